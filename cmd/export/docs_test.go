@@ -263,7 +263,7 @@ func TestFormatNamesAllFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "FORMAT.md"))
 	require.NoError(t, err)
 	names := make(map[string]*regexp.Regexp)
-	used := map[string]bool{"alive.json": true, "held.json": true, "change.json": true, "_destination.json": true} // soon gone, or rare
+	used := map[string]bool{"alive.json": true, "held.json": true, "change.json": true, "*.calls": true, "_destination.json": true} // soon gone, or rare
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| ").FindAllStringSubmatch(string(text), -1) {
 		for _, span := range regexp.MustCompile("`([^`]*[/.][^`]*)`").FindAllStringSubmatch(row[1], -1) {
 			pattern := regexp.QuoteMeta(span[1])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -51,7 +52,11 @@ func (r *retryList) failed(ctx context.Context, call *Call, attempts int, f *fai
 	entry.Attempt, entry.Cause = attempts+1, cause
 	r.mu.Unlock()
 	if call.Lookup && !known {
-		r.log.LogAttrs(ctx, slog.LevelWarn, "request failed, retrying",
+		level := slog.LevelWarn
+		if f.status == http.StatusTooManyRequests {
+			level = slog.LevelInfo // a service that throttles is not failing
+		}
+		r.log.LogAttrs(ctx, level, "request failed, retrying",
 			append(call.attrs(), slog.String("cause", cause), slog.Int("attempt", attempts))...)
 	}
 }

@@ -41,6 +41,7 @@ func TestCopiedRowsAreLimited(t *testing.T) {
 			want = append(want, fmt.Sprintf("%02d-%02d", call, i))
 		}
 		require.NoError(t, r.copyRows(c))
+		require.NoError(t, r.limitMemory(d, f.maxHeldBytes, folder))
 		c.release()
 		require.Less(t, r.Bytes(), 8000)
 	}

@@ -13,6 +13,9 @@
 // written to a scratch file in sorted runs, which are merged when the school is complete (collector.go). Rows, counts
 // and checks are the same as for a school that fits in memory. All bounds are in memory.go.
 //
+// The calls of a fan-out that were made are kept in files of the run until their task is staged, so that a run that is
+// killed does not make them again (calllog.go).
+//
 // The package makes the checks of the service's own rules that need only the rows of one school (rules.go). It knows
 // the catalogue's ledger rows and counts, which it fills in, but no run, store or plan.
 package fetch

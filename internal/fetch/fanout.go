@@ -21,7 +21,7 @@ import (
 //
 // The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, and the
 // identifiers of other schools need not be kept until the fan-out reaches them.
-func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snapshot.School) error {
+func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snapshot.School, log *CallLog) error {
 	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
 		r.Fail(errNoPerspective)
 		return nil
@@ -31,12 +31,49 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 		return err
 	}
 	// Rows must be in the order of the calls, so calls are made in windows of the maximum concurrency.
-	for window := range slices.Chunk(calls, f.window) {
-		if err := f.calls(ctx, d, r, window); err != nil || r.Ledger.Status != snapshot.StatusOK {
-			return err
+	for len(calls) > 0 {
+		n, err := f.nextWindow(ctx, d, r, calls, log)
+		if err != nil {
+			r.drop()
+			if endsRun(ctx, err) {
+				return err
+			}
+			r.Fail(err)
+			return nil
 		}
+		calls = calls[n:]
 	}
 	return nil
+}
+
+// fanOutCall is one call of a fan-out.
+type fanOutCall struct {
+	perspective string // empty if the dataset takes none
+	written     string // the identifier as it is in the rows
+	params      transform.Params
+}
+
+// nextWindow adds the rows of the first n calls to the result, from the log if they were made before.
+func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls []fanOutCall, log *CallLog) (n int, err error) {
+	if n = log.restore(ctx, calls, r); n == 0 {
+		n = min(f.window, len(calls))
+		before := countRows(r.parts, len(d.Tables))
+		window, err := f.makeCalls(ctx, d, r, calls[:n])
+		if err != nil {
+			return 0, err
+		}
+		log.add(ctx, calls[:n], window, before)
+		r.addCounts(window)
+	}
+	// The calls of a window cannot count each other's rows.
+	left := f.limits(r)
+	switch {
+	case left.Records < 0:
+		return 0, f.beyond(d, transform.ErrTooManyRecords)
+	case left.ChildRows < 0:
+		return 0, f.beyond(d, transform.ErrTooManyChildRows)
+	}
+	return n, r.limitMemory(d, f.maxHeldBytes, f.scratch)
 }
 
 // needsPerspective reports whether the dataset, or a list that feeds it, is read through a perspective.
@@ -49,16 +86,17 @@ func needsPerspective(d *Dataset, all map[string]*Dataset) bool {
 	return needs
 }
 
-// calls makes the calls of a window at once and appends their rows in order.
-func (f *Fetcher) calls(ctx context.Context, d *Dataset, r *Result, window []transform.Params) error {
+// makeCalls makes the calls of a window at once, and adds the requests to r. The result has the counts of the window, and
+// the parts of r with its rows, in order.
+func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []fanOutCall) (*Result, error) {
 	type answer struct {
 		rows  *collector
 		tally reading
 		err   error
 	}
-	answers := make([]answer, len(window))
+	answers := make([]answer, len(calls))
 	group, groupCtx := errgroup.WithContext(ctx)
-	for i, params := range window {
+	for i, call := range calls {
 		group.Go(func() error {
 			select {
 			case f.fanning <- struct{}{}:
@@ -67,8 +105,8 @@ func (f *Fetcher) calls(ctx context.Context, d *Dataset, r *Result, window []tra
 			}
 			defer func() { <-f.fanning }()
 			a := &answers[i]
-			a.rows = f.newCollector(d, params, r)
-			a.tally, a.err = f.list(groupCtx, a.rows, params, f.filters)
+			a.rows = f.newCollector(d, call.params, r)
+			a.tally, a.err = f.list(groupCtx, a.rows, call.params, f.filters)
 			if unavailable(a.err, a.tally.Pages) {
 				return nil
 			}
@@ -76,6 +114,7 @@ func (f *Fetcher) calls(ctx context.Context, d *Dataset, r *Result, window []tra
 		})
 	}
 	err := group.Wait()
+	window := &Result{parts: r.parts, scratch: r.scratchIn(f.scratch)}
 	for i := range answers {
 		a := &answers[i]
 		r.Ledger.Requests += a.tally.Requests
@@ -83,33 +122,17 @@ func (f *Fetcher) calls(ctx context.Context, d *Dataset, r *Result, window []tra
 		switch {
 		case err != nil || a.rows == nil:
 		case a.err != nil:
-			r.Ledger.RecordsUnavailable++
+			window.Ledger.RecordsUnavailable++
 		default:
-			r.Ledger.Pages += a.tally.Pages
-			err = r.copyRows(a.rows)
-			// The calls of a window cannot count each other's rows.
-			left := f.limits(r)
-			switch {
-			case err != nil:
-			case left.Records < 0:
-				err = f.beyond(d, transform.ErrTooManyRecords)
-			case left.ChildRows < 0:
-				err = f.beyond(d, transform.ErrTooManyChildRows)
-			}
+			window.Ledger.Pages += a.tally.Pages
+			err = window.copyRows(a.rows)
 		}
 		if a.rows != nil {
 			a.rows.release()
 		}
 	}
-	if err == nil {
-		return nil
-	}
-	r.drop()
-	if endsRun(ctx, err) {
-		return err
-	}
-	r.Fail(err)
-	return nil
+	r.parts = window.parts // also after an error: they are dropped with the result
+	return window, err
 }
 
 // unavailable reports whether the service denied access to a record or does not have it: records can disappear between
@@ -121,7 +144,7 @@ func unavailable(err error, pages int64) bool {
 
 // feed fetches the lists whose records the dataset is called for, and returns the calls in the order of their rows. If
 // one of the lists fails or is denied, so is the dataset.
-func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapshot.School) ([]transform.Params, error) {
+func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapshot.School) ([]fanOutCall, error) {
 	type named struct{ perspective, written, id string }
 	found := make(map[named]bool)
 	for _, name := range d.Feeds {
@@ -168,7 +191,7 @@ func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapsh
 		}
 		list.drop()
 	}
-	calls := make([]transform.Params, 0, len(found))
+	calls := make([]fanOutCall, 0, len(found))
 	for _, n := range slices.SortedFunc(maps.Keys(found), func(a, b named) int {
 		return cmp.Or(cmp.Compare(a.perspective, b.perspective), cmp.Compare(a.written, b.written))
 	}) {
@@ -176,7 +199,7 @@ func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapsh
 		if d.TakesPerspective() {
 			params["perspective_bid"] = n.perspective
 		}
-		calls = append(calls, params)
+		calls = append(calls, fanOutCall{perspective: n.perspective, written: n.written, params: params})
 	}
 	return calls, nil
 }

@@ -141,7 +141,7 @@ func (r *Result) addRows(c *collector) error {
 	r.collectors = append(r.collectors, c)
 	r.parts = append(r.parts, part{tables: done.Tables})
 	r.count(c, &done, done.Tables[0].Len())
-	return r.limitMemory(c)
+	return r.limitMemory(c.dataset, c.maxBytes, c.scratch.folder)
 }
 
 // copyRows adds the rows of a short chain; a fan-out has many of these.
@@ -150,19 +150,38 @@ func (r *Result) copyRows(c *collector) error {
 		return r.addRuns(c)
 	}
 	done := c.Finish()
+	for i, b := range r.lastTables(done.Tables) {
+		b.AppendRows(done.Tables[i], 0, done.Tables[i].Len())
+	}
+	r.count(c, &done, done.Tables[0].Len())
+	return nil
+}
+
+// lastTables returns the tables of the last part, for rows like these to be appended.
+func (r *Result) lastTables(like []*rows.Batch) []*rows.Batch {
 	last := len(r.parts) - 1
 	if last < 0 || r.parts[last].tables == nil {
 		r.parts = append(r.parts, part{})
 		last++
-		for _, b := range done.Tables {
+		for _, b := range like {
 			r.parts[last].tables = append(r.parts[last].tables, rows.New(b.Table))
 		}
 	}
-	for i, b := range done.Tables {
-		r.parts[last].tables[i].AppendRows(b, 0, b.Len())
+	return r.parts[last].tables
+}
+
+// addCounts adds the counts of the calls of a window, except their requests.
+func (r *Result) addCounts(window *Result) {
+	r.Ledger.Pages += window.Ledger.Pages
+	r.Ledger.RecordsReceived += window.Ledger.RecordsReceived
+	r.Ledger.DuplicatesDropped += window.Ledger.DuplicatesDropped
+	r.Ledger.RowsWritten += window.Ledger.RowsWritten
+	r.Ledger.RecordsUnavailable += window.Ledger.RecordsUnavailable
+	r.childRows += window.childRows
+	r.Students = append(r.Students, window.Students...)
+	for _, d := range window.Drift.List() {
+		r.Drift.Add(d)
 	}
-	r.count(c, &done, done.Tables[0].Len())
-	return r.limitMemory(c)
 }
 
 // addRuns adds the rows of a chain that are in runs.
@@ -183,18 +202,18 @@ func (r *Result) addRuns(c *collector) error {
 	return err
 }
 
-// limitMemory moves the rows to a scratch file if they take too much memory.
-func (r *Result) limitMemory(c *collector) error {
+// limitMemory moves the rows to a scratch file if they take more than maxBytes of memory.
+func (r *Result) limitMemory(d *Dataset, maxBytes int, folder *scratchFolder) error {
 	size := 0
 	for _, p := range r.parts {
 		for _, b := range p.tables {
 			size += b.Size()
 		}
 	}
-	if c.dataset.inMemory || size <= c.maxBytes {
+	if d.inMemory || size <= maxBytes {
 		return nil
 	}
-	return r.Spill(r.scratchIn(c.scratch.folder))
+	return r.Spill(r.scratchIn(folder))
 }
 
 // scratchIn returns the scratch file of a result that does not fit in memory.

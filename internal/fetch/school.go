@@ -12,15 +12,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// School fetches a school's dataset through every call chain that it needs. Only an error that ends the whole run is
-// returned; what concerns this school alone is in the result's ledger row.
-func (f *Fetcher) School(ctx context.Context, d *Dataset, school snapshot.School) (*Result, error) {
+// School fetches a school's dataset through every call chain that it needs, except calls of a fan-out that are in the
+// log. Only an error that ends the whole run is returned; what concerns this school alone is in the result's ledger row.
+func (f *Fetcher) School(ctx context.Context, d *Dataset, school snapshot.School, log *CallLog) (*Result, error) {
 	r := &Result{
 		place:  f.processors.nextPlace(),
 		Ledger: snapshot.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK},
 	}
 	if d.Per != schemas.PerSchool {
-		return r, f.fanOut(ctx, d, r, school)
+		return r, f.fanOut(ctx, d, r, school, log)
 	}
 	calls := schoolCalls(d, school)
 	if len(calls) == 0 {

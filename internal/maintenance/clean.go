@@ -38,7 +38,11 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	}
 	states := make(map[string]*snapshot.RunState, len(runs))
 	for i := range runs {
-		states[sink.Escape(runs[i].RunID)] = &runs[i]
+		name := sink.Escape(runs[i].RunID)
+		states[name] = &runs[i]
+		if _, found := staged[name]; !found && runs[i].Resumable {
+			staged[name] = time.Time{}
+		}
 	}
 	var cleaned []string
 	for _, name := range slices.Sorted(maps.Keys(staged)) {

@@ -47,6 +47,9 @@ func TestClean(t *testing.T) {
 	}
 	plan("alive", now)
 	plan("killed", now)
+	plan("fetching", now) // has nothing staged yet
+	fetched := snapshot.Task{Bucket: 0, Dataset: "student_details"}
+	require.NoError(t, snapshot.At(store).WriteCalls(ctx, "fetching", fetched, []byte("rows")))
 
 	cleaned, err := maintenance.Clean(ctx, snapshot.At(store), now, time.Hour)
 	require.NoError(t, err)
@@ -64,7 +67,10 @@ func TestClean(t *testing.T) {
 	require.NoError(t, snapshot.At(store).WriteCheckpoint(ctx, "alive", journal))
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []string{"killed", "unplanned"}, cleaned, "a held run waits for its user")
+	require.Equal(t, []string{"fetching", "killed", "unplanned"}, cleaned, "a held run waits for its user")
+	left, err := snapshot.At(store).CallFiles(ctx, "fetching", fetched)
+	require.NoError(t, err)
+	require.Empty(t, left)
 	staged, err := store.Staged(ctx)
 	require.NoError(t, err)
 	require.Contains(t, staged, "alive")

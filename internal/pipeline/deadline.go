@@ -42,7 +42,7 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 	began := time.Now()
 	reading, cancel := r.settings.untilDeadline(ctx)
 	defer cancel()
-	result, err := r.fetch.School(reading, t.dataset, t.schools[i])
+	result, err := r.fetch.School(reading, t.dataset, t.schools[i], t.log)
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(reading), ErrDeadline) {
 		result.Fail(errNotFetched)
 		r.forecast.cut.Store(true)

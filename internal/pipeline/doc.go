@@ -19,8 +19,8 @@
 // A run is full, as of a past date, or of the changes since a time (settings.go). These differ only in the datasets
 // that take part, the parameters that the plan pins, and the paths of the files.
 //
-// Staged tasks with a checkpoint are kept: the same command resumes the run, and its files have the same bytes as
-// without the interruption.
+// Staged tasks with a checkpoint are kept, and of fan-outs also the calls of tasks that are not staged: the same command
+// resumes the run, and its files have the same bytes as without the interruption.
 //
 // Progress counts; a Tracer is called at the start and end of every span.
 //

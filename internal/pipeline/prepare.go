@@ -33,7 +33,8 @@ type exportRun struct {
 	looked         *fetch.Lookups // nil if this process has not made the plan
 	fetch          *fetch.Fetcher
 	stagedStudents map[int]*stagedStudents // from an earlier process, by bucket
-	logged         sync.Map                // each outcomeOfSchool that was logged
+	resumes        bool                    // the plan was there before this command
+	logged         sync.Map                // each outcomeOfSchool that was logged, and other events that are logged once
 	forecast       *forecast               // nil without a deadline
 	summary        *Summary
 }

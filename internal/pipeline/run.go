@@ -122,7 +122,8 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 	}
 	r.summary.SnapshotDate = r.plan.SnapshotDate
 	r.Progress.setSchoolNames(r.plan)
-	if found.plan != nil {
+	r.resumes = found.plan != nil
+	if r.resumes {
 		if err := r.Catalog.Release(ctx, r.plan.RunID); err != nil {
 			return fmt.Errorf("remove the hold of run %s: %w", r.plan.RunID, err)
 		}

@@ -66,6 +66,7 @@ type Summary struct {
 	LeftOut      []string             `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
 	TasksTotal   int                  `json:"tasks_total"`        // tasks of this process
 	TasksResumed int                  `json:"tasks_resumed"`      // those that an earlier process had staged
+	CallsResumed int                  `json:"calls_resumed"`      // calls of others that an earlier process had made
 	Duration     time.Duration        `json:"duration_ns"`
 }
 

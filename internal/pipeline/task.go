@@ -26,6 +26,7 @@ type task struct {
 	// rosters connect the tasks of students and of test results of a bucket; nil if the run does only one of them.
 	rosters rosters
 
+	log   *fetch.CallLog // nil unless the dataset is a fan-out
 	order *reorderBuffer
 	// missing counts the schools that are not delivered yet.
 	missing atomic.Int64
@@ -58,6 +59,10 @@ func newTask(d *fetch.Dataset, bucket snapshot.Bucket, schools []snapshot.School
 	}
 	t.missing.Store(int64(len(schools)))
 	return t
+}
+
+func (t *task) id() snapshot.Task {
+	return snapshot.Task{Bucket: t.bucket.Index, Dataset: t.dataset.Name}
 }
 
 // write writes the schools in order, as they are delivered.
@@ -150,8 +155,11 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	t.checkpoint.Drift = t.drift.List()
 	t.checkpoint.Sessions = slices.Sorted(maps.Keys(t.sessions))
 	err = w.writeCheckpoint(ctx, &t.checkpoint)
+	if err == nil && t.log != nil && !t.checkpoint.Failed() {
+		err = w.catalog.RemoveCalls(ctx, w.plan.RunID, t.id())
+	}
 	// The run keeps its tasks to the end, so they release what they held.
-	t.order, t.files, t.loaded = nil, nil, fetch.Loaded{}
+	t.order, t.files, t.log, t.loaded = nil, nil, nil, fetch.Loaded{}
 	t.checkpoint, t.drift, t.sessions = snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	return err
 }

@@ -50,7 +50,10 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	if !r.settings.Deadline.IsZero() {
 		resultsFirst(todo)
 	}
-	tasks := r.newTasks(todo, comparison)
+	tasks, err := r.newTasks(ctx, todo, comparison)
+	if err != nil {
+		return err
+	}
 	ctx, watched := r.watchDeadline(ctx, tasks)
 	defer watched()
 	err = r.fetchTasks(ctx, w, tasks)
@@ -63,14 +66,20 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	if err == nil {
 		return nil
 	}
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxSavingAtEnd)
+	defer cancel()
 	for _, t := range tasks {
+		t.log.Flush(saving)
 		err = errors.Join(err, t.abort())
 	}
 	return err
 }
 
+// maxSavingAtEnd bounds how long a run that ends early saves the calls that it has made.
+const maxSavingAtEnd = 10 * time.Second
+
 // newTasks returns the tasks of todo that are fetched by school. Those of a dataset open their files in turn.
-func (r *exportRun) newTasks(todo []snapshot.Task, c *comparison) []*task {
+func (r *exportRun) newTasks(ctx context.Context, todo []snapshot.Task, c *comparison) ([]*task, error) {
 	var tasks []*task
 	last := make(map[*fetch.Dataset]*task)
 	for _, id := range todo {
@@ -80,6 +89,9 @@ func (r *exportRun) newTasks(todo []snapshot.Task, c *comparison) []*task {
 		bucket := r.plan.Buckets[id.Bucket]
 		t := newTask(r.fetch.Dataset(id.Dataset), bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.NewScratch())
 		t.comparison = c
+		if err := r.openLog(ctx, t); err != nil {
+			return nil, err
+		}
 		if before := last[t.dataset]; before != nil {
 			t.turn = before.closed
 		}
@@ -87,7 +99,7 @@ func (r *exportRun) newTasks(todo []snapshot.Task, c *comparison) []*task {
 		tasks = append(tasks, t)
 		r.Progress.schoolsTotal.Add(int64(len(t.schools)))
 	}
-	return tasks
+	return tasks, nil
 }
 
 // fetchTasks fetches the schools of all tasks in order, several at a time, and writes each task in a goroutine of its

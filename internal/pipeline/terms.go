@@ -69,7 +69,7 @@ func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 // termEnds returns the last days of the terms of a school that have begun, and today for those that have not ended. A
 // school whose academic years are denied has none.
 func (r *exportRun) termEnds(ctx context.Context, school snapshot.School, today string) (ends []string, err error) {
-	years, err := r.fetch.School(ctx, r.fetch.Dataset(schemas.AcademicYears), school)
+	years, err := r.fetch.School(ctx, r.fetch.Dataset(schemas.AcademicYears), school, nil)
 	if err != nil {
 		return nil, err
 	}

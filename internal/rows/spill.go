@@ -17,7 +17,7 @@ import (
 //   - for each column Present, unless the column is required, and the values. For texts these are the number of texts
 //     plus one if the column is coded, otherwise 0 (8 bytes); Code, if the column is coded; End; and Data.
 //
-// All other lengths follow from these. A process reads only its own files, so the format has no version.
+// All other lengths follow from these. Files are read by the same version of the program, so the format has none.
 
 // chunkBytes is the size of the buffer in which numbers are converted.
 const chunkBytes = 1 << 14

@@ -111,12 +111,47 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 
 // WriteTurnover writes a file with the turnover of a task, for its checkpoint to name.
 func (c Catalog) WriteTurnover(ctx context.Context, run string, task Task, data []byte) (sink.File, error) {
+	return c.writeBeside(ctx, run, task, turnoverSuffix, data)
+}
+
+// WriteCalls writes a file with finished calls of a task that is not staged yet.
+func (c Catalog) WriteCalls(ctx context.Context, run string, task Task, data []byte) error {
+	_, err := c.writeBeside(ctx, run, task, callsSuffix, data)
+	return err
+}
+
+// writeBeside writes a file of a task beside its checkpoint.
+func (c Catalog) writeBeside(ctx context.Context, run string, task Task, suffix string, data []byte) (sink.File, error) {
 	hash := sink.Hash(data)
-	file := sink.File{Path: turnoverPath(run, task, hash), Bytes: int64(len(data)), SHA256: hash}
+	file := sink.File{Path: taskPath(run, task, hash, suffix), Bytes: int64(len(data)), SHA256: hash}
 	if err := c.store.Write(ctx, file.Path, data, sink.Condition{}); err != nil {
 		return file, fmt.Errorf("write %s: %w", file.Path, err)
 	}
 	return file, nil
+}
+
+// CallFiles returns the paths of the files with finished calls of a task.
+func (c Catalog) CallFiles(ctx context.Context, run string, task Task) ([]string, error) {
+	entries, err := sink.ListAll(ctx, c, taskPrefix(run, task))
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Path, callsSuffix) {
+			paths = append(paths, entry.Path)
+		}
+	}
+	return paths, nil
+}
+
+// RemoveCalls removes the files with finished calls of a task.
+func (c Catalog) RemoveCalls(ctx context.Context, run string, task Task) error {
+	paths, err := c.CallFiles(ctx, run, task)
+	if err != nil {
+		return err
+	}
+	return sink.RemoveAll(ctx, c.store, paths)
 }
 
 // sameStaged reports whether two files are the same staged file.
@@ -139,7 +174,7 @@ func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint
 	if err != nil {
 		return nil, err
 	}
-	paths = slices.DeleteFunc(paths, func(entry sink.Entry) bool { return strings.HasSuffix(entry.Path, turnoverSuffix) })
+	paths = slices.DeleteFunc(paths, func(entry sink.Entry) bool { return !strings.HasSuffix(entry.Path, ".json") })
 	checkpoints, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, entry sink.Entry) (*Checkpoint, error) {
 		checkpoint, err := ReadIfSound[Checkpoint](ctx, c, entry.Path)
 		if checkpoint != nil && CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset) != entry.Path {

@@ -75,13 +75,21 @@ func CheckpointPath(run string, bucket int, dataset string) string {
 	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), CheckpointFolder, bucket, sink.Escape(dataset))
 }
 
-// turnoverSuffix ends the names of the files beside the checkpoints.
-const turnoverSuffix = ".turnover"
+// The files beside the checkpoints end in these.
+const (
+	turnoverSuffix = ".turnover"
+	callsSuffix    = ".calls"
+)
 
-// turnoverPath returns the path of a file with the turnover of a task, which is named by its hash: if two processes do
-// one task, neither replaces the files of the other.
-func turnoverPath(run string, task Task, hash string) string {
-	return strings.TrimSuffix(CheckpointPath(run, task.Bucket, task.Dataset), ".json") + "-" + hash[:16] + turnoverSuffix
+// taskPrefix begins the paths of the files of a task beside its checkpoint.
+func taskPrefix(run string, task Task) string {
+	return strings.TrimSuffix(CheckpointPath(run, task.Bucket, task.Dataset), ".json") + "-"
+}
+
+// taskPath returns the path of a file of a task beside its checkpoint. It is named by its hash: if two processes do one
+// task, neither replaces the files of the other.
+func taskPath(run string, task Task, hash, suffix string) string {
+	return taskPrefix(run, task) + hash[:16] + suffix
 }
 
 // PointerPath returns the path of a date's pointer; empty for delta runs, which do not replace one another and have no

@@ -60,6 +60,8 @@ type RunState struct {
 	Problems []string `json:"problems,omitempty"`
 	// Report reports whether the run has a report.
 	Report bool `json:"-"`
+	// Resumable reports whether an unpublished run has checkpoints, or files beside them.
+	Resumable bool `json:"-"`
 	// Stamp changes with the manifest; empty unless Problems is and nothing but the manifest was read.
 	Stamp string `json:"-"`
 	// planWritten orders runs that were planned in the same second.
@@ -293,6 +295,7 @@ func (c Catalog) unpublished(
 		}
 	}
 	for name, modified := range folder.modified {
+		state.Resumable = state.Resumable || strings.HasPrefix(name, CheckpointFolder)
 		if strings.HasPrefix(name, CheckpointFolder) || name == heldName || name == ChangeName || name == AliveName {
 			later(modified)
 		}

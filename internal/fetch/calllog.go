@@ -1,0 +1,330 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// A CallLog writes a file once it holds this many calls, this many bytes, or calls that are this old. These, and the
+// windows that are not complete, are what a kill costs.
+const (
+	maxLoggedCalls = 128
+	maxLoggedBytes = 1 << 20
+	maxLoggedAge   = 5 * time.Second
+)
+
+// CallLog keeps what the calls of a task's fan-out returned in files, so that a run that resumes after a kill need not
+// make them again. It holds windows of calls and their rows, as they will be written: without what the privacy profile
+// removes, and only the rows of the cohort. It is safe for concurrent use; a nil CallLog keeps nothing.
+//
+// A file is a header, a frame (the lengths of the other two and their checksum), the windows in JSON, and their rows, one
+// batch per table. A file that cannot be read is ignored, and its calls are made again.
+type CallLog struct {
+	dataset *Dataset
+	write   func(ctx context.Context, data []byte)
+
+	mu      sync.Mutex
+	windows []loggedWindow // that are not in a file
+	tables  []*rows.Batch  // their rows
+	calls   int            // in windows
+	since   time.Time      // when the first of them was added
+
+	// logged are the windows of earlier processes by their first call. They do not change once a call is made.
+	logged map[digest][]loggedAt
+}
+
+// LogFile is an open file of a CallLog.
+type LogFile interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// digest identifies a call of a task, or several in their order.
+type digest string
+
+// loggedWindow describes a window in a file.
+type loggedWindow struct {
+	Calls int    `json:"calls"`
+	First digest `json:"first"` // of the first call
+	All   digest `json:"all"`   // of all calls
+	Rows  []int  `json:"rows"`  // of each table
+	// The counts below have the meaning that they have in a LedgerRow.
+	Pages       int64            `json:"pages"`
+	Records     int64            `json:"records"`
+	Duplicates  int64            `json:"duplicates"`
+	Unavailable int64            `json:"unavailable"`
+	ChildRows   int64            `json:"child_rows"`
+	Students    []int            `json:"students,omitempty"`
+	Drift       []snapshot.Drift `json:"drift,omitempty"`
+}
+
+// loggedAt is where a window is.
+type loggedAt struct {
+	loggedWindow
+
+	open  func() (LogFile, error)
+	first []int // row of each table
+}
+
+const frameBytes = 12
+
+var errNotLogged = errors.New("it is not a complete file of finished calls")
+
+// NewCallLog returns an empty log, which passes the content of each of its files to write; nil for a dataset that is
+// not a fan-out.
+func (f *Fetcher) NewCallLog(d *Dataset, write func(ctx context.Context, data []byte)) *CallLog {
+	if d.IsLookup() || d.Per == schemas.PerSchool {
+		return nil
+	}
+	return &CallLog{dataset: d, write: write, tables: newTables(d), logged: make(map[digest][]loggedAt)}
+}
+
+func newTables(d *Dataset) []*rows.Batch {
+	tables := make([]*rows.Batch, len(d.Tables))
+	for i, table := range d.Tables {
+		tables[i] = rows.New(table)
+	}
+	return tables
+}
+
+// header begins every file. The version of the tables stands for the columns of the rows.
+func (l *CallLog) header() []byte {
+	return fmt.Appendf(nil, "growth-export calls 1 %s %s\n", schemas.Version, l.dataset.Name)
+}
+
+// Load reads which calls a file of an earlier process holds, and returns how many. It is called before the first call is
+// made.
+func (l *CallLog) Load(open func() (LogFile, error)) (calls int, err error) {
+	windows, _, err := l.readFile(open)
+	if err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := make([]int, len(l.tables))
+	for _, w := range windows {
+		if len(w.Rows) != len(first) {
+			return calls, errNotLogged
+		}
+		at := loggedAt{loggedWindow: w, open: open, first: slices.Clone(first)}
+		l.logged[w.First] = append(l.logged[w.First], at)
+		calls += w.Calls
+		for i, n := range w.Rows {
+			first[i] += n
+		}
+	}
+	return calls, nil
+}
+
+// readFile reads the windows of a file, and returns their rows without decoding them.
+func (l *CallLog) readFile(open func() (LogFile, error)) (windows []loggedWindow, encoded []byte, err error) {
+	file, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	data := make([]byte, file.Size()) // a little more than maxLoggedBytes
+	n, err := file.ReadAt(data, 0)
+	if closeErr := file.Close(); n < len(data) || closeErr != nil {
+		return nil, nil, errors.Join(err, closeErr)
+	}
+	frame, found := bytes.CutPrefix(data, l.header())
+	if !found || len(frame) < frameBytes {
+		return nil, nil, errNotLogged
+	}
+	described, size := int64(binary.LittleEndian.Uint32(frame)), int64(binary.LittleEndian.Uint32(frame[4:]))
+	body := frame[frameBytes:]
+	if described+size != int64(len(body)) || crc32.ChecksumIEEE(body) != binary.LittleEndian.Uint32(frame[8:]) {
+		return nil, nil, errNotLogged
+	}
+	return windows, body[described:], json.Unmarshal(body[:described], &windows)
+}
+
+// restore adds the rows and counts of the first n calls to the result, if an earlier process has made them; otherwise n
+// is 0.
+func (l *CallLog) restore(ctx context.Context, calls []fanOutCall, r *Result) (n int) {
+	if l == nil || len(l.logged) == 0 {
+		return 0
+	}
+	for _, at := range l.logged[digestOf(calls[:1])] {
+		if at.Calls > len(calls) || at.All != digestOf(calls[:at.Calls]) || ctx.Err() != nil {
+			continue
+		}
+		if tables, err := l.read(&at); err == nil {
+			r.addLogged(&at, tables)
+			return at.Calls
+		}
+	}
+	return 0
+}
+
+// read reads the tables of the file with a window.
+func (l *CallLog) read(at *loggedAt) ([]*rows.Batch, error) {
+	_, encoded, err := l.readFile(at.open)
+	if err != nil {
+		return nil, err
+	}
+	tables, from := newTables(l.dataset), bytes.NewReader(encoded)
+	for i, b := range tables {
+		if _, err := b.ReadFrom(from); err != nil {
+			return nil, err
+		}
+		if b.N < at.first[i]+at.Rows[i] {
+			return nil, errNotLogged
+		}
+	}
+	return tables, nil
+}
+
+// addLogged adds the rows and counts of a window, which are in these tables.
+func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
+	for i, b := range r.lastTables(tables) {
+		b.AppendRows(tables[i], at.first[i], at.first[i]+at.Rows[i])
+	}
+	window := Result{
+		Ledger: snapshot.LedgerRow{
+			Pages: at.Pages, RecordsReceived: at.Records, DuplicatesDropped: at.Duplicates, RowsWritten: int64(at.Rows[0]),
+			RecordsUnavailable: at.Unavailable,
+		},
+		childRows: at.ChildRows, Students: at.Students,
+	}
+	for _, d := range at.Drift {
+		window.Drift.Add(d)
+	}
+	r.addCounts(&window)
+}
+
+// add adds the rows and counts of calls that were just made. Their rows are the last ones of the window's tables. It
+// writes a file when it is time for one.
+func (l *CallLog) add(ctx context.Context, calls []fanOutCall, window *Result, from rowCounts) {
+	if l == nil || !from.precede(window.parts) {
+		return
+	}
+	counts := &window.Ledger
+	w := loggedWindow{
+		Calls: len(calls), First: digestOf(calls[:1]), All: digestOf(calls), Rows: make([]int, len(l.tables)),
+		Pages: counts.Pages, Records: counts.RecordsReceived, Duplicates: counts.DuplicatesDropped, Unavailable: counts.RecordsUnavailable,
+		ChildRows: window.childRows, Students: window.Students, Drift: window.Drift.List(),
+	}
+	l.mu.Lock()
+	size := 0
+	for i, b := range l.tables {
+		if len(window.parts) > from.parts {
+			made := window.parts[from.parts].tables[i]
+			w.Rows[i] = made.N - from.rows[i]
+			b.AppendRows(made, from.rows[i], made.N)
+		}
+		size += b.Size()
+	}
+	if l.calls == 0 {
+		l.since = time.Now()
+	}
+	l.windows = append(l.windows, w)
+	l.calls += len(calls)
+	var data []byte
+	if l.calls >= maxLoggedCalls || size >= maxLoggedBytes || time.Since(l.since) >= maxLoggedAge {
+		data = l.encode()
+	}
+	l.mu.Unlock()
+	if data != nil {
+		l.write(ctx, data)
+	}
+}
+
+// Flush writes the last file, if the task will not be staged.
+func (l *CallLog) Flush(ctx context.Context) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	data := l.encode()
+	l.mu.Unlock()
+	if data != nil {
+		l.write(ctx, data)
+	}
+}
+
+// encode returns the content of a file with the windows that are not in one, and drops these; nil if all of them are in
+// files. The caller holds mu.
+func (l *CallLog) encode() []byte {
+	if len(l.windows) == 0 {
+		return nil
+	}
+	var data bytes.Buffer
+	data.Write(l.header())
+	start := data.Len()
+	data.Write(make([]byte, frameBytes))
+	err := json.NewEncoder(&data).Encode(l.windows)
+	described := data.Len() - start - frameBytes
+	for _, b := range l.tables {
+		_, writeErr := b.WriteTo(&data)
+		err = errors.Join(err, writeErr)
+		b.Reset()
+	}
+	l.windows, l.calls = l.windows[:0], 0
+	frame := data.Bytes()[start:]
+	body := frame[frameBytes:]
+	if err != nil || len(body) > math.MaxInt32 {
+		return nil
+	}
+	binary.LittleEndian.PutUint32(frame, uint32(described))
+	binary.LittleEndian.PutUint32(frame[4:], uint32(len(body)-described))
+	binary.LittleEndian.PutUint32(frame[8:], crc32.ChecksumIEEE(body))
+	return data.Bytes()
+}
+
+// rowCounts are the rows in the last part of a result, before the rows of a window are added to it.
+type rowCounts struct {
+	parts int
+	rows  []int // of each table of the last part; zeros if a part is to follow
+}
+
+func countRows(parts []part, tables int) rowCounts {
+	c := rowCounts{parts: len(parts), rows: make([]int, tables)}
+	if c.parts > 0 && parts[c.parts-1].tables != nil {
+		c.parts--
+		for i, b := range parts[c.parts].tables {
+			c.rows[i] = b.N
+		}
+	}
+	return c
+}
+
+// precede reports whether all rows that were added are in the one part behind those counted, in memory. Rows that do not
+// fit there are rare in fan-outs, and not logged.
+func (c rowCounts) precede(parts []part) bool {
+	return len(parts) == c.parts || len(parts) == c.parts+1 && parts[c.parts].tables != nil
+}
+
+// digestOf returns the digest of calls. It covers only what is in the rows of the calls, and so no identifier that the
+// privacy profile replaces.
+func digestOf(calls []fanOutCall) digest {
+	h := sha256.New()
+	var text []byte
+	for _, call := range calls {
+		text = text[:0]
+		for _, s := range [...]string{call.params["school_bid"], call.perspective, call.written} {
+			text = append(strconv.AppendInt(text, int64(len(s)), 10), ':')
+			text = append(text, s...)
+		}
+		h.Write(text)
+	}
+	return digest(hex.EncodeToString(h.Sum(nil)))
+}

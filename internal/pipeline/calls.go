@@ -1,0 +1,44 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"example.org/growthexport/internal/fetch"
+	"example.org/growthexport/internal/sink"
+)
+
+// openLog opens the log of a task that is a fan-out, with the calls that an earlier process has made. A log that cannot
+// be written or read does not fail the run: more calls are then made again.
+func (r *exportRun) openLog(ctx context.Context, t *task) error {
+	t.log = r.fetch.NewCallLog(t.dataset, func(ctx context.Context, data []byte) { r.saveCalls(ctx, t, data) })
+	if t.log == nil || !r.resumes {
+		return nil
+	}
+	paths, err := r.Catalog.CallFiles(ctx, r.plan.RunID, t.id())
+	if err != nil {
+		return fmt.Errorf("look for calls of %s that were made before: %w", t.id(), err)
+	}
+	calls, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(loading context.Context, path string) (int, error) {
+		n, err := t.log.Load(func() (fetch.LogFile, error) { return r.Catalog.Open(ctx, path) })
+		if err != nil && loading.Err() == nil {
+			r.Logger.WarnContext(ctx, "cannot read what an earlier run has fetched: it is fetched again", "file", path, "error", err)
+		}
+		return n, context.Cause(loading)
+	})
+	for _, n := range calls {
+		r.summary.CallsResumed += n
+	}
+	return err
+}
+
+// saveCalls writes a file of the log of a task.
+func (r *exportRun) saveCalls(ctx context.Context, t *task, data []byte) {
+	err := r.Catalog.WriteCalls(ctx, r.plan.RunID, t.id(), data)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	if _, again := r.logged.LoadOrStore("calls", true); !again {
+		r.Logger.WarnContext(ctx, "cannot save what was fetched: if the run is interrupted, more is fetched again", "error", err)
+	}
+}
