@@ -18,11 +18,10 @@ import (
 
 // writeNotice writes the notice of a purge. If there was nothing left to do, it is of the earlier purge that did it.
 func (a *app) writeNotice(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
-	if done.Nothing() {
-		if done = done.Earlier; done == nil {
-			return errors.New("nothing was purged, so there is no notice")
-		}
+	if done.Nothing() && done.Earlier == nil {
+		return errors.New("nothing was purged, so there is no notice")
 	}
+	done = erasing(done)
 	n, err := noticeOf(ctx, catalog, done)
 	if err != nil {
 		return fmt.Errorf("write the notice: %w; the purge is complete; its proof is %s", err, maintenance.PurgePath(done.ID))
@@ -58,6 +57,19 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
+// headlineOf says that all rows of some schools or districts were erased, and how many were listed if not all of them were found.
+func headlineOf(found, listed []string, kind string) string {
+	if len(found) < len(listed) {
+		return fmt.Sprintf("all rows of %s of %s", wording.Count(len(found)), wording.Many(len(listed), "listed "+kind))
+	}
+	return "all rows of " + wording.Many(len(listed), kind)
+}
+
+// without returns a list without some of its members.
+func without(list, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(some, s) })
+}
+
 // noticeOf returns what a purge has done, without the names of students.
 func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.PurgeReport) (*report.Notice, error) {
 	proof := maintenance.PurgePath(done.ID)
@@ -67,28 +79,25 @@ func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.P
 	}
 	n := &report.Notice{
 		Destination: absolute(catalog.String()), ToolVersion: done.ToolVersion, BegunAt: done.BegunAt, FinishedAt: done.FinishedAt,
-		Schools: done.Asked.Schools, Districts: done.Asked.Districts, LedgerRows: done.LedgerRowsRemoved, DroppedRuns: done.DroppedRuns,
-		NotReached: done.NotReached, Proof: proof, ProofSHA256: sink.Hash(data),
+		Schools: without(done.Asked.Schools, done.Unknown), Districts: without(done.Asked.Districts, done.Unknown), Unknown: done.Unknown,
+		LedgerRows: done.LedgerRowsRemoved, DroppedRuns: done.DroppedRuns, NotReached: done.NotReached, Proof: proof, ProofSHA256: sink.Hash(data),
 	}
 	switch {
 	case done.Asked.Students != nil:
 		asked := done.Asked.Students
-		n.Rule = wording.Many(asked.Listed, "student")
-		n.Found = foundText(done)
+		n.Headline = foundText(done)
 		n.ListedStudents = asked.Listed
-		if asked.Key == "" {
-			n.Digest = asked.Digest
-		}
+		n.Digest = asked.Digest
 		if asked.Matched != nil {
 			n.MatchedStudents = *asked.Matched
 		}
 	case done.Asked.EndedFor != "":
-		n.Rule = wording.Many(len(done.Asked.Schools), "school") + " denied or missing for at least " + done.Asked.EndedFor
+		n.Headline = "all rows of " + wording.Many(len(done.Asked.Schools), "school") + " denied or missing for at least " + done.Asked.EndedFor
 	case len(done.Asked.Districts) > 0:
-		n.Rule = wording.Many(len(done.Asked.Districts), "district") + ", with " + wording.Many(len(done.Schools), "school")
+		n.Headline = headlineOf(n.Districts, done.Asked.Districts, "district") + ", with " + wording.Many(len(done.Schools), "school")
 		n.Schools = done.Schools
 	default:
-		n.Rule = wording.Many(len(done.Asked.Schools), "school")
+		n.Headline = headlineOf(n.Schools, done.Asked.Schools, "school")
 	}
 	n.AddTables(done.RowsRemoved, func(t *report.NoticeTable) *int64 { return &t.Rows })
 	n.AddTables(done.ExtraRemoved, func(t *report.NoticeTable) *int64 { return &t.Cleared })

@@ -165,7 +165,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		}
 		return fmt.Errorf("%w; run the same command again once this is fixed", err)
 	}
-	if asked := report.Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
+	if asked := erasing(report).Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
 		a.code = exitPartial
 	}
 	err = a.writeOutput(o.output, report, purgeText(report))
@@ -173,10 +173,22 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		err = a.writeNotice(ctx, o, catalog, report)
 	}
 	if left := report.Left(); err == nil && left > 0 {
-		err = fmt.Errorf("the purge is incomplete: %s of others still mention a listed student in columns that a purge does not change: %s; "+
-			"correct these at the source, or purge the schools", wording.Many(left, "row"), mentionText(report))
+		is := "is"
+		if o.dryRun {
+			is = "would be"
+		}
+		err = fmt.Errorf("the purge %s incomplete: %s of others still mention a listed student in columns that a purge does not change: %s; "+
+			"correct these at the source, or purge the schools", is, wording.Many(left, "row"), mentionText(report))
 	}
 	return err
+}
+
+// erasing returns the report of the purge that erased what was asked for: an earlier one if nothing was left to do.
+func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
+	if r.Nothing() && r.Earlier != nil {
+		return r.Earlier
+	}
+	return r
 }
 
 // mentionText names the columns in which rows of others mention what was purged.
@@ -223,6 +235,8 @@ func purgeText(r *maintenance.PurgeReport) string {
 		fmt.Fprintf(&b, "%s %s of ledgers\n", verb, wording.Many(r.LedgerRowsRemoved, "row"))
 	}
 	switch {
+	case r.Nothing() && r.Earlier != nil:
+		fmt.Fprintf(&b, "nothing to do; proof: %s\n", maintenance.PurgePath(r.Earlier.ID))
 	case r.Nothing():
 		fmt.Fprintln(&b, "nothing to do")
 	case !r.DryRun:
@@ -234,7 +248,7 @@ func purgeText(r *maintenance.PurgeReport) string {
 // writeAsked writes whose rows are purged where the command line does not say it. It names no student.
 func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
-		fmt.Fprintln(b, foundText(r))
+		fmt.Fprintln(b, foundText(erasing(r)))
 	}
 	for i := range r.Ended {
 		school := &r.Ended[i]
@@ -254,7 +268,11 @@ func foundText(r *maintenance.PurgeReport) string {
 	case r.Left() > 0:
 		end = "found, but not fully erased"
 	}
-	return fmt.Sprintf("%s of %s were %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), end)
+	verb := "were"
+	if *asked.Matched == 1 {
+		verb = "was"
+	}
+	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)
 }
 
 // writeCleared writes which rows lose _extra.

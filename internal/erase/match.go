@@ -2,8 +2,10 @@ package erase
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -75,9 +77,12 @@ type Records map[string]bool
 type Match struct {
 	*Target
 
-	// Seen are the bids and listed numbers that rows hold. Gives are the numbers that rows of the students give, and Needs
-	// those by which a row without a bid was found.
-	Seen, Gives, Needs Set
+	// Seen are the bids and listed numbers that rows hold.
+	Seen Set
+	// Gives are the numbers that rows of the students give, with the lowest level of these rows.
+	Gives map[string]int
+	// Deepest is the highest level of a row that goes.
+	Deepest int
 
 	schoolAt, districtAt, studentAt, numberAt []int
 	// searched are the text columns in which a number may be mentioned: not a grade, which looks like one.
@@ -85,6 +90,7 @@ type Match struct {
 	extraAt  int // -1 if the table has no _extra
 	// requests are the columns with parameters of the call, which child rows have too.
 	requests map[int]bool
+	level    int   // of the last row of a student
 	key      []int // of the record; -1 for a column that the file lacks
 	first    bool  // the table is the first of its dataset
 	records  Records
@@ -95,7 +101,7 @@ type Match struct {
 func (t *Target) NewMatch(columns, table *schemas.Table, dataset *schemas.Dataset, r Records) *Match {
 	m := &Match{
 		Target: t, first: dataset == nil || table == dataset.Tables[0], extraAt: -1, records: r, requests: make(map[int]bool),
-		Seen: make(Set), Gives: make(Set), Needs: make(Set),
+		Seen: make(Set), Gives: make(map[string]int),
 	}
 	find := func(names []string) []int {
 		var found []int
@@ -145,14 +151,17 @@ const (
 func (m *Match) Fate(batch *rows.Batch, i int) Fate {
 	requested, own := m.Owner(batch, i)
 	switch {
+	case own && m.Students != nil && m.level < m.Students.Least:
+		return Stays
 	case requested || own:
 		if own && m.first && len(m.key) > 0 {
 			m.records[m.Record(batch, i)] = true
 		}
+		m.Deepest = max(m.Deepest, m.level)
 		return Goes
 	case !m.first && len(m.records) > 0 && m.records[m.Record(batch, i)]:
 		return Goes
-	case m.LosesExtra(batch, i):
+	case (m.Students == nil || m.Students.Least == 0) && m.LosesExtra(batch, i):
 		return LosesExtra
 	}
 	return Stays
@@ -217,28 +226,55 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 	if !byBid && !anonymous {
 		return false
 	}
-	byNumber := false
+	m.level = noLevel
 	if !byBid {
 		for _, c := range m.searched {
 			m.inText(&batch.Cols[c], i, func(text []byte) bool {
 				m.sees(text)
 				byBid = byBid || m.Students.bids[string(text)]
-				if m.Students.numbers[string(text)] {
-					byNumber = true
-					m.Needs.add(text)
+				if level, ok := m.Students.numbers[string(text)]; ok {
+					m.level = min(m.level, level)
 				}
 				return false
 			})
 		}
 	}
 	if byBid {
-		for _, c := range m.numberAt {
-			if v := &batch.Cols[c]; !v.Null(i) && identifies(v.Text(i)) {
-				m.Gives.add(v.Text(i))
-			}
+		m.level = 0
+	}
+	if byBid || m.level < noLevel && m.hasNumber(batch, i) {
+		m.give(batch, i)
+	}
+	return m.level < noLevel
+}
+
+// noLevel is higher than every level.
+const noLevel = math.MaxInt
+
+// give records the numbers that row i, of a student, gives.
+func (m *Match) give(batch *rows.Batch, i int) {
+	for _, c := range m.numberAt {
+		v := &batch.Cols[c]
+		if v.Null(i) || !identifies(v.Text(i)) {
+			continue
+		}
+		if level, ok := m.Gives[string(v.Text(i))]; !ok || m.level < level {
+			m.Gives[string(v.Text(i))] = m.level
 		}
 	}
-	return byBid || byNumber
+}
+
+// hasNumber reports whether a column for numbers of row i holds a number of the students. A row that only mentions one
+// elsewhere may hold the numbers of another student, such as a sibling.
+func (m *Match) hasNumber(batch *rows.Batch, i int) bool {
+	return slices.ContainsFunc(m.numberAt, func(c int) bool {
+		v := &batch.Cols[c]
+		if v.Null(i) {
+			return false
+		}
+		_, known := m.Students.numbers[string(v.Text(i))]
+		return known
+	})
 }
 
 // sees records a bid or listed number. It returns false, so that a search goes on.
@@ -267,16 +303,15 @@ func (m *Match) Record(batch *rows.Batch, i int) string {
 // was listed; empty if there is none. A number that only rows of a student give may be another student's too.
 func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	for c := range batch.Cols {
-		if m.inText(&batch.Cols[c], i, m.listed) {
-			return batch.Table.Columns[c].Name
-		}
+		m.inText(&batch.Cols[c], i, func(text []byte) bool {
+			if m.Students == nil || m.Students.asked[string(text)] {
+				m.Seen.add(text)
+				column = cmp.Or(column, batch.Table.Columns[c].Name)
+			}
+			return false
+		})
 	}
-	return ""
-}
-
-// listed reports whether a bid or number was listed.
-func (m *Match) listed(text []byte) bool {
-	return m.Students == nil || m.Students.ByNumber || m.Students.bids[string(text)]
+	return column
 }
 
 // inText passes the bids and numbers that a value of any column holds to use, until that returns true. The file need not

@@ -26,16 +26,22 @@ type Target struct {
 // Students are the students of an erasure. A row is theirs if a column with the bid of a student holds one of their bids. If
 // a table has such columns, and all of them are null in a row, it is theirs if it mentions one of their bids or numbers as
 // a whole value of a column or in _extra. Elements of their records are theirs too. Every other row that mentions them
-// in _extra loses _extra.
+// in _extra loses _extra. Their numbers are the listed ones, and those in rows with their bid or with one of these numbers.
 type Students struct {
 	// ByNumber means that the students were listed by their numbers, because the service gives them no bid.
 	ByNumber bool
+	// Least is the lowest level of rows that go. A row that holds a listed bid or number has level 0, and one that was found by
+	// a number of a row of level n has level n+1. If rows of higher levels go first, the rest is found again after a kill.
+	Least int
 
 	key    *privacy.Key // may be nil
 	listed []string     // in clear, sorted
-	// bids and numbers are these as rows hold them: in clear, and as pseudonyms under the key. Rows are searched for
-	// both, because no pseudonym is also a value in clear.
-	bids, numbers Set
+	// asked is the list as rows hold it: in clear, and as pseudonyms under the key. Rows are searched for both, because no
+	// pseudonym is also a value in clear.
+	asked Set
+	bids  Set // asked, or nil
+	// numbers are the listed ones and those that rows give, with the level of the rows that are found by them.
+	numbers map[string]int
 }
 
 const (
@@ -46,16 +52,18 @@ const (
 // NewStudents returns the students of a list of bids or numbers in clear. The key is needed where rows hold pseudonyms.
 func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 	s := &Students{
-		ByNumber: byNumber, key: key, listed: slices.Compact(slices.Sorted(slices.Values(listed))), bids: make(Set), numbers: make(Set),
-	}
-	into := s.bids
-	if byNumber {
-		into = s.numbers
+		ByNumber: byNumber, key: key, listed: slices.Compact(slices.Sorted(slices.Values(listed))), asked: make(Set), numbers: make(map[string]int),
 	}
 	for _, text := range s.listed {
 		for _, written := range s.written(text) {
-			into[written] = true
+			s.asked[written] = true
+			if byNumber {
+				s.numbers[written] = 0
+			}
 		}
+	}
+	if !byNumber {
+		s.bids = s.asked
 	}
 	return s
 }
@@ -87,14 +95,20 @@ func (s *Students) Matched(seen Set) int {
 	return n
 }
 
-// Learn adds numbers that rows of the students give, as the rows hold them. Must not be called while rows are matched.
-func (s *Students) Learn(numbers Set) {
-	for number := range numbers {
-		s.numbers[number] = true
+// Learn adds numbers that rows of the students give, as the rows hold them, with the levels of these rows. It reports whether
+// more rows may be found now. Must not be called while rows are matched.
+func (s *Students) Learn(numbers map[string]int) (learned bool) {
+	for number, level := range numbers {
+		if known, ok := s.numbers[number]; ok && known <= level+1 {
+			continue
+		}
+		learned = true
+		s.numbers[number] = level + 1
 		if s.key != nil { // other runs may hold pseudonyms
-			s.numbers[s.key.Pseudonym(numberKind, number)] = true
+			s.numbers[s.key.Pseudonym(numberKind, number)] = level + 1
 		}
 	}
+	return learned
 }
 
 // identifies reports whether a number can identify a student. A text of one repeated character, such as 0, is what schools
@@ -111,7 +125,8 @@ func identifies(number []byte) bool {
 // named reports whether a text is one of the bids or numbers.
 func (t *Target) named(text []byte) bool {
 	if s := t.Students; s != nil {
-		return s.bids[string(text)] || s.numbers[string(text)]
+		_, isNumber := s.numbers[string(text)]
+		return isNumber || s.bids[string(text)]
 	}
 	return t.Schools[string(text)] || t.Districts[string(text)]
 }

@@ -38,8 +38,8 @@ type Erasure struct {
 	// Anew means that the history is rebuilt from its snapshots, because all of them still exist and versions would have
 	// to be cut: schools have changed districts, or records their owners.
 	Anew bool
-	// Seen, Gives and Needs are as in erase.Match.
-	Seen, Gives, Needs erase.Set
+	// Seen is as in erase.Match.
+	Seen erase.Set
 	// Files, Rows and Bytes count what was read, and RowsFound the rows of the target.
 	Files       int
 	Rows, Bytes int64
@@ -69,7 +69,7 @@ func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOption
 	}
 	e := &Erasure{
 		Manifest: current.Manifest, opts: opts, Schools: make(erase.Set), Moved: make(erase.Set), Seen: make(erase.Set),
-		Gives: make(erase.Set), Needs: make(erase.Set), Mentioning: make(map[string]int64), moved: make(map[string][]days), complete: true,
+		Mentioning: make(map[string]int64), moved: make(map[string][]days), complete: true,
 	}
 	for _, folded := range e.Manifest.Snapshots {
 		e.complete = e.complete && opts.Runs[folded.RunID] != nil

@@ -90,8 +90,6 @@ func (e *Erasure) add(t *erasedTable, s *fileSearch) {
 	}
 	if s.match != nil {
 		maps.Copy(e.Seen, s.match.Seen)
-		maps.Copy(e.Gives, s.match.Gives)
-		maps.Copy(e.Needs, s.match.Needs)
 	}
 }
 

@@ -71,7 +71,11 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 			return p.report, err
 		}
 	}
-	if err := p.findRows(ctx, nil); err != nil {
+	find := func(ctx context.Context) error { return p.findRows(ctx, nil) }
+	if p.students != nil {
+		find = p.findAndCount // the preview says what will be left; all texts are read anyway
+	}
+	if err := find(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.summarize(ctx); err != nil {
@@ -81,6 +85,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 		return p.report, nil
 	}
 	if p.report.Nothing() {
+		p.report.Verification = nil
 		return p.report, errors.Join(p.sweepLeftovers(ctx), catalog.Check(ctx))
 	}
 	return p.report, p.carryOut(ctx)
@@ -233,6 +238,11 @@ func (p *purger) summarize(ctx context.Context) error {
 		maps.Copy(schools, p.history.Schools)
 		r.Schools = schools.Sorted()
 	}
+	if !p.continues() { // the list is another one
+		p.fresh.NotReached, p.fresh.Verification = r.NotReached, r.Verification
+		p.report = p.fresh
+		return p.summarize(ctx)
+	}
 	if r.resumed {
 		return nil
 	}
@@ -304,7 +314,7 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 		return err
 	}
 	begun := *p.report
-	begun.reset()
+	begun.Runs, begun.History, begun.Verification = []PurgedRun{}, nil, nil
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), begun, sink.Condition{Absent: true})
 }
 
@@ -314,14 +324,8 @@ func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	if err := p.dropUnfinished(ctx); err != nil {
 		return nil, err
 	}
-	for _, run := range p.inOrder() {
-		err := p.purgeRun(ctx, run)
-		switch {
-		case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
-			disturbed = errors.Join(disturbed, err)
-		case err != nil && !p.isPruned(ctx, run, err):
-			return disturbed, err
-		}
+	if disturbed, err = p.purgeRuns(ctx); err != nil {
+		return disturbed, err
 	}
 	if err := p.survey(ctx); err != nil {
 		return disturbed, err
@@ -374,10 +378,8 @@ func (p *purger) writeProof(ctx context.Context) error {
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
-// completeReport completes the report from the manifests: they tell what this purge has removed, before it was killed
-// too.
-func (p *purger) completeReport() {
-	r := p.report
+// countChanges counts what the manifests say that a purge has changed.
+func (p *purger) countChanges(r *PurgeReport) {
 	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
 		m := p.all[run]
@@ -387,14 +389,19 @@ func (p *purger) completeReport() {
 			}
 		}
 	}
+}
+
+// completeReport completes the report from the manifests: they tell what this purge has removed, before it was killed
+// too.
+func (p *purger) completeReport() {
+	r := p.report
+	p.countChanges(r)
 	if p.history != nil && p.history.Manifest.Purge != nil && p.history.Manifest.Purge.ID == r.ID {
 		r.History = p.history.Manifest.Purge
 	}
 	r.State = purgeDone
 	if r.Left() > 0 {
 		r.State = purgeIncomplete
-	} else if asked := r.Asked.Students; asked != nil && asked.Key != "" {
-		asked.Digest, asked.Key = "", "" // with a digest beside its own key, a roster shows who was listed
 	}
 	if p.moved > 0 {
 		r.NotReached = append(r.NotReached, fmt.Sprintf("the coverage of %s in the history: they changed districts, and "+

@@ -2,7 +2,10 @@ package maintenance_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,51 +34,57 @@ func (c *changesOf) Write(ctx context.Context, name string, data []byte, when si
 	return c.Store.Write(ctx, name, data, when)
 }
 
-// TestPurgeOrder purges runs in which rows of a student give numbers, and others in which rows without a bid need them. A run is
-// purged before the last one that gives its number, so that a purge that is killed in between can be repeated.
+// TestPurgeOrder purges runs in which rows of a student give numbers, and others in which rows without a bid need them. Rows that
+// need a number are purged before rows that give it, so that a purge that is killed in between can be repeated.
 func TestPurgeOrder(t *testing.T) {
 	t.Parallel()
-	type run struct{ gives, needs string }
+	row := func(bid, number, state string) snapshottest.Record {
+		r := snapshottest.Record{"requested_school_bid": snapshottest.Stays, "requested_perspective_bid": snapshottest.Stays, "last_name": plantedName}
+		r["student_school_association_bid"] = bid + number + state
+		for column, value := range map[string]string{"student_bid": bid, "district_student_id": number, "state_student_id": state} {
+			if value != "" {
+				r[column] = value
+			}
+		}
+		return r
+	}
+	gives := func(number string) snapshottest.Record { return row(planted, number, "") }
+	needs := func(number string) snapshottest.Record { return row("", number, "") }
+	links := func(number, state string) snapshottest.Record { return row("", number, state) }
+	type runs map[string][]snapshottest.Record
 	for name, test := range map[string]struct {
-		runs map[string]run
-		fold bool
+		runs runs
 		want []string
 	}{
-		"given by one":         {map[string]run{"a": {gives: "31"}, "b": {needs: "31"}}, false, []string{"b", "a"}},
-		"given by the history": {map[string]run{"a": {gives: "31"}, "b": {needs: "31"}}, true, []string{"a", "b"}},
-		"given by two":         {map[string]run{"a": {gives: "31"}, "b": {needs: "31"}, "c": {gives: "31"}}, false, []string{"a", "b", "c"}},
-		"given by itself":      {map[string]run{"a": {gives: "31", needs: "31"}, "b": {gives: "32"}}, false, []string{"a", "b"}},
-		"a chain":              {map[string]run{"a": {gives: "31"}, "b": {gives: "32", needs: "31"}, "c": {needs: "32"}}, false, []string{"c", "b", "a"}},
-		"two numbers":          {map[string]run{"a": {gives: "31"}, "b": {gives: "32"}, "c": {needs: "32"}}, false, []string{"a", "c", "b"}},
+		"given by one":    {runs{"a": {gives("31")}, "b": {needs("31")}}, []string{"b", "a"}},
+		"given by two":    {runs{"a": {gives("31")}, "b": {needs("31")}, "c": {gives("31")}}, []string{"b", "a", "c"}},
+		"given by itself": {runs{"a": {gives("31"), needs("31")}, "b": {gives("32")}}, []string{"a", "a", "b"}},
+		"not needed":      {runs{"a": {gives("31")}, "b": {gives("32")}}, []string{"a", "b"}},
+		"each needs the other": {
+			runs{"a": {gives("31"), needs("32")}, "b": {gives("32"), needs("31")}}, []string{"a", "b", "a", "b"},
+		},
+		"a chain": {
+			runs{"a": {gives("31")}, "b": {links("31", "s2")}, "c": {links("34", "s2")}, "d": {needs("34")}}, []string{"d", "c", "b", "a"},
+		},
+		"two ways": {
+			runs{"a": {gives("31")}, "b": {links("31", "s2"), gives("34")}, "c": {links("34", "s2")}, "d": {row("", "", "s2")}},
+			[]string{"d", "b", "c", "a", "b"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := t.TempDir()
 			store := snapshottest.NewDir(t, start)
-			dates := map[string]string{"a": "2026-11-18", "b": "2026-11-19", "c": "2026-11-20"}
-			for _, id := range []string{"a", "b", "c"} {
-				r, ok := test.runs[id]
-				if !ok {
-					continue
-				}
-				world := make(map[string][]snapshottest.Record)
-				add := func(row snapshottest.Record) {
-					row["requested_school_bid"], row["last_name"] = snapshottest.Stays, plantedName
-					world["students"] = append(world["students"], row)
-				}
-				if r.gives != "" {
-					add(snapshottest.Record{"student_bid": planted, "student_id": r.gives})
-				}
-				if r.needs != "" {
-					add(snapshottest.Record{"student_id": r.needs})
-				}
-				snapshottest.StageWorld(t, store, id, world, snapshottest.Datasets("students"), snapshottest.OnDate(dates[id]))
+			for i, id := range slices.Sorted(maps.Keys(test.runs)) {
+				world := map[string][]snapshottest.Record{"student_school_associations": test.runs[id]}
+				snapshottest.StageWorld(t, store, id, world, snapshottest.Datasets("student_school_associations"), snapshottest.OnDate(fmt.Sprintf("2026-11-1%d", i)))
 				snapshottest.PublishRun(t, store, id)
 			}
-			if test.fold {
-				require.NoError(t, foldHistory(t, false)(t.Context(), store))
+			rows := int64(0)
+			for _, records := range test.runs {
+				rows += int64(len(records))
 			}
-			options := studentOptions(testKey(t, "a7c3"))
+			options := studentOptions(nil)
 			options.Students = []string{planted}
 			for left := range len(test.want) {
 				root := snapshottest.CopyTree(t, start)
@@ -85,12 +94,15 @@ func TestPurgeOrder(t *testing.T) {
 				report, err := maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, root)), options)
 				require.NoError(t, err)
 				require.Equal(t, maintenance.PurgeDone, report.State)
+				require.Len(t, purgesIn(t, root), 1)
+				require.Len(t, report.Runs, len(test.runs), "a run that was changed twice is reported once")
+				require.Equal(t, map[string]int64{"student_school_associations": rows}, report.RowsRemoved)
 				requireNoBytes(t, root, planted, plantedName)
 			}
 			whole := &changesOf{Store: store, left: 10}
 			_, err := maintenance.Purge(t.Context(), snapshot.At(whole), options)
 			require.NoError(t, err)
-			require.Equal(t, test.want, whole.runs[:len(test.want)])
+			require.Equal(t, test.want, whole.runs)
 		})
 	}
 }

@@ -164,8 +164,13 @@ func TestPurgeStudentNumbers(t *testing.T) {
 			snapshottest.PublishRun(t, store, "night")
 			options := studentOptions(nil)
 			options.Students, options.StudentNumbers = nil, []string{plantedNumber}
+			options.DryRun = true
+			would, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+			require.NoError(t, err)
+			options.DryRun = false
 			report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 			require.NoError(t, err)
+			require.Equal(t, would.Left(), report.Left(), "a dry run says what will be left")
 			require.Equal(t, test.state, report.State)
 			require.Equal(t, map[string]int64{"students": 1}, report.RowsRemoved)
 			left := readWorld(t, store, "night")["students"]
@@ -177,7 +182,38 @@ func TestPurgeStudentNumbers(t *testing.T) {
 				again, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 				require.NoError(t, err)
 				require.Equal(t, int64(1), again.Left(), "the same purge is incomplete again")
+				require.Equal(t, 1, *again.Asked.Students.Matched)
 			}
 		})
 	}
+}
+
+// TestPurgeOtherNumbers erases rows with another number of the child, if a row without a bid holds both in columns for numbers.
+// The number of a child who only mentions the first one is not searched for.
+func TestPurgeOtherNumbers(t *testing.T) {
+	t.Parallel()
+	const state, sibling = "S-4400", "88002"
+	world := map[string][]snapshottest.Record{"student_school_associations": {
+		{"district_student_id": plantedNumber, "state_student_id": state, "last_name": plantedName},
+		{"state_student_id": state, "last_name": plantedName},
+		{"_extra": `{"number":"` + state + `"}`, "last_name": plantedName},
+		{"district_student_id": sibling, "_extra": `{"sibling":"` + state + `"}`, "last_name": plantedName},
+		{"district_student_id": sibling},
+		{"district_student_id": sibling, "state_student_id": "0"},
+		{"state_student_id": "0"},
+	}}
+	for i, r := range world["student_school_associations"] {
+		r["requested_school_bid"], r["requested_perspective_bid"] = snapshottest.Stays, snapshottest.Stays
+		r["student_school_association_bid"] = string(rune('a' + i))
+	}
+	store := snapshottest.NewDir(t, t.TempDir())
+	snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("student_school_associations"))
+	snapshottest.PublishRun(t, store, "night")
+	options := studentOptions(nil)
+	options.Students, options.StudentNumbers = nil, []string{plantedNumber}
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Equal(t, maintenance.PurgeDone, report.State)
+	require.Equal(t, 1, *report.Asked.Students.Matched)
+	require.ElementsMatch(t, world["student_school_associations"][4:], readWorld(t, store, "night")["student_school_associations"])
 }

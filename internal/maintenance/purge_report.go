@@ -1,9 +1,11 @@
 package maintenance
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -82,7 +84,8 @@ type PurgeReport struct {
 	History *snapshot.HistoryPurge `json:"history,omitempty"`
 	// DroppedRuns are unpublished runs whose staged files were removed.
 	DroppedRuns []string `json:"dropped_runs"`
-	// Verification is what reading every file again has found, after the last change.
+	// Verification is what reading every file again has found, after the last change. In a dry run for students it is what
+	// reading every file has found.
 	Verification *PurgeVerification `json:"verification,omitempty"`
 	// Orphans are data files that no published run names and that hold rows.
 	Orphans []string `json:"orphans,omitempty"`
@@ -91,6 +94,8 @@ type PurgeReport struct {
 
 	// resumed marks the report of a purge that was killed: its proof must be written even if nothing is left to do.
 	resumed bool
+	// planned are the rows that a resumed purge was about to change, by table, if they are needed to recognize its list.
+	planned map[string]int64
 	// Earlier is the last proof of a purge that was asked for the same; nil if there is none.
 	Earlier *PurgeReport `json:"-"`
 }
@@ -106,13 +111,15 @@ type PurgeAsked struct {
 
 // AskedStudents describes the list of students of a purge, which no document holds.
 type AskedStudents struct {
-	snapshot.Students
-
+	// Listed is the length of the list, each student counted once.
+	Listed int `json:"listed"`
+	// Matched is how many of them were found.
+	Matched *int `json:"matched,omitempty"`
+	// Digest is the pseudonym of the list, sorted and a line for each student, under the privacy key; empty without one,
+	// because anyone with a roster could try out a digest whose key is stored.
+	Digest string `json:"digest,omitempty"`
 	// ByNumber means that they were listed by their numbers.
 	ByNumber bool `json:"by_number,omitempty"`
-	// Key is the key of the digest, in hexadecimal; empty if that is the privacy key. A proof that says done holds neither
-	// such a key nor its digest.
-	Key string `json:"key,omitempty"`
 }
 
 // PurgedRun is a run that a purge has removed rows from. A replaced run has only its ledger left.
@@ -156,13 +163,27 @@ func (r *PurgeReport) Left() int64 {
 
 // Nothing reports whether there was nothing to do.
 func (r *PurgeReport) Nothing() bool {
-	return len(r.Runs) == 0 && r.History == nil && len(r.DroppedRuns) == 0 && !r.resumed
+	return len(r.Runs) == 0 && r.History == nil && len(r.DroppedRuns) == 0 && r.Left() == 0 && !r.resumed
 }
 
-// id returns an id that is the same for the same bids.
+// changed returns how many rows of each table the purge removes or clears.
+func (r *PurgeReport) changed() map[string]int64 {
+	rows := maps.Clone(r.RowsRemoved)
+	for table, n := range r.ExtraRemoved {
+		rows[table] += n
+	}
+	return rows
+}
+
+// id returns an id that is the same for the same bids. Without a digest, it is random.
 func (a PurgeAsked) id() string {
 	if a.Students != nil {
-		a.Students = &AskedStudents{Students: snapshot.Students{Listed: a.Students.Listed, Digest: a.Students.Digest}, ByNumber: a.Students.ByNumber}
+		if a.Students.Digest == "" {
+			var id [6]byte
+			_, _ = rand.Read(id[:]) // never fails
+			return hex.EncodeToString(id[:])
+		}
+		a.Students = &AskedStudents{Listed: a.Students.Listed, Digest: a.Students.Digest, ByNumber: a.Students.ByNumber}
 	}
 	text, _ := json.Marshal(a) // texts and numbers alone, which always encode
 	sum := sha256.Sum256(text)
@@ -200,7 +221,11 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 	for _, removed := range purge.LedgerRemoved {
 		run.LedgerRowsRemoved += removed.Rows()
 	}
-	r.Runs = append(r.Runs, run)
+	if last := len(r.Runs) - 1; last >= 0 && r.Runs[last].RunID == run.RunID { // it was changed twice
+		r.Runs[last].add(&run)
+	} else {
+		r.Runs = append(r.Runs, run)
+	}
 	r.LedgerRowsRemoved += run.LedgerRowsRemoved
 	for table, n := range purge.RowsRemoved {
 		r.RowsRemoved[table] += n
@@ -209,6 +234,21 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 		snapshot.AddRows(&r.ExtraRemoved, table, n)
 	}
 	r.FilesRewritten += len(purge.Files)
+}
+
+// add adds what another change has removed from the run.
+func (r *PurgedRun) add(other *PurgedRun) {
+	rows := maps.Clone(r.RowsRemoved) // the manifest has the map too
+	for table, n := range other.RowsRemoved {
+		rows[table] += n
+	}
+	r.RowsRemoved = rows
+	r.ExtraRemoved = maps.Clone(r.ExtraRemoved)
+	for table, n := range other.ExtraRemoved {
+		snapshot.AddRows(&r.ExtraRemoved, table, n)
+	}
+	r.Files = append(r.Files, other.Files...)
+	r.LedgerRowsRemoved += other.LedgerRowsRemoved
 }
 
 // EndedSchool is a school whose agreement seems to have ended: in every full snapshot since Since, all of its datasets

@@ -18,12 +18,20 @@ import (
 
 // verifyPurged searches every text column of every file for what was purged, and the files that no run names.
 func (p *purger) verifyPurged(ctx context.Context) error {
-	again := &PurgeVerification{RowsMentioning: make(map[string]int64)}
-	if err := p.findRows(ctx, again); err != nil {
+	if err := p.findAndCount(ctx); err != nil {
 		return err
 	}
-	p.report.Verification = again
 	return p.findOrphans(ctx)
+}
+
+// findAndCount finds the rows to be purged, and counts the rows of others that mention what is purged.
+func (p *purger) findAndCount(ctx context.Context) error {
+	counts := &PurgeVerification{RowsMentioning: make(map[string]int64)}
+	if err := p.findRows(ctx, counts); err != nil {
+		return err
+	}
+	p.report.Verification = counts
+	return nil
 }
 
 // findRows finds the rows to be purged. If again is not nil, all text columns are read and counted in it. Runs that are
@@ -32,7 +40,7 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	if err := p.learnNumbers(ctx); err != nil {
 		return err
 	}
-	p.found = make(map[string]foundRun)
+	p.found, p.deepest = make(map[string]foundRun), 0
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
 		if err := p.unlessPruned(ctx, run, p.findRowsOf(ctx, run, again)); err != nil {
 			return fmt.Errorf("look for rows in run %s: %w", run, err)
@@ -92,10 +100,9 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	if err != nil {
 		return err
 	}
-	p.needs[run] = make(erase.Set)
 	for i, l := range scanners {
 		maps.Copy(p.seen, l.seen)
-		maps.Copy(p.needs[run], l.needs)
+		p.deepest = max(p.deepest, l.deepest)
 		if again != nil {
 			again.add(&units[i], l)
 		}
@@ -177,13 +184,14 @@ func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 type scanner struct {
 	target *erase.Target
 	// whole has all text columns read, and rows that mention the target counted.
-	whole       bool
-	seen, needs erase.Set
-	mentioning  map[string]int64 // by table.column
+	whole      bool
+	seen       erase.Set
+	mentioning map[string]int64 // by table.column
+	deepest    int              // as in erase.Match
 }
 
 func newScanner(of *erase.Target, whole bool) *scanner {
-	return &scanner{target: of, whole: whole, seen: make(erase.Set), needs: make(erase.Set), mentioning: make(map[string]int64)}
+	return &scanner{target: of, whole: whole, seen: make(erase.Set), mentioning: make(map[string]int64)}
 }
 
 // unit counts the rows that are to be removed in the files of a dataset and bucket.
@@ -198,7 +206,7 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 				columns = erase.TextColumns(own)
 			}
 			match = l.target.NewMatch(columns, f.table, dataset, records)
-			match.Seen, match.Needs = l.seen, l.needs
+			match.Seen = l.seen
 			return columns
 		}
 		err := erase.ReadFile(ctx, catalog, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
@@ -222,6 +230,7 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 		if err != nil {
 			return err
 		}
+		l.deepest = max(l.deepest, match.Deepest)
 	}
 	return nil
 }

@@ -9,48 +9,74 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/erase"
-	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
-// isOf reports whether a purge was asked for this list of students.
-func (p *purger) isOf(asked *AskedStudents) bool {
-	listed := p.students.Listed()
-	return asked != nil && asked.ByNumber == p.students.ByNumber && asked.Listed == len(listed) && asked.Digest != "" &&
-		privacy.KeyOfList(listed, asked.Digest, asked.Key, p.opts.Key) != nil
+// isOf reports whether a purge was asked for this list of students. Without a privacy key, that is only known of a purge that
+// was killed, once its rows are counted (continues).
+func (p *purger) isOf(r *PurgeReport) bool {
+	asked := r.Asked.Students
+	return asked != nil && asked.ByNumber == p.students.ByNumber && asked.Listed == len(p.students.Listed()) &&
+		asked.Digest == p.digest() && (asked.Digest != "" || r.State == purgeBegun)
+}
+
+// digest returns the digest of the list of students, or "" without a privacy key.
+func (p *purger) digest() string {
+	if p.opts.Key == nil {
+		return ""
+	}
+	return p.opts.Key.ListDigest(p.students.Listed())
+}
+
+// continues reports whether the purge continues the one that it resumes: what that one has changed and what is left make up
+// what that one was about to change.
+func (p *purger) continues() bool {
+	r := p.report
+	if !r.resumed || r.planned == nil {
+		return true
+	}
+	done := PurgeReport{ID: r.ID}
+	p.countChanges(&done)
+	rows := done.changed()
+	for table, n := range r.changed() {
+		rows[table] += n
+	}
+	return maps.Equal(rows, r.planned)
 }
 
 // learnNumbers finds the numbers that rows of the listed students give, in runs and in the history. Rows without a bid are
-// found by them.
+// found by them, and may give further numbers.
 func (p *purger) learnNumbers(ctx context.Context) error {
 	if p.students == nil {
 		return nil
 	}
-	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
-		given, err := p.numbersIn(ctx, p.runs[run].Tables)
-		if err := p.unlessPruned(ctx, run, err); err != nil {
-			return fmt.Errorf("look for student numbers in run %s: %w", run, err)
+	for learned := true; learned; {
+		learned = false
+		for _, run := range slices.Sorted(maps.Keys(p.runs)) {
+			given, err := p.numbersIn(ctx, p.runs[run].Tables)
+			if err := p.unlessPruned(ctx, run, err); err != nil {
+				return fmt.Errorf("look for student numbers in run %s: %w", run, err)
+			}
+			learned = p.students.Learn(given) || learned
 		}
-		p.gives[run] = given
-	}
-	current, err := p.catalog.ReadHistory(ctx)
-	if current != nil && err == nil {
-		p.gives[""], err = p.numbersIn(ctx, current.Manifest.Tables)
-	}
-	if err != nil && !errors.Is(err, sink.ErrDamaged) { // which the search reports
-		return fmt.Errorf("look for student numbers in the history: %w", err)
-	}
-	for _, numbers := range p.gives {
-		p.students.Learn(numbers)
+		current, err := p.catalog.ReadHistory(ctx)
+		if current != nil && err == nil {
+			var given map[string]int
+			given, err = p.numbersIn(ctx, current.Manifest.Tables)
+			learned = p.students.Learn(given) || learned
+		}
+		if err != nil && !errors.Is(err, sink.ErrDamaged) { // which the search reports
+			return fmt.Errorf("look for student numbers in the history: %w", err)
+		}
 	}
 	return nil
 }
 
-// numbersIn returns the numbers that rows of the students give in some tables.
-func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) (erase.Set, error) {
+// numbersIn returns the numbers that rows of the students give in some tables, with the levels of these rows.
+func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) (map[string]int, error) {
 	var files []purgeFile
 	for _, table := range schemas.Tables() {
 		if erase.GivesNumbers(table) {
@@ -60,7 +86,7 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 	}
 	target := &erase.Target{Students: p.students}
-	given, err := sink.Map(ctx, verifyConcurrency, files, func(ctx context.Context, f purgeFile) (erase.Set, error) {
+	given, err := sink.Map(ctx, verifyConcurrency, files, func(ctx context.Context, f purgeFile) (map[string]int, error) {
 		var match *erase.Match
 		pick := func(own *schemas.Table) *schemas.Table {
 			columns := erase.TextColumns(own)
@@ -78,39 +104,44 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 		return match.Gives, nil
 	})
-	all := make(erase.Set)
+	all := make(map[string]int)
 	for _, numbers := range given {
-		maps.Copy(all, numbers)
+		for number, level := range numbers {
+			if known, ok := all[number]; !ok || level < known {
+				all[number] = level
+			}
+		}
 	}
 	return all, err
 }
 
-// inOrder returns the runs that lose rows, in an order in which a purge that is killed can be finished: a run that gives
-// a number comes after the runs in which rows without a bid have that number. The history, which comes last, gives the
-// numbers of its snapshots.
-func (p *purger) inOrder() []string {
-	runs := slices.Sorted(maps.Keys(p.found))
-	var order []string
-	for len(runs) > 0 {
-		next := slices.IndexFunc(runs, func(run string) bool {
-			return !slices.ContainsFunc(runs, func(other string) bool { return other != run && p.onlyGives(run, other, runs) })
-		})
-		next = max(next, 0)
-		order = append(order, runs[next])
-		runs = slices.Delete(runs, next, next+1)
-	}
-	return order
-}
-
-// onlyGives reports whether a run gives a number that another one needs, and no other of the runs left gives.
-func (p *purger) onlyGives(run, other string, left []string) bool {
-	for number := range p.needs[other] {
-		given := p.gives[""][number] || slices.ContainsFunc(left, func(r string) bool { return r != run && p.gives[r][number] })
-		if p.gives[run][number] && !given {
-			return true
+// purgeRuns removes what was found in runs. A purge that is killed has to find what is left, so rows that were found by a
+// number are removed from all runs before rows that give it.
+func (p *purger) purgeRuns(ctx context.Context) (disturbed, err error) {
+	levels := p.deepest
+	for least := levels; ; least-- {
+		if levels > 0 {
+			p.students.Least = least
+			if err := p.survey(ctx); err != nil {
+				return disturbed, err
+			}
+			if err := p.findRows(ctx, nil); err != nil {
+				return disturbed, err
+			}
+		}
+		for _, run := range slices.Sorted(maps.Keys(p.found)) {
+			err := p.purgeRun(ctx, run)
+			switch {
+			case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
+				disturbed = errors.Join(disturbed, err)
+			case err != nil && !p.isPruned(ctx, run, err):
+				return disturbed, err
+			}
+		}
+		if least == 0 {
+			return disturbed, nil
 		}
 	}
-	return false
 }
 
 // ask returns what the purge is asked to remove, and the reports of earlier purges that were asked the same, oldest
@@ -151,23 +182,13 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 			if report.State != purgeDone { // a finished purge may have had other schools
 				asked = report.Asked
 			}
-		case !p.isOf(report.Asked.Students):
+		case !p.isOf(report):
 			continue
-		default:
-			again := *report.Asked.Students
-			again.Matched = nil
-			asked.Students = &again
 		}
 		same = append(same, report)
 	}
-	if p.students != nil && asked.Students == nil {
-		listed := p.students.Listed()
-		asked.Students = &AskedStudents{Students: snapshot.Students{Listed: len(listed)}, ByNumber: p.students.ByNumber}
-		key := p.opts.Key
-		if key == nil {
-			key, asked.Students.Key = privacy.NewKey()
-		}
-		asked.Students.Digest = key.ListDigest(listed)
+	if p.students != nil {
+		asked.Students = &AskedStudents{Listed: len(p.students.Listed()), Digest: p.digest(), ByNumber: p.students.ByNumber}
 	}
 	return asked, same, nil
 }

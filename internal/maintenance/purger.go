@@ -15,6 +15,7 @@ type purger struct {
 	catalog snapshot.Catalog
 	opts    PurgeOptions
 	report  *PurgeReport
+	fresh   *PurgeReport // the report of a purge that resumes no other
 	index   *erase.DistrictIndex
 
 	runs  map[string]*snapshot.Manifest // published
@@ -36,9 +37,8 @@ type purger struct {
 	undeclared erase.Set               // tables that this release does not declare
 	seen       erase.Set               // bids that were asked for and found in a row
 	students   *erase.Students         // nil unless students are purged
-	// gives and needs are, by run, the numbers that rows of the students give, and those by which rows without a bid were
-	// found.
-	gives, needs map[string]erase.Set
+	// deepest is the highest level of a row that was found in a run; see erase.Students.
+	deepest int
 	// moved counts schools that have changed districts and whose history could not be made again.
 	moved     int
 	otherKeys erase.Set // fingerprints of keys, other than the given one, that runs were taken under
@@ -48,7 +48,7 @@ type purger struct {
 func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
-		undeclared: make(erase.Set), seen: make(erase.Set), otherKeys: make(erase.Set), gives: make(map[string]erase.Set), needs: make(map[string]erase.Set),
+		undeclared: make(erase.Set), seen: make(erase.Set), otherKeys: make(erase.Set),
 	}
 	asked, earlier, err := p.ask(ctx)
 	if err != nil {
@@ -68,14 +68,18 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 	if opts.DryRun {
 		state = purgePlanned
 	}
-	p.report = &PurgeReport{
+	p.fresh = &PurgeReport{
 		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
 		State: state, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, BegunAt: begunAt,
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
+	p.report = p.fresh
 	for _, other := range earlier {
 		if other.State != purgeDone {
 			other.DryRun, other.resumed = opts.DryRun, true
+			if asked.Students != nil && asked.Students.Digest == "" {
+				other.planned = other.changed()
+			}
 			p.report = other
 			continue
 		}

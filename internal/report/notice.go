@@ -16,13 +16,13 @@ import (
 type Notice struct {
 	Destination string
 	ToolVersion string
-	// Rule says whose rows were erased, as the end of "all rows of". Of students, Found counts who was found.
-	Rule, Found string
+	// Headline says whose rows were erased.
+	Headline string
 	// Incomplete means that rows of others still mention a student. Mentions names their columns.
 	Incomplete bool
 	Mentions   string
-	// Schools, Districts and Students are whose rows these were.
-	Schools, Districts, Students []string
+	// Schools, Districts and Students are whose rows these were. Unknown are listed schools or districts that occur nowhere.
+	Schools, Districts, Students, Unknown []string
 	// ListedStudents and MatchedStudents count the students who were listed, and the ones with rows. Digest
 	// stands for their list, under the privacy key; empty without one.
 	ListedStudents, MatchedStudents int
