@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 	"example.org/growthexport/schemas/render"
@@ -111,7 +110,6 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 	if err != nil {
 		return nil, err
 	}
-	place := catalog.Info()
 	return await(ctx, func() (*render.Snapshot, error) {
 		if which == "history" {
 			return o.describeHistory(ctx, catalog)
@@ -120,7 +118,7 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 		if err != nil {
 			return nil, err
 		}
-		s := o.describeSnapshot(manifests, place)
+		s := o.describeSnapshot(manifests, catalog)
 		if s.Analysis && len(s.Deltas) > 0 {
 			return nil, usagef("--views analysis needs whole tables, and a delta run has only what changed: use a snapshot or --history")
 		}
@@ -150,22 +148,23 @@ func (o *sqlOptions) runsToRead(ctx context.Context, catalog snapshot.Catalog, w
 	return []*snapshot.Manifest{manifest}, err
 }
 
+// placeOf describes a destination for SQL.
+func (o *sqlOptions) placeOf(catalog snapshot.Catalog, title string) render.Place {
+	info := catalog.Info()
+	return render.Place{
+		Title: title, Root: info.URL, HadoopRoot: info.HadoopURL, Session: info.Session, Schema: o.schema, Analysis: o.views == analysisViews,
+	}
+}
+
 // describeSnapshot describes the runs for SQL.
-func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, place sink.Info) *render.Snapshot {
+func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog snapshot.Catalog) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
-	s := &render.Snapshot{
-		Root: place.URL, HadoopRoot: place.HadoopURL, Session: place.Session, Schema: o.schema, Analysis: o.views == analysisViews,
+	what := map[snapshot.Kind]string{snapshot.Full: "Snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Changes of "}
+	title := what[first.Kind] + first.SnapshotDate + ", run " + first.RunID + "."
+	if len(manifests) > 1 {
+		title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
 	}
-	switch {
-	case len(manifests) > 1:
-		s.Title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
-	case first.Kind == snapshot.Delta:
-		s.Title = "Changes of " + first.SnapshotDate + ", run " + first.RunID + "."
-	case first.Kind == snapshot.AsOf:
-		s.Title = "Enrollment as of " + first.SnapshotDate + ", run " + first.RunID + "."
-	default:
-		s.Title = "Snapshot of " + first.SnapshotDate + ", run " + first.RunID + "."
-	}
+	s := &render.Snapshot{Place: o.placeOf(catalog, title)}
 	if first.Kind == snapshot.Delta {
 		for _, m := range manifests {
 			s.Deltas = append(s.Deltas, m.RunID)

@@ -18,18 +18,14 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if which != "" && which != "snapshot-date" && which != "run-id" || len(o.runIDs) > 1 {
 		return nil, usagef("--delta-lake can be used with one --snapshot-date or --run-id, but not with %s", from[which].name)
 	}
-	analysis := o.views == analysisViews
-	if analysis && which == "" {
+	if o.views == analysisViews && which == "" {
 		return nil, usagef("--views analysis needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id")
 	}
 	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {
 		return nil, err
 	}
-	place := catalog.Info()
-	lake := &render.Lake{
-		Title: "Delta Lake tables.", Root: place.URL, HadoopRoot: place.HadoopURL, Session: place.Session, Schema: o.schema, Analysis: analysis,
-	}
+	lake := &render.Lake{Place: o.placeOf(catalog, "Delta Lake tables.")}
 	found, err := await(ctx, func() ([]deltalake.Table, error) {
 		if which == "" {
 			return deltalake.Tables(ctx, catalog)

@@ -21,12 +21,10 @@ func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catal
 	if held == nil {
 		return nil, usagef("%w", catalog.NoHistory())
 	}
-	m, place := held.Manifest, catalog.Info()
+	m := held.Manifest
 	mixed := history.Mixed(ctx, catalog, m)
-	s := &render.Snapshot{
-		Title: fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot")),
-		Root:  place.URL, HadoopRoot: place.HadoopURL, Session: place.Session, Schema: o.schema, History: true, Analysis: o.views == analysisViews,
-	}
+	title := fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot"))
+	s := &render.Snapshot{Place: o.placeOf(catalog, title), History: true}
 	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
 		files, ok := m.Tables[table.Name]
 		if !ok {

@@ -31,11 +31,7 @@ const analysisHeader = `
 func (a *analysis) statements() string {
 	var b strings.Builder
 	for _, t := range a.views() {
-		view := a.relation(t.Name)
-		fmt.Fprintf(&b, "\n%s %s AS\n%s;\n", a.view, view, a.query(t))
-		if a.commentOn != "" {
-			fmt.Fprintf(&b, a.commentOn, view, a.text(t.Doc))
-		}
+		b.WriteString(a.createView(a.relation(t.Name), a.query(t), t.Doc))
 	}
 	header := analysisHeader
 	if len(a.missing) > 0 {
@@ -62,7 +58,7 @@ func (a *analysis) query(t *schemas.Table) string {
 		}
 		return ""
 	}
-	return fill(t.Name, template.FuncMap{
+	return query(t.Name, template.FuncMap{
 		// A table or a view. In a history, old results may belong to a closed school, which every_version has.
 		"table":         func(name string) string { return a.source(name, "_current") },
 		"every_version": func(name string) string { return a.source(name, "_versions") },
@@ -73,7 +69,7 @@ func (a *analysis) query(t *schemas.Table) string {
 		// The grade as a number.
 		"grade_number":   gradeNumber,
 		"result_columns": func() string { return resultColumnNames().Lines("results.") },
-		"keys":           func(column string) string { return fmt.Sprintf(a.keys, column) },
+		"json_keys":      func(column string) string { return fmt.Sprintf(a.keys, column) },
 		"with_extra":     a.withExtra,
 		"declared":       a.declared,
 	}, nil)

@@ -3,47 +3,24 @@ package render
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
+	"text/template"
 
 	"example.org/growthexport/schemas"
 )
 
-const dbtHeader = `# Tables of growth-export as dbt sources. Generated from the declarations in schemas: edit those.
-#
-# With dbt-duckdb, set the variable growth_export_dest to the destination. The sources contain all of its snapshots: select
-# one by snapshot_date. For other adapters, create the tables first (growth-export schema prints the DDL) and set
-# growth_export_schema to their schema.
-version: 2
-sources:
-  - name: growth_export
-    description: "Snapshots of test results and enrollment, written by growth-export."
-    schema: "{{ var('growth_export_schema', 'main') }}"
-    config:
-      meta:
-        external_location: "read_parquet('{{ var('growth_export_dest', './growth-data') }}/{name}/snapshot_date=*/**/*.parquet', hive_partitioning = true)"
-    tables:
-`
-
 // dbt returns a sources file for dbt, with DuckDB's types.
 func dbt(tables []*schemas.Table) string {
-	var b strings.Builder
-	b.WriteString(dbtHeader)
-	for _, t := range tables {
-		fmt.Fprintf(&b, "      - name: %s\n        description: %s\n        columns:\n", t.Name, yamlText(t.Doc))
-		column := func(name string, kind schemas.Type, doc string, required bool) {
-			fmt.Fprintf(&b, "          - name: %s\n            data_type: %s\n            description: %s\n",
-				yamlText(name), strings.ToLower(duckDBType(kind)), yamlText(doc))
-			if required {
-				b.WriteString("            data_tests: [not_null]\n")
-			}
-		}
-		for _, c := range t.Columns {
-			column(c.Name, c.Type, comment(c), c.Required)
-		}
-		column(partitionColumn, partitionType, partitionDoc, true)
+	return fill("text/dbt-sources.yml.tmpl", dbtFunctions(), tables)
+}
+
+func dbtFunctions() template.FuncMap {
+	return template.FuncMap{
+		"text": yamlText, "known_values": knownValues,
+		"type":   func(t schemas.Type) string { return strings.ToLower(duckDBType(t)) },
+		"tested": func(c schemas.Column) bool { return c.Required || c.Name == partitionColumn },
 	}
-	return b.String()
 }
 
 // yamlText quotes a text: every JSON string is a YAML string. Double braces have a meaning in dbt, but no declaration
@@ -54,4 +31,72 @@ func yamlText(s string) string {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // a string can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// DBTModels returns the generated files of the dbt package, by their path in its folder of models: sources, a staging
+// model of one snapshot for each table, the views for analysts as models, and the documentation and tests of all of
+// them.
+func DBTModels() map[string]string {
+	files := map[string]string{
+		"staging/sources.yml": strings.ReplaceAll(dbt(schemas.Tables()), "            data_tests: [not_null]\n", ""),
+	}
+	var staging, views []dbtModel
+	for _, d := range schemas.Datasets() {
+		for _, t := range d.Tables {
+			// Rows without a complete key may be repeated, and so may rows whose key is a guess.
+			model := dbtModel{Dataset: d, Table: t, Prefix: stagingPrefix, Unique: !d.WholeRecordDuplicates}
+			files["staging/"+stagingPrefix+t.Name+".sql"] = fill("text/dbt-model.sql.tmpl", dbtFunctions(), model)
+			staging = append(staging, model)
+		}
+	}
+	dialect := duckDBDialect()
+	dialect.keys = "{{ growth_export_keys('%s') }}"
+	a := &analysis{dialect: dialect, tables: schemas.Tables(), relation: dbtRelation}
+	for _, t := range a.views() {
+		if t.Name == columnsView {
+			continue // dbt has documentation
+		}
+		files["analysis/"+t.Name+".sql"] = "-- Generated from the declarations in schemas: edit those.\n" + a.query(t) + "\n"
+		views = append(views, dbtModel{Table: t, Unique: true})
+	}
+	for file, models := range map[string][]dbtModel{"staging/staging.yml": staging, "analysis/analysis.yml": views} {
+		files[file] = fill("text/dbt-models.yml.tmpl", dbtFunctions(), models)
+	}
+	return files
+}
+
+const stagingPrefix = "stg_growth_export__"
+
+// dbtModel is a model of a table, or of a view for analysts.
+type dbtModel struct {
+	*schemas.Table
+
+	Dataset *schemas.Dataset
+	Prefix  string // of its name
+	Unique  bool   // the key of a row
+}
+
+func dbtRelation(name string) string {
+	if _, _, isTable := schemas.FindTable(name); isTable {
+		name = stagingPrefix + name
+	}
+	return "{{ ref('" + name + "') }}"
+}
+
+// knownValues returns the values of a column that have been seen. Since the service documents none, others are a
+// warning.
+func knownValues(column string) []string {
+	switch column {
+	case "grade":
+		values := []string{"PK", "K"}
+		for n := 1; n <= lastGrade; n++ {
+			values = append(values, strconv.Itoa(n))
+		}
+		return values
+	case "type": // of a norm
+		return []string{"achievement", "growth"}
+	case "status": // of a test result
+		return []string{"COMPLETED"}
+	}
+	return nil
 }

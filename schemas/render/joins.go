@@ -9,18 +9,26 @@ import (
 
 // join is how the rows of one table find rows of another.
 type join struct {
-	from, to *schemas.Table
-	// column is the column of from that identifies rows of to.
-	column string
-	// on lists pairs of equal columns, of from and of to.
-	on [][2]string
-	// left lists the key columns of to that from lacks. Without any, at most one row is found.
-	left []string
+	From, To *schemas.Table
+	// Column is the column of From that identifies rows of To.
+	Column string
+	// On lists pairs of equal columns, of From and of To.
+	On [][2]string
+	// Left lists the key columns of To that From lacks. Without any, at most one row is found.
+	Left []string
+}
+
+// joinMap are the joins between tables.
+type joinMap []join
+
+// Use reports whether a column of a table leads to another one.
+func (m joinMap) Use(t *schemas.Table, column string) bool {
+	return slices.ContainsFunc(m, func(j join) bool { return j.From == t && j.Column == column })
 }
 
 // joins returns the joins between all tables, in their order. A join that another table already provides with the same
 // column is left out.
-func joins(datasets []*schemas.Dataset) []join {
+func joins(datasets []*schemas.Dataset) joinMap {
 	var all []join
 	for _, d := range datasets {
 		for _, t := range d.Tables {
@@ -29,8 +37,8 @@ func joins(datasets []*schemas.Dataset) []join {
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(j join) bool {
 		return slices.ContainsFunc(all, func(first join) bool {
-			return first.from == j.from && slices.ContainsFunc(all, func(second join) bool {
-				return second.from == first.to && second.to == j.to && second.column == j.column
+			return first.From == j.From && slices.ContainsFunc(all, func(second join) bool {
+				return second.From == first.To && second.To == j.To && second.Column == j.Column
 			})
 		})
 	})
@@ -51,7 +59,7 @@ func joinsOf(t, parent *schemas.Table, datasets []*schemas.Dataset) []join {
 			to, _, _ = schemas.FindTable(table)
 			column = name
 		}
-		found := slices.ContainsFunc(all, func(j join) bool { return j.to == to })
+		found := slices.ContainsFunc(all, func(j join) bool { return j.To == to })
 		if to != nil && to != t && !found {
 			all = append(all, newJoin(t, to, c.Name, column))
 		}
@@ -61,17 +69,17 @@ func joinsOf(t, parent *schemas.Table, datasets []*schemas.Dataset) []join {
 
 // newJoin joins on two columns and on the key columns that both tables have.
 func newJoin(from, to *schemas.Table, column, toColumn string) join {
-	j := join{from: from, to: to, column: column}
+	j := join{From: from, To: to, Column: column}
 	for _, key := range keyNames(to) {
 		switch {
 		case key == toColumn:
 		case from.Column(key) >= 0:
-			j.on = append(j.on, [2]string{key, key})
+			j.On = append(j.On, [2]string{key, key})
 		default:
-			j.left = append(j.left, key)
+			j.Left = append(j.Left, key)
 		}
 	}
-	j.on = append(j.on, [2]string{column, toColumn})
+	j.On = append(j.On, [2]string{column, toColumn})
 	return j
 }
 

@@ -124,7 +124,7 @@ COMMENT ON COLUMN "order"."at" IS 'At.';
 COMMENT ON COLUMN "order"."_extra" IS 'Rest.';
 COMMENT ON COLUMN "order"."snapshot_date" IS 'Date of the snapshot, from the name of the folder.';
 `
-	got := strings.TrimPrefix(duckDB([]*schemas.Table{odd()}), duckDBHeader)
+	_, got, _ := strings.Cut(duckDB([]*schemas.Table{odd()}), "'$.member'\n")
 	require.Empty(t, cmp.Diff(want, got))
 }
 
@@ -148,7 +148,7 @@ PARTITIONED BY (` + "`snapshot_date`" + `)
 COMMENT 'The table\'s "own" words.'
 LOCATION '${dest}/order';
 `
-	got := strings.TrimPrefix(spark([]*schemas.Table{odd()}), sparkHeader)
+	_, got, _ := strings.Cut(spark([]*schemas.Table{odd()}), "= CORRECTED;\n")
 	require.Empty(t, cmp.Diff(want, got))
 }
 
@@ -215,15 +215,15 @@ func TestJoins(t *testing.T) {
 	all := joins(schemas.Datasets())
 	require.Greater(t, len(all), 20)
 	for _, j := range all {
-		name := j.from.Name + " to " + j.to.Name
-		covered := slices.Clone(j.left)
-		for _, pair := range j.on {
-			require.GreaterOrEqual(t, j.from.Column(pair[0]), 0, name)
-			require.GreaterOrEqual(t, j.to.Column(pair[1]), 0, name)
+		name := j.From.Name + " to " + j.To.Name
+		covered := slices.Clone(j.Left)
+		for _, pair := range j.On {
+			require.GreaterOrEqual(t, j.From.Column(pair[0]), 0, name)
+			require.GreaterOrEqual(t, j.To.Column(pair[1]), 0, name)
 			covered = append(covered, pair[1])
 		}
-		require.Subset(t, covered, keyNames(j.to), name)
-		require.Equal(t, j.from.Name == "test_results" && j.column == "term_bid", len(j.left) > 0, name)
+		require.Subset(t, covered, keyNames(j.To), name)
+		require.Equal(t, j.From.Name == "test_results" && j.Column == "term_bid", len(j.Left) > 0, name)
 	}
 	require.Equal(t, []string{"educator_bid"}, withoutTable(schemas.Datasets()))
 }

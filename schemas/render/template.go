@@ -2,27 +2,53 @@ package render
 
 import (
 	"embed"
+	"path"
 	"strings"
 	"text/template"
+
+	"example.org/growthexport/schemas"
 )
 
-// The queries of views are templates in the SQL that DuckDB and Spark share; dialect has what they write differently. A
-// view is one of these files and an entry in historyViews or analysisTables.
+// What this package writes is in templates. Those of sql are the queries of views, in the SQL that DuckDB and Spark
+// share; dialect has what they write differently. A view is one of these files and an entry in historyViews or
+// analysisTables. Those of text are descriptions of the tables. Their actions are in double angle brackets, because dbt
+// has a use for double braces.
 //
-//go:embed sql/*.sql
-var queries embed.FS
+//go:embed sql/*.sql text/*.tmpl
+var templates embed.FS
 
-// fill returns a query of sql/, filled with data.
-func fill(name string, functions template.FuncMap, data any) string {
+// fill returns the template of a file, filled with data.
+func fill(file string, functions template.FuncMap, data any) string {
 	var b strings.Builder
-	t, err := template.New(name+".sql").Funcs(functions).ParseFS(queries, "sql/"+name+".sql")
+	t := template.New(path.Base(file)).Funcs(template.FuncMap{
+		"columns": withPartition, "comment": comment, "keys": keyNames, "join": strings.Join,
+	}).Funcs(functions)
+	if path.Dir(file) == "text" {
+		t.Delims("<<", ">>")
+	}
+	t, err := t.ParseFS(templates, file)
 	if err == nil {
 		err = t.Execute(&b, data)
 	}
 	if err != nil {
 		panic(err) // a mistake in this program
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return b.String()
+}
+
+// query returns the query of a view, filled with data.
+func query(name string, functions template.FuncMap, data any) string {
+	return strings.TrimSuffix(fill("sql/"+name+".sql", functions, data), "\n")
+}
+
+// inDialect are the functions of templates that write names, texts and types of columns.
+func (d *dialect) functions() template.FuncMap {
+	return template.FuncMap{"name": d.name, "text": d.text, "type": d.kind}
+}
+
+// withPartition returns the columns of a table with the partition column.
+func withPartition(t *schemas.Table) []schemas.Column {
+	return append(t.Columns[:len(t.Columns):len(t.Columns)], schemas.Column{Name: partitionColumn, Type: partitionType, Doc: partitionDoc})
 }
 
 // names are quoted names of columns in a template.

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"example.org/growthexport/schemas"
 )
 
-// Snapshot describes the files behind the views: the files of a published run, or of several delta runs.
-type Snapshot struct {
-	// Title describes the snapshot in one line, for a comment.
+// Place says where the files behind views are, and which views to make.
+type Place struct {
+	// Title describes what the views show in one line, for a comment.
 	Title string
 	// Schema is the schema of the views; empty for the current one.
 	Schema string
@@ -22,11 +23,17 @@ type Snapshot struct {
 	HadoopRoot string
 	// Session is the statements that a DuckDB session needs before it reads the files; empty for none.
 	Session string
+	// Analysis adds the views for analysts.
+	Analysis bool
+}
+
+// Snapshot describes the files behind the views: the files of a published run, or of several delta runs.
+type Snapshot struct {
+	Place
+
 	// History means that the files hold versions of rows, in folders by valid_to; the tables end with valid_from and
 	// ended_because.
 	History bool
-	// Analysis adds the views for analysts.
-	Analysis bool
 	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. It is
 	// empty for a snapshot, whose views show every row.
 	Deltas []string
@@ -50,14 +57,14 @@ type SnapshotTable struct {
 
 // columns returns the quoted column names of the table's view: the files' columns, and the partition columns in the
 // dialect's order.
-func (t *SnapshotTable) columns(name func(string) string, partitions ...string) []string {
+func (t *SnapshotTable) columns(d *dialect, partitions ...string) []string {
 	var columns []string
 	for _, c := range t.Columns {
-		columns = append(columns, name(c.Name))
+		columns = append(columns, d.name(c.Name))
 	}
 	for _, column := range partitions {
 		if column != districtColumn || t.District {
-			columns = append(columns, name(column))
+			columns = append(columns, d.name(column))
 		}
 	}
 	return columns
@@ -66,34 +73,26 @@ func (t *SnapshotTable) columns(name func(string) string, partitions ...string) 
 // districtColumn is the second partition column of --partition-by district.
 const districtColumn = "district"
 
-const viewsHeader = `-- %s
--- Written by growth-export sql: one view per table, over exactly the files in the manifest. The views are pinned to
--- these files; regenerate them after the next run.
-`
-
-const latestHeader = `-- Of several rows with one key, a view shows the one modified last or, if that is equal or unknown, from the latest run.
--- Rows with an incomplete key are all shown. Child rows belong to the record shown.
-`
-
 // header returns the leading comment.
-func header(s *Snapshot) string {
-	text := viewsHeader
-	if s.History {
-		text = historyHeader
-	}
-	text = fmt.Sprintf(text, strings.Join(slices.Collect(strings.FieldsSeq(s.Title)), " "))
-	if len(s.Deltas) > 0 {
-		text += latestHeader
-	}
-	return text
+func (s *Snapshot) header() string {
+	title := func() string { return strings.Join(strings.Fields(s.Title), " ") }
+	return fill("text/views.sql.tmpl", template.FuncMap{"title": title}, s)
 }
 
-// viewName returns the quoted name of a table's view, in its schema if there is one.
-func viewName(s *Snapshot, table string, name func(string) string) string {
-	if s.Schema == "" {
-		return name(table)
+// createSchema returns the statement that makes the schema, if there is one.
+func (p *Place) createSchema(d *dialect) string {
+	if p.Schema == "" {
+		return ""
 	}
-	return name(s.Schema) + "." + name(table)
+	return "\nCREATE SCHEMA IF NOT EXISTS " + d.name(p.Schema) + ";\n"
+}
+
+// view returns the quoted name of a view, in its schema if there is one.
+func (p *Place) view(d *dialect, name string) string {
+	if p.Schema == "" {
+		return d.name(name)
+	}
+	return d.name(p.Schema) + "." + d.name(name)
 }
 
 // runOf returns an SQL expression for the run id in a file name, itself an SQL expression.
@@ -102,21 +101,21 @@ func runOf(fileName string) string {
 }
 
 // deltas returns the quoted ids of the delta runs.
-func (s *Snapshot) deltas(text func(string) string) string {
+func (s *Snapshot) deltas(d *dialect) string {
 	runs := make([]string, len(s.Deltas))
 	for i, run := range s.Deltas {
-		runs[i] = text(run)
+		runs[i] = d.text(run)
 	}
 	return strings.Join(runs, ", ")
 }
 
-// emptyQuery writes a query with the table's columns and no rows.
-func (s *Snapshot) emptyQuery(b *strings.Builder, t *SnapshotTable, name func(string) string, kind func(schemas.Type) string) {
-	b.WriteString("SELECT\n")
-	for _, c := range t.Columns {
-		fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s,\n", kind(c.Type), name(c.Name))
+// emptyQuery returns a query with the table's columns and no rows.
+func (s *Snapshot) emptyQuery(t *SnapshotTable, d *dialect) string {
+	nulls := make([]string, 0, len(t.Columns)+1)
+	for _, c := range append(t.Columns[:len(t.Columns):len(t.Columns)], schemas.Column{Name: s.partitionColumn(), Type: partitionType}) {
+		nulls = append(nulls, fmt.Sprintf("CAST(NULL AS %s) AS %s", d.kind(c.Type), d.name(c.Name)))
 	}
-	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", kind(partitionType), name(s.partitionColumn()))
+	return "SELECT\n    " + strings.Join(nulls, ",\n    ") + "\nWHERE false"
 }
 
 // recordTable returns the table of the records that the rows of a table belong to: its parent, or the table itself.
@@ -133,16 +132,14 @@ func (s *Snapshot) recordTable(t *SnapshotTable) *SnapshotTable {
 
 // latest returns the query of a view over delta runs, which shows the latest version of each record. The query from
 // selects columns of a table, and _run, the position of the run in Deltas.
-func latest(
-	s *Snapshot, t *SnapshotTable, columns []string, name func(string) string, from func(t *SnapshotTable, columns []string) string,
-) string {
+func (s *Snapshot) latest(t *SnapshotTable, columns []string, d *dialect, from func(t *SnapshotTable, columns []string) string) string {
 	parent := s.recordTable(t)
 	data := struct {
 		Records, Candidates, Modified string
 		Columns, Keys, Incomplete     names
 	}{Candidates: from(t, columns), Columns: columns}
 	for _, i := range parent.KeyColumns() {
-		key := name(parent.Columns[i].Name)
+		key := d.name(parent.Columns[i].Name)
 		data.Keys = append(data.Keys, key)
 		incomplete := "candidates." + key + " IS NULL"
 		if parent.Columns[i].Type == schemas.String {
@@ -152,11 +149,11 @@ func latest(
 	}
 	versions := slices.Clone(data.Keys)
 	if parent.Column(modifiedColumn) >= 0 {
-		data.Modified = name(modifiedColumn)
+		data.Modified = d.name(modifiedColumn)
 		versions = append(versions, data.Modified)
 	}
 	data.Records = from(parent, versions)
-	return fill("latest", nil, data)
+	return query("latest", nil, data)
 }
 
 // modifiedColumn is the time of a record's last modification.

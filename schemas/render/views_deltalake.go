@@ -8,22 +8,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Lake describes Delta Lake tables behind views.
+// Lake describes Delta Lake tables behind views. The views for analysts need a date.
 type Lake struct {
-	// Title describes the tables in one line, for a comment.
-	Title string
-	// Schema is the schema of the views; empty for the current one.
-	Schema string
-	// Root is the absolute path or the URL of the destination, without a trailing slash.
-	Root string
-	// HadoopRoot and Session are as in Snapshot.
-	HadoopRoot, Session string
+	Place
+
 	// Date restricts the views to one snapshot, and pins them to the versions of the tables; empty for all snapshots in
 	// the newest versions.
-	Date string
-	// Analysis adds the views for analysts, which need a date.
-	Analysis bool
-	Tables   []LakeTable
+	Date   string
+	Tables []LakeTable
 }
 
 // LakeTable is a Delta Lake table.
@@ -35,59 +27,46 @@ type LakeTable struct {
 	Version      int64
 }
 
-const lakeHeader = "-- %s\n-- Written by growth-export sql --delta-lake: one view per Delta Lake table.\n"
-
 // duckDBLake returns views of Delta Lake tables in DuckDB's dialect.
 func duckDBLake(l *Lake) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, lakeHeader, l.Title)
-	b.WriteString(sessionComment(l.Session))
-	b.WriteString("-- The session needs the extension: INSTALL delta; LOAD delta;\n")
-	if l.Schema != "" {
-		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", duckDBName(l.Schema))
-	}
-	for i := range l.Tables {
-		t := &l.Tables[i]
-		view := viewName(&Snapshot{Schema: l.Schema}, t.View, duckDBName)
-		version, where := "", ""
+	note := sessionComment(l.Session) + "-- The session needs the extension: INSTALL delta; LOAD delta;\n"
+	return l.views(duckDBDialect(), note, func(t *LakeTable) string {
+		version := ""
 		if l.Date != "" {
 			version = fmt.Sprintf(", version => %d", t.Version)
-			where = fmt.Sprintf("\nWHERE %s = DATE %s", partitionColumn, duckDBText(l.Date))
 		}
-		fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\nFROM delta_scan(%s%s)%s;\nCOMMENT ON VIEW %s IS %s;\n",
-			view, duckDBText(l.Root+"/"+t.Folder), version, where, view, duckDBText(t.Doc))
-	}
-	l.snapshot().moreViews(&b, duckDBDialect())
-	return b.String()
-}
-
-// snapshot returns the tables as a snapshot, for views over the views of tables.
-func (l *Lake) snapshot() *Snapshot {
-	s := &Snapshot{Schema: l.Schema, Analysis: l.Analysis}
-	for i := range l.Tables {
-		s.Tables = append(s.Tables, SnapshotTable{Table: l.Tables[i].Table})
-	}
-	return s
+		return "FROM delta_scan(" + duckDBText(l.Root+"/"+t.Folder) + version + ")"
+	})
 }
 
 // sparkLake returns views of Delta Lake tables in the dialect of Spark SQL.
 func sparkLake(l *Lake) string {
+	return l.views(sparkDialect(l.Schema), "", func(t *LakeTable) string {
+		query := "SELECT * FROM delta." + sparkName(l.hadoopRoot()+"/"+t.Folder)
+		if l.Date != "" {
+			query += fmt.Sprintf(" VERSION AS OF %d", t.Version)
+		}
+		return query
+	})
+}
+
+// views returns a view for each table, with a query of its rows.
+func (l *Lake) views(d *dialect, note string, query func(t *LakeTable) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, lakeHeader, l.Title)
-	d := sparkDialect(l.Schema)
-	if l.Schema != "" {
-		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", sparkName(l.Schema))
+	fmt.Fprintf(&b, "-- %s\n-- Written by growth-export sql --delta-lake: one view per Delta Lake table.\n%s%s", l.Title, note, l.createSchema(d))
+	all := &Snapshot{Place: l.Place}
+	where := ""
+	if l.Date != "" {
+		where = "\nWHERE " + partitionColumn + " = DATE " + d.text(l.Date)
 	}
 	for i := range l.Tables {
 		t := &l.Tables[i]
-		version, where := "", ""
-		if l.Date != "" {
-			version = fmt.Sprintf(" VERSION AS OF %d", t.Version)
-			where = fmt.Sprintf("\nWHERE %s = DATE %s", partitionColumn, sparkText(l.Date))
-		}
-		fmt.Fprintf(&b, "\n%s %s AS\nSELECT * FROM delta.%s%s%s;\n", d.view, viewName(&Snapshot{Schema: l.Schema}, t.View, sparkName),
-			sparkName(cmp.Or(l.HadoopRoot, l.Root)+"/"+t.Folder), version, where)
+		b.WriteString(d.createView(l.view(d, t.View), query(t)+where, t.Doc))
+		all.Tables = append(all.Tables, SnapshotTable{Table: t.Table})
 	}
-	l.snapshot().moreViews(&b, d)
+	all.moreViews(&b, d)
 	return b.String()
 }
+
+// hadoopRoot returns the destination for Spark.
+func (p *Place) hadoopRoot() string { return cmp.Or(p.HadoopRoot, p.Root) }

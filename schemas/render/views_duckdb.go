@@ -17,35 +17,29 @@ func sessionComment(statements string) string {
 // duckDBViews returns the views in DuckDB's dialect.
 func duckDBViews(s *Snapshot) string {
 	var b strings.Builder
-	b.WriteString(header(s))
-	b.WriteString(sessionComment(s.Session))
-	if s.Schema != "" {
-		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", duckDBName(s.Schema))
-	}
+	d := duckDBDialect()
+	b.WriteString(s.header() + sessionComment(s.Session) + s.createSchema(d))
 	tables := s.versions().Tables
 	for i := range tables {
 		t := &tables[i]
-		view := viewName(s, t.Name, duckDBName)
-		fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\n", view)
+		view, query := s.view(d, t.Name), ""
 		switch {
 		case len(t.Files) == 0:
-			s.emptyQuery(&b, t, duckDBName, duckDBType)
+			query = s.emptyQuery(t, d)
 		case len(s.Deltas) > 0:
-			fmt.Fprintf(&b, "%s;\n", latest(s, t, t.columns(duckDBName, districtColumn, partitionColumn), duckDBName, s.duckDBVersions))
+			query = s.latest(t, t.columns(d, districtColumn, partitionColumn), d, s.duckDBVersions)
 		case t.Mixed:
-			var all strings.Builder
-			s.emptyQuery(&all, t, duckDBName, duckDBType)
-			fmt.Fprintf(&b, "%s\nUNION ALL BY NAME\nFROM %s;\n", strings.TrimSuffix(all.String(), ";\n"), s.duckDBFiles(t, "union_by_name = true, "))
+			query = s.emptyQuery(t, d) + "\nUNION ALL BY NAME\nFROM " + s.duckDBFiles(t, "union_by_name = true, ")
 		case len(t.Files) == 1:
 			// DuckDB 1.5 fails on the least or greatest value of a partition column of one file, unless it is computed.
-			fmt.Fprintf(&b, "SELECT * REPLACE (CAST(%s AS %s) AS %[1]s)\nFROM %[3]s;\n",
+			query = fmt.Sprintf("SELECT * REPLACE (CAST(%s AS %s) AS %[1]s)\nFROM %[3]s",
 				s.partitionColumn(), duckDBType(partitionType), s.duckDBRead(t, ""))
 		default:
-			fmt.Fprintf(&b, "FROM %s;\n", s.duckDBFiles(t, ""))
+			query = "FROM " + s.duckDBFiles(t, "")
 		}
-		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", view, duckDBText(t.Doc))
+		b.WriteString(d.createView(view, query, t.Doc))
 	}
-	s.moreViews(&b, duckDBDialect())
+	s.moreViews(&b, d)
 	return b.String()
 }
 
@@ -77,5 +71,5 @@ func (s *Snapshot) duckDBRead(t *SnapshotTable, options string) string {
 // duckDBVersions returns a query of columns and of the run of each row.
 func (s *Snapshot) duckDBVersions(t *SnapshotTable, columns []string) string {
 	return fmt.Sprintf("SELECT %s, list_position([%s], %s) AS _run\nFROM %s",
-		strings.Join(columns, ", "), s.deltas(duckDBText), runOf("filename"), s.duckDBFiles(t, "filename = true, "))
+		strings.Join(columns, ", "), s.deltas(duckDBDialect()), runOf("filename"), s.duckDBFiles(t, "filename = true, "))
 }

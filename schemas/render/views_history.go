@@ -15,17 +15,6 @@ const (
 	endedBecause = "ended_because"
 )
 
-const historyHeader = `-- %s
--- Written by growth-export sql --history, over exactly the files in the history's manifest. The views are pinned to these
--- files; regenerate them after the next growth-export history. For each table:
---   <table>_versions  every version of every row. A version is valid on each date from valid_from up to the day before
---                     valid_to, which is 9999-12-31 for a version that has not ended.
---   <table>_current   the versions that have not ended
---   <table>_as_of(d)  the versions that are valid on a date: SELECT * FROM students_as_of(DATE '2026-11-20')
---   <table>_changes   the rows inserted, updated and deleted on each day
--- A school that could not be read keeps its last rows; coverage_as_of(d) says which schools and datasets were read.
-`
-
 // versions returns the description of the views of all versions.
 func (s *Snapshot) versions() *Snapshot {
 	if !s.History {
@@ -63,13 +52,22 @@ type dialect struct {
 	keys string
 }
 
+// createView returns the statements that create a view and document it.
+func (d *dialect) createView(view, query, doc string) string {
+	text := fmt.Sprintf("\n%s %s AS\n%s;\n", d.view, view, query)
+	if d.commentOn != "" {
+		text += fmt.Sprintf(d.commentOn, view, d.text(doc))
+	}
+	return text
+}
+
 // moreViews writes the views over the views of files: for a history, and for analysts.
 func (s *Snapshot) moreViews(b *strings.Builder, d *dialect) {
 	if s.History {
 		s.historyViews(b, d)
 	}
 	if s.Analysis {
-		a := &analysis{dialect: d, history: s.History, relation: func(name string) string { return viewName(s, name, d.name) }}
+		a := &analysis{dialect: d, history: s.History, relation: func(name string) string { return s.view(d, name) }}
 		for i := range s.Tables {
 			if _, _, declared := schemas.FindTable(s.Tables[i].Name); declared {
 				a.tables = append(a.tables, s.Tables[i].Table)
@@ -109,11 +107,11 @@ func (s *Snapshot) historyViews(b *strings.Builder, d *dialect) {
 			if view.of != "" && view.of != t.Name {
 				continue
 			}
-			begin := d.view + " " + viewName(s, name, d.name) + " AS"
+			begin := d.view + " " + s.view(d, name) + " AS"
 			if view.query == "as_of" {
-				begin = fmt.Sprintf(d.asOf, viewName(s, name, d.name))
+				begin = fmt.Sprintf(d.asOf, s.view(d, name))
 			}
-			fmt.Fprintf(b, "\n%s\n%s;\n", begin, fill(view.query, nil, data))
+			fmt.Fprintf(b, "\n%s\n%s;\n", begin, query(view.query, nil, data))
 		}
 	}
 }
@@ -136,7 +134,7 @@ func (v versions) In(at string) versions {
 
 func (s *Snapshot) versionsOf(t *schemas.Table, d *dialect) versions {
 	v := versions{
-		Versions: viewName(s, t.Name+"_versions", d.name), Ever: viewName(s, resultsEverView, d.name),
+		Versions: s.view(d, t.Name+"_versions"), Ever: s.view(d, resultsEverView),
 	}
 	var fields []string
 	for _, c := range t.Columns[:t.Column(validFrom)] {

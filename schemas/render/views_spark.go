@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -23,7 +22,8 @@ const sparkMixed = " /* files of an earlier release lack columns: SET spark.sql.
 // path pattern. Spark does not fail if some are missing, so a statement counts the rows.
 func sparkViews(s *Snapshot) string {
 	var b strings.Builder
-	b.WriteString(header(s))
+	d := sparkDialect(s.Schema)
+	b.WriteString(s.header())
 	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the others.\n")
 	if s.History {
 		b.WriteString("-- The functions need Spark 4.0; before that, filter <table>_versions by valid_from and valid_to.\n")
@@ -32,23 +32,19 @@ func sparkViews(s *Snapshot) string {
 	if !plain {
 		b.WriteString(sparkRebase)
 	}
-	d := sparkDialect(s.Schema)
-	if s.Schema != "" {
-		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", sparkName(s.Schema))
-	}
+	b.WriteString(s.createSchema(d))
 	tables := s.versions().Tables
 	for i := range tables {
 		t := &tables[i]
-		columns := t.columns(sparkName, s.partitionColumn(), districtColumn)
-		fmt.Fprintf(&b, "\n%s %s", d.view, viewName(s, t.Name, sparkName))
+		columns := t.columns(d, s.partitionColumn(), districtColumn)
+		fmt.Fprintf(&b, "\n%s %s", d.view, s.view(d, t.Name))
 		counted := s.sparkFiles(t)
 		switch {
 		case len(t.Files) == 0:
-			b.WriteString(" AS\n")
-			s.emptyQuery(&b, t, sparkName, sparkType)
+			fmt.Fprintf(&b, " AS\n%s;\n", s.emptyQuery(t, d))
 			continue
 		case len(s.Deltas) > 0:
-			fmt.Fprintf(&b, " AS\n%s;\n", latest(s, t, columns, sparkName, s.sparkVersions))
+			fmt.Fprintf(&b, " AS\n%s;\n", s.latest(t, columns, d, s.sparkVersions))
 		case plain:
 			s.sparkSource(&b, t)
 			counted = sparkName(t.Name)
@@ -90,7 +86,7 @@ func (s *Snapshot) sparkSource(b *strings.Builder, t *SnapshotTable) {
 		columns = append(columns, sparkName(districtColumn)+" STRING")
 	}
 	columns = append(columns, sparkName(s.partitionColumn())+" "+sparkType(partitionType))
-	base := cmp.Or(s.HadoopRoot, s.Root) + "/" + t.Folder
+	base := s.hadoopRoot() + "/" + t.Folder
 	fmt.Fprintf(b, " (\n    %s\n) USING parquet OPTIONS (\n"+
 		// Dates before 1900 are an error to Spark up to 3.5 without it.
 		"    datetimeRebaseMode 'CORRECTED',\n    basePath %s,\n    path %s\n);\n",
@@ -99,7 +95,7 @@ func (s *Snapshot) sparkSource(b *strings.Builder, t *SnapshotTable) {
 
 // sparkFiles returns a relation of exactly the files of a table.
 func (s *Snapshot) sparkFiles(t *SnapshotTable) string {
-	return "parquet." + sparkName(sparkPattern(cmp.Or(s.HadoopRoot, s.Root)+"/"+t.Folder, t.Files))
+	return "parquet." + sparkName(sparkPattern(s.hadoopRoot()+"/"+t.Folder, t.Files))
 }
 
 // sparkColumns replaces the partition columns, which are not in the files, by expressions.
@@ -149,7 +145,7 @@ func sparkByFile(files []string, column string) string {
 // sparkVersions returns a query of columns and of the run of each row.
 func (s *Snapshot) sparkVersions(t *SnapshotTable, columns []string) string {
 	return fmt.Sprintf("SELECT %s, array_position(array(%s), %s) AS _run\nFROM %s",
-		strings.Join(sparkColumns(t, columns), ", "), s.deltas(sparkText), runOf(sparkFileName), s.sparkFiles(t))
+		strings.Join(sparkColumns(t, columns), ", "), s.deltas(sparkDialect("")), runOf(sparkFileName), s.sparkFiles(t))
 }
 
 // sparkPattern returns a pattern that matches exactly these files.

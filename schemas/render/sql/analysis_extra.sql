@@ -5,6 +5,6 @@ SELECT
 FROM (
 {{range $i, $table := with_extra}}{{if $i}}
     UNION ALL
-{{end}}    SELECT '{{$table}}' AS table_name, {{keys "_extra"}} AS member FROM {{table $table}} WHERE _extra IS NOT NULL{{end}}
+{{end}}    SELECT '{{$table}}' AS table_name, {{json_keys "_extra"}} AS member FROM {{table $table}} WHERE _extra IS NOT NULL{{end}}
 ) AS members
 GROUP BY table_name, member
