@@ -49,7 +49,7 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 		err = nil
 	}
 	if err == nil {
-		r.forecast.finished(&result.Ledger, callsOf(t, i), time.Since(began))
+		r.forecast.finished(&result.Ledger, time.Since(began))
 	}
 	return result, err
 }
@@ -77,35 +77,13 @@ type forecast struct {
 	cut atomic.Bool // a school was not fetched because of the deadline
 
 	mu sync.Mutex
-	// left are the calls to make and done what the finished ones took, by dataset.
-	left map[string]int
-	done map[string]effort
+	// left counts the schools to fetch, done those that are fetched and took the sum of their times, by dataset.
+	left, done map[string]int
+	took       map[string]time.Duration
 	// lacking counts the datasets that a school lacks, by school.
 	lacking map[string]int
 	known   bool // an estimate was logged
-	late    bool // the estimate is after the deadline
-}
-
-// effort is what fetching some schools took.
-type effort struct {
-	schools, calls int
-	requests       int64
-	took           time.Duration // the sum over the schools
-}
-
-func (e *effort) add(other effort) {
-	e.schools += other.schools
-	e.calls += other.calls
-	e.requests += other.requests
-	e.took += other.took
-}
-
-// callsOf returns the number of calls, or in a fan-out of lists, of a school's dataset.
-func callsOf(t *task, i int) int {
-	if !t.dataset.TakesPerspective() {
-		return 1
-	}
-	return max(1, len(t.schools[i].Perspectives))
+	late    bool // an estimate after the deadline was logged
 }
 
 // watchDeadline watches the deadline, if the run has one, until done is called. It cancels the returned context at the
@@ -117,11 +95,11 @@ func (r *exportRun) watchDeadline(ctx context.Context, tasks []*task) (_ context
 	f := &forecast{
 		deadline: r.settings.Deadline, maxMissing: r.settings.MaxFailedSchools - len(r.plan.FailedSchools),
 		progress: r.Progress, log: r.Logger, began: time.Now(),
-		left: make(map[string]int), done: make(map[string]effort), lacking: make(map[string]int),
+		left: make(map[string]int), done: make(map[string]int), took: make(map[string]time.Duration), lacking: make(map[string]int),
 	}
 	for _, t := range tasks {
 		for i := range t.schools {
-			f.left[t.dataset.Name] += callsOf(t, i)
+			f.left[t.dataset.Name]++
 			f.lacking[t.schools[i].Bid]++
 		}
 	}
@@ -138,16 +116,15 @@ func (r *exportRun) watchDeadline(ctx context.Context, tasks []*task) (_ context
 }
 
 // finished counts a dataset of a school.
-func (f *forecast) finished(l *snapshot.LedgerRow, calls int, took time.Duration) {
+func (f *forecast) finished(l *snapshot.LedgerRow, took time.Duration) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.left[l.Dataset] -= calls
-	e := f.done[l.Dataset]
-	e.add(effort{schools: 1, calls: calls, requests: l.Requests, took: took})
-	f.done[l.Dataset] = e
+	f.left[l.Dataset]--
+	f.done[l.Dataset]++
+	f.took[l.Dataset] += took
 	if l.Status == snapshot.StatusFailed {
 		return
 	}
@@ -202,7 +179,7 @@ func (f *forecast) cutShort() error {
 	return err
 }
 
-// report shows the estimated end in the progress, and logs it the first time and when it passes the deadline.
+// report shows the estimated end in the progress, and logs the first one and the first one after the deadline.
 func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -211,40 +188,37 @@ func (f *forecast) report(ctx context.Context, now time.Time) {
 		return
 	}
 	f.progress.setEnd(end)
-	attrs := []any{"estimated_end", clock(end), "deadline", clock(f.deadline)}
 	switch late := end.After(f.deadline); {
 	case late && !f.late:
-		f.log.WarnContext(ctx, "the run will miss its deadline", attrs...)
+		f.log.WarnContext(ctx, "the run will miss its deadline", "estimated_end", clock(end), "deadline", clock(f.deadline))
 		f.late = true
-	case f.late && end.Add(end.Sub(now)/10).Before(f.deadline): // not merely for a moment
-		f.log.InfoContext(ctx, "the run will meet its deadline after all", attrs...)
-		f.late = false
-	case !f.known && !late:
-		f.log.InfoContext(ctx, "the run will meet its deadline", attrs...)
+	case !late && !f.known:
+		f.log.InfoContext(ctx, "the run will meet its deadline", "estimated_end", clock(end), "deadline", clock(f.deadline))
 	}
 	f.known = true
 }
 
-// end returns when all schools will be fetched if the rest takes as long as the schools so far; zero if these are too
-// few to say. A dataset that has not begun is expected to take as long as the average request.
+// end returns when all schools will be fetched if the rest of a dataset takes as long as its schools so far; zero if
+// these are too few to say. A dataset that has not begun is expected to take as long as the others.
 func (f *forecast) end(now time.Time) time.Time {
-	var all effort
-	for _, e := range f.done {
-		all.add(e)
+	schools, took := 0, time.Duration(0)
+	for dataset, done := range f.done {
+		schools += done
+		took += f.took[dataset]
 	}
-	if all.schools < minForecast || all.took <= 0 {
+	if schools < minForecast || took <= 0 {
 		return time.Time{}
 	}
 	left := 0.0
-	for dataset, calls := range f.left {
-		e := f.done[dataset]
-		if e.calls == 0 {
-			e = effort{calls: max(1, int(all.requests)), took: all.took}
+	for dataset, schoolsLeft := range f.left {
+		each := float64(took) / float64(schools)
+		if done := f.done[dataset]; done > 0 {
+			each = float64(f.took[dataset]) / float64(done)
 		}
-		left += float64(calls) * float64(e.took) / float64(e.calls)
+		left += float64(schoolsLeft) * each
 	}
 	// Schools are fetched side by side, so time passes more slowly than they take.
-	return now.Add(time.Duration(float64(now.Sub(f.began)) * left / float64(all.took))).In(f.deadline.Location())
+	return now.Add(time.Duration(float64(now.Sub(f.began)) * left / float64(took))).In(f.deadline.Location())
 }
 
 // clock formats a time of day as --deadline takes it.
