@@ -48,17 +48,17 @@ func conclude(ctx context.Context, err error) error {
 // complain writes an error to stderr as one line.
 func (a *app) complain(err error) {
 	if a.records != nil {
-		a.records.Error("growth-export", "error", oneLine(err))
+		a.records.Error("growth-export", "error", wording.OneLine(err))
 		return
 	}
-	fmt.Fprintf(a.stderr, "growth-export: %s\n", oneLine(err))
+	fmt.Fprintf(a.stderr, "growth-export: %s\n", wording.OneLine(err))
 }
 
 // warn logs an error that does not affect the result of the command.
 func (a *app) warn(what string, err error) {
 	if a.records != nil {
-		a.records.Warn(what, "error", oneLine(err)) //nolint:sloglint // a constant of the caller
+		a.records.Warn(what, "error", wording.OneLine(err)) //nolint:sloglint // a constant of the caller
 		return
 	}
-	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, oneLine(err))
+	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, wording.OneLine(err))
 }

@@ -7,6 +7,7 @@ import (
 
 	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/wording"
 )
 
 // runDates takes an as-of snapshot for each date and reports all of them. The exit code is the most serious one.
@@ -71,7 +72,7 @@ func newJSONSummaries(summaries []*pipeline.Summary, code int, err error) jsonSu
 		}
 	}
 	if err != nil {
-		all.Error = oneLine(err)
+		all.Error = wording.OneLine(err)
 	}
 	return all
 }

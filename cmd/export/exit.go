@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
@@ -55,12 +54,6 @@ func outcomeCode(s *pipeline.Summary) int {
 func worse(a, b int) int {
 	order := []int{exitUsage, exitInterrupted, exitRefused, exitFailed, exitHeld, exitPartial, exitOK}
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
-}
-
-// oneLine puts a joined error, which has several lines, on one.
-func oneLine(err error) string {
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
-	return strings.Join(lines, "; ")
 }
 
 // failedChecks is the error of a doctor that found a failure: it has the exit code of a run.

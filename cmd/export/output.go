@@ -60,7 +60,7 @@ func (a *app) writeResult(code int, err error) error {
 		end = append(end, fmt.Sprintf("  %q: %d", "exit_code", code))
 	}
 	if err != nil && has["error"] == nil {
-		text, err := json.Marshal(oneLine(err))
+		text, err := json.Marshal(wording.OneLine(err))
 		if err != nil {
 			return err
 		}
@@ -115,14 +115,8 @@ func notNil[T any](items []T) []T {
 
 // snapshotName names what a run of a kind and date publishes.
 func snapshotName(kind snapshot.Kind, date string) string {
-	switch kind {
-	case snapshot.AsOf:
-		return "enrollment as of " + date
-	case snapshot.Delta:
-		return "changes of " + date
-	case snapshot.Full:
-	}
-	return "snapshot " + date
+	what := map[snapshot.Kind]string{snapshot.Full: "snapshot ", snapshot.AsOf: "enrollment as of ", snapshot.Delta: "changes of "}
+	return what[kind] + date
 }
 
 // joinPath returns the location of a path at a destination.

@@ -42,57 +42,44 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	if err := o.findTerms(ctx, deps, &settings); err != nil {
 		return err
 	}
+	var dates []string
 	if len(o.effectiveDates) > 1 {
-		return a.planDates(ctx, o, from, deps, settings)
+		dates = o.effectiveDates
 	}
-	estimate, err := await(ctx, func() (*pipeline.Estimate, error) {
-		return pipeline.Plan(ctx, deps, settings, o.latency)
+	all, err := await(ctx, func() (*pipeline.Estimates, error) {
+		return pipeline.Plan(ctx, deps, settings, dates, o.latency)
 	})
 	if err != nil {
 		return err
 	}
-	value := struct {
+	var privacy *privacyPlan
+	privacyText := ""
+	if from.given("privacy") {
+		privacy = newPrivacyPlan(&settings, exported(all.Runs))
+		privacyText = privacy.text()
+	}
+	if len(dates) > 0 {
+		return a.writeOutput(o.output, struct {
+			*pipeline.Estimates
+
+			Privacy *privacyPlan `json:"privacy,omitempty"`
+		}{all, privacy}, datesText(all, o)+privacyText)
+	}
+	return a.writeOutput(o.output, struct {
 		*pipeline.Estimate
 
 		Privacy *privacyPlan `json:"privacy,omitempty"`
-	}{Estimate: estimate}
-	text := estimateText(estimate, o, a.now())
-	if from.given("privacy") {
-		value.Privacy = newPrivacyPlan(&settings, exported(estimate))
-		text += value.Privacy.text()
-	}
-	return a.writeOutput(o.output, value, text)
-}
-
-// planDates estimates the as-of runs of several dates.
-func (a *app) planDates(ctx context.Context, o *planOptions, from sources, deps pipeline.Deps, settings pipeline.Settings) error {
-	all, err := await(ctx, func() (*pipeline.DatesEstimate, error) {
-		return pipeline.PlanDates(ctx, deps, settings, o.effectiveDates, o.latency)
-	})
-	if err != nil {
-		return err
-	}
-	value := struct {
-		*pipeline.DatesEstimate
-
-		Privacy *privacyPlan `json:"privacy,omitempty"`
-	}{DatesEstimate: all}
-	text := datesText(all, o)
-	if from.given("privacy") {
-		value.Privacy = newPrivacyPlan(&settings, exported(all.Runs...))
-		text += value.Privacy.text()
-	}
-	return a.writeOutput(o.output, value, text)
+	}{all.Runs[0], privacy}, estimateText(all.Runs[0], o, a.now())+privacyText)
 }
 
 // datesText formats the estimate of several dates: the first run in full, and the totals.
-func datesText(all *pipeline.DatesEstimate, o *planOptions) string {
+func datesText(all *pipeline.Estimates, o *planOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Plan: %s, one as-of run each, at %s\n",
 		wording.Many(len(all.Dates), "date"), all.Runs[0].Destination)
 	done := len(all.AlreadyPublished)
 	if done > 0 {
-		fmt.Fprintf(&b, "already published, nothing to do: %s\n", shortList(all.AlreadyPublished))
+		fmt.Fprintf(&b, "already published, nothing to do: %s\n", wording.First(all.AlreadyPublished, maxListed))
 	}
 	if done == len(all.Dates) {
 		return b.String()
@@ -108,14 +95,6 @@ func datesText(all *pipeline.DatesEstimate, o *planOptions) string {
 	fmt.Fprintf(&b, "requests  %s\nfiles     %s\n", atLeast(all.Requests, all.Exact), wording.Count(all.Files))
 	b.WriteString(timeLine(all.Time, o))
 	return b.String()
-}
-
-// shortList joins words, or only the first ones if there are many.
-func shortList(words []string) string {
-	if len(words) <= maxListed {
-		return strings.Join(words, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxListed], ", "), len(words)-maxListed)
 }
 
 // estimateText formats the estimate of one run.

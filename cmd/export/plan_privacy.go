@@ -30,7 +30,7 @@ type privacyColumn struct {
 }
 
 // exported returns the datasets that the runs export.
-func exported(runs ...*pipeline.Estimate) []string {
+func exported(runs []*pipeline.Estimate) []string {
 	var names []string
 	for _, run := range runs {
 		for _, d := range run.Datasets {

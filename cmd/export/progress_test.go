@@ -15,6 +15,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // TestScreenKeepsLogLinesWhole writes log lines while a bar is drawn.
@@ -163,5 +164,5 @@ func TestExitCodes(t *testing.T) {
 
 func TestErrorsAreOneLine(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "a; b", oneLine(errors.Join(errors.New("a"), errors.New("b"))))
+	require.Equal(t, "a; b", wording.OneLine(errors.Join(errors.New("a"), errors.New("b"))))
 }

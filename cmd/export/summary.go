@@ -53,7 +53,7 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 		}
 	}
 	if err != nil {
-		r.Error = oneLine(err)
+		r.Error = wording.OneLine(err)
 	}
 	return r
 }
@@ -85,7 +85,8 @@ func summaryText(s *pipeline.Summary) string {
 		fmt.Fprintf(&b, "  warning: %s purged on %s %s being exported again\n", wording.Many(purged.Schools, "school"), purged.Date, are)
 	}
 	if len(s.LeftOut) > 0 {
-		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", runKind(s.Kind), strings.Join(s.LeftOut, ", "))
+		run := map[snapshot.Kind]string{snapshot.Full: "a full run", snapshot.AsOf: "an as-of run", snapshot.Delta: "a delta run"}
+		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", run[s.Kind], strings.Join(s.LeftOut, ", "))
 	}
 	summarizeTables(&b, s.Tables)
 	if s.PrivacyKey != "" {
@@ -157,18 +158,6 @@ func headline(s *pipeline.Summary) string {
 	default:
 		return "Published: " + at + took
 	}
-}
-
-// runKind names the kind of a run, with its article.
-func runKind(kind snapshot.Kind) string {
-	switch kind {
-	case snapshot.AsOf:
-		return "an as-of run"
-	case snapshot.Delta:
-		return "a delta run"
-	case snapshot.Full:
-	}
-	return "a full run"
 }
 
 func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {

@@ -10,6 +10,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/telemetry"
+	"example.org/growthexport/internal/wording"
 )
 
 // A finished command waits this long for the collector.
@@ -36,7 +37,7 @@ func (a *app) measure(cmd *cobra.Command) {
 		ctx := cmd.Context()
 		within, sending, err := telemetry.Start(ctx, signals, cmd.Name(), thisBuild().Version)
 		if err != nil {
-			a.pending = append(a.pending, "OpenTelemetry: nothing is sent: "+oneLine(err))
+			a.pending = append(a.pending, "OpenTelemetry: nothing is sent: "+wording.OneLine(err))
 			return work(cmd, args)
 		}
 		a.telemetry = sending

@@ -149,7 +149,7 @@ func rules() map[string]rule {
 			},
 		},
 		"internal/destination": {
-			ours: []string{"internal/deltalake", "internal/history", "internal/pipeline", "internal/sink", "internal/snapshot"},
+			ours: []string{"internal/deltalake", "internal/history", "internal/pipeline", "internal/sink", "internal/snapshot", "internal/wording"},
 			not:  []string{"net"},
 			why:  "decides when recovery, pages, history and Delta logs are due around the work of a command",
 		},
@@ -177,7 +177,7 @@ func rules() map[string]rule {
 			tests: []string{"internal/history", "internal/maintenance", "internal/sink/s3", "internal/sink/s3/s3test", "internal/snapshot/snapshottest"},
 		},
 		"internal/doctor": {
-			ours:  []string{"internal/extract", "internal/sink", "internal/snapshot", "internal/transform", "internal/wording", "schemas"},
+			ours:  []string{"internal/extract", "internal/fetch", "internal/sink", "internal/snapshot", "internal/wording", "schemas"},
 			why:   "checks what a run needs and returns findings; printing, settings and exit codes belong to the command",
 			tests: []string{"internal/simulator", "internal/sink/s3", "internal/sink/s3/s3test"},
 		},

@@ -13,6 +13,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // Options are the options of a session.
@@ -128,7 +129,7 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	var problems []string
 	if published && s.opts.History && summary.Kind == snapshot.Full {
 		if err := s.extendHistory(ctx, summary.RunID); err != nil {
-			problems = append(problems, oneLine(err))
+			problems = append(problems, wording.OneLine(err))
 		}
 	}
 	report, err := s.reconcile(context.WithoutCancel(ctx), s.opts.DeltaLake && published)
@@ -136,7 +137,7 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	switch {
 	case err == nil:
 	case published:
-		problems = append(problems, oneLine(err))
+		problems = append(problems, wording.OneLine(err))
 	default:
 		// The command has a failure or a held run to report, and has changed nothing that readers see. The next one tries
 		// again.
@@ -208,9 +209,4 @@ func (s *Session) extendHistory(ctx context.Context, run string) error {
 	}
 	s.opts.Log.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))
 	return nil
-}
-
-// oneLine puts a joined error, which has several lines, on one.
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

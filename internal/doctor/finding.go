@@ -2,7 +2,8 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // State is the outcome of a check.
@@ -65,8 +66,7 @@ func (f *findings) warn(check, text, advice string) {
 
 // fail adds a failed check. The advice is empty if the error contains it.
 func (f *findings) fail(check string, err error, advice string) {
-	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	*f = append(*f, Finding{Check: check, State: Fail, Text: text, Advice: advice, Err: err})
+	*f = append(*f, Finding{Check: check, State: Fail, Text: wording.OneLine(err), Advice: advice, Err: err})
 }
 
 func (f *findings) skip(reason string, checks ...string) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -20,6 +21,8 @@ const (
 	// maxSkew is the difference between this machine's clock and the service's that is not worth a warning: the service
 	// sends its time in whole seconds.
 	maxSkew = time.Minute
+	// maxSchools bounds the school list.
+	maxSchools = 1_000_000
 	// certificateNotice is how long before its expiry a certificate is warned about.
 	certificateNotice = 14 * 24 * time.Hour
 )
@@ -203,7 +206,15 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 		f.skip("no access token", Schools, Results)
 		return
 	}
-	list, err := listSchools(ctx, client)
+	fetcher, err := fetch.New(client, fetch.Options{Concurrency: 1, MaxSchoolRecords: maxSchools})
+	if err != nil {
+		f.fail(Schools, err, "")
+		return
+	}
+	list, err := listSchools(ctx, fetcher)
+	if closed := fetcher.Close(); err == nil {
+		err = closed
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -233,13 +244,13 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 	} else {
 		f.ok(Schools, "%s", text)
 	}
-	f.checkResults(ctx, client, list.bids)
+	f.checkResults(ctx, fetcher, list.bids)
 }
 
 // checkResults requests a page of test results, and of students if results are denied: only if both are denied has a
 // run nothing to fetch.
-func (f *findings) checkResults(ctx context.Context, client *extract.Client, schools []string) {
-	page, err := firstPage(ctx, client, "test_results", schools)
+func (f *findings) checkResults(ctx context.Context, fetcher *fetch.Fetcher, schools []string) {
+	page, err := firstPage(ctx, fetcher, "test_results", schools)
 	if !errors.Is(err, extract.ErrDenied) {
 		switch {
 		case ctx.Err() != nil:
@@ -261,7 +272,7 @@ func (f *findings) checkResults(ctx context.Context, client *extract.Client, sch
 	}
 	denied := wording.Count(page.denied)
 	const advice = "check the app's data sharing agreements"
-	_, err = firstPage(ctx, client, "students", schools)
+	_, err = firstPage(ctx, fetcher, "students", schools)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !errors.Is(err, extract.ErrDenied):

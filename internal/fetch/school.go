@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"io"
 	"maps"
 	"slices"
 
@@ -35,6 +36,20 @@ func (f *Fetcher) School(ctx context.Context, d *Dataset, school snapshot.School
 	default:
 		return r, f.fetchCalls(ctx, d, r, calls, f.filters)
 	}
+}
+
+// FirstPage requests the first page of a dataset of a school, and discards it. It returns the number of its records, and
+// whether it is the only page.
+func (f *Fetcher) FirstPage(ctx context.Context, dataset, school string) (records int, last bool, err error) {
+	d, params := f.datasets[dataset], transform.Params{"school_bid": school}
+	decoder := d.newDecoder(params)
+	defer d.release(decoder)
+	_, err = f.client.Get(ctx, d.call(params, nil, false), func(body io.Reader) error {
+		page, err := readPage(decoder, body)
+		records, last = page.Records, page.Next == ""
+		return err
+	})
+	return records, last, err
 }
 
 // years reads the academic years of a school and records their enrollment sessions, for the check of terms.

@@ -49,8 +49,8 @@ type DatasetEstimate struct {
 	Files    int    `json:"files"`
 }
 
-// DatesEstimate is what as-of runs of several dates would request and write.
-type DatesEstimate struct {
+// Estimates are what one or several runs would request and write.
+type Estimates struct {
 	Dates            []string      `json:"dates"`
 	AlreadyPublished []string      `json:"already_published"` // the dates for which nothing would be done
 	Files            int           `json:"files"`
@@ -60,42 +60,15 @@ type DatesEstimate struct {
 	Runs             []*Estimate   `json:"runs"` // in the order of Dates
 }
 
-// Plan estimates a Run with these settings, at an assumed latency of one request. It asks the service for
-// its lists of schools and districts, and for no student data, and writes nothing.
-func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*Estimate, error) {
-	all, err := planRuns(ctx, deps, []Settings{s}, latency)
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
-}
-
-// PlanDates estimates a RunDates, as Plan does for Run.
-func PlanDates(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*DatesEstimate, error) {
-	each := make([]Settings, len(dates))
-	for i, date := range dates {
-		each[i] = s
-		each[i].EffectiveDate = date
-	}
-	runs, err := planRuns(ctx, deps, each, latency)
-	if err != nil {
-		return nil, err
-	}
-	all := &DatesEstimate{Dates: dates, AlreadyPublished: []string{}, Exact: true, Runs: runs}
-	for i, e := range runs {
-		if e.AlreadyPublished {
-			all.AlreadyPublished = append(all.AlreadyPublished, dates[i])
+// Plan estimates a Run with these settings or, if there are dates, the as-of runs of these, at an assumed latency of one
+// request. It asks the service once for its lists of schools and districts, and for no student data, and writes nothing.
+func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*Estimates, error) {
+	each := make([]Settings, max(len(dates), 1))
+	for i := range each {
+		if each[i] = s; len(dates) > 0 {
+			each[i].EffectiveDate = dates[i]
 		}
-		all.Files += e.Files
-		all.Requests += e.Requests
-		all.Exact = all.Exact && e.Exact
-		all.Time += e.Time
 	}
-	return all, nil
-}
-
-// planRuns estimates runs that differ in their date alone: one look at the service's lists serves all of them.
-func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Duration) ([]*Estimate, error) {
 	deps.Progress.start(deps.Now(), deps.Client)
 	runs, founds := make([]*exportRun, len(each)), make([]foundRun, len(each))
 	for i := range each {
@@ -108,15 +81,16 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		}
 	}
 	var looked *fetch.Lookups
-	estimates := make([]*Estimate, len(each))
+	all := &Estimates{Dates: dates, AlreadyPublished: []string{}, Exact: true}
 	for i, r := range runs {
 		found := &founds[i]
 		if found.manifest != nil {
-			estimates[i] = &Estimate{
+			all.Runs = append(all.Runs, &Estimate{
 				RunID: found.id, AlreadyPublished: true, Kind: r.settings.kind(), SnapshotDate: found.manifest.SnapshotDate,
 				Destination: deps.Catalog.String(), BaseURL: r.settings.BaseURL, Exact: true,
 				FailedSchools: []snapshot.SchoolFailure{}, Datasets: []DatasetEstimate{},
-			}
+			})
+			all.AlreadyPublished = append(all.AlreadyPublished, found.manifest.SnapshotDate)
 			continue
 		}
 		var err error
@@ -125,14 +99,20 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 				return nil, err
 			}
 		}
-		if estimates[i], err = r.estimate(found, looked, latency); err != nil {
+		e, err := r.estimate(found, looked, latency)
+		if err != nil {
 			return nil, err
 		}
-		if estimates[i].MovesFrom, err = deps.Catalog.PreviousService(ctx, r.settings.BaseURL); err != nil {
+		if e.MovesFrom, err = deps.Catalog.PreviousService(ctx, r.settings.BaseURL); err != nil {
 			return nil, err
 		}
+		all.Runs = append(all.Runs, e)
+		all.Files += e.Files
+		all.Requests += e.Requests
+		all.Exact = all.Exact && e.Exact
+		all.Time += e.Time
 	}
-	return estimates, nil
+	return all, nil
 }
 
 // estimate counts the requests and files of a run that is not published yet.

@@ -10,6 +10,7 @@ import (
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // publisher checks a run whose tasks should all be staged, and publishes it or holds it back.
@@ -143,14 +144,9 @@ func incomplete(g *snapshot.StagedRun) error {
 }
 
 func describeTasks(tasks []snapshot.Task) string {
-	const most = 5
-	var names []string
+	names := make([]string, len(tasks))
 	for i, t := range tasks {
-		if i == most {
-			names = append(names, "...")
-			break
-		}
-		names = append(names, t.String())
+		names[i] = t.String()
 	}
-	return strings.Join(names, ", ")
+	return wording.First(names, 5)
 }

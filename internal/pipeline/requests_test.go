@@ -114,8 +114,9 @@ func TestPlanTellsTheRequests(t *testing.T) {
 			s := newSite(t, small(), simulator.ServerOptions{})
 			settings := defaults()
 			settings.PartitionBy = partition
-			estimate, err := pipeline.Plan(t.Context(), s.deps(nil), settings, 0)
+			all, err := pipeline.Plan(t.Context(), s.deps(nil), settings, nil, 0)
 			require.NoError(t, err)
+			estimate := all.Runs[0]
 			require.NoDirExists(t, s.dest)
 			for _, r := range s.asked() {
 				require.Contains(t, []string{"schools", "districts", "district_schools"}, r.Operation)

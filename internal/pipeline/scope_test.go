@@ -109,7 +109,7 @@ func TestSchoolsThatAreNotThere(t *testing.T) {
 		_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
 		require.ErrorIs(t, err, pipeline.ErrUsage)
 		require.ErrorContains(t, err, test.problem)
-		_, err = pipeline.Plan(t.Context(), s.deps(nil), settings, time.Second)
+		_, err = pipeline.Plan(t.Context(), s.deps(nil), settings, nil, time.Second)
 		require.ErrorIs(t, err, pipeline.ErrUsage)
 	}
 	for _, r := range s.asked() {

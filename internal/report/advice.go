@@ -61,27 +61,26 @@ func advice(p *Page) []wording.Advice {
 		})
 	}
 	if len(all) == 0 {
-		all = []wording.Advice{{Say: "Nothing. To create views for DuckDB or Spark:", Command: command("sql", snapshotDate, m.SnapshotDate)}}
+		say := "Nothing. To create views for DuckDB or Spark:"
+		words := []any{snapshotDate, m.SnapshotDate}
 		switch m.Kind {
 		case snapshot.AsOf:
-			all[0].Command = command("sql", wording.Setting("effective-date"), m.SnapshotDate)
+			words[0] = wording.Setting("effective-date")
 		case snapshot.Delta:
-			all[0] = wording.Advice{Say: "Nothing. To create views of all changes, with the latest row of each key:", Command: command("sql", wording.Setting("changes"))}
+			say, words = "Nothing. To create views of all changes, with the latest row of each key:", []any{wording.Setting("changes")}
 		case snapshot.Full:
 		}
+		all = []wording.Advice{{Say: say, Command: command("sql", words...)}}
 	}
 	return append(all, wording.Advice{Say: "Verify the files against the manifest:", Command: command("verify", runID, m.RunID)})
 }
 
 // retry says how to fetch failed schools of a published run.
 func retry(m *snapshot.Manifest) string {
-	switch m.Kind {
-	case snapshot.AsOf:
-		return "Run the same command again with " + replace.String() + ": a new run replaces this one."
-	case snapshot.Delta:
-		return "Run the same command again: it publishes a new run beside this one."
-	case snapshot.Full:
-	}
-	return fmt.Sprintf("Run the same command again: on the same day, a new run replaces this one; on the next day, add %s %s %s.",
-		snapshotDate, m.SnapshotDate, replace)
+	return map[snapshot.Kind]string{
+		snapshot.AsOf:  "Run the same command again with " + replace.String() + ": a new run replaces this one.",
+		snapshot.Delta: "Run the same command again: it publishes a new run beside this one.",
+		snapshot.Full: fmt.Sprintf("Run the same command again: on the same day, a new run replaces this one; on the next day, add %s %s %s.",
+			snapshotDate, m.SnapshotDate, replace),
+	}[m.Kind]
 }

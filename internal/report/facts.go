@@ -107,5 +107,5 @@ func allOr(bids []string) string {
 	if len(bids) == 0 {
 		return "all"
 	}
-	return clip(first(bids, maxNames), maxError)
+	return clip(wording.First(bids, maxNames), maxError)
 }

@@ -88,15 +88,6 @@ func day(date string) string {
 	return t.Format(dayLayout)
 }
 
-// first lists up to most names and counts the others.
-func first(names []string, most int) string {
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
-		text += " and " + wording.Count(more) + " more"
-	}
-	return text
-}
-
 // clip shortens text, and shows characters as escapes that have no shape of their own or reverse the direction of
 // writing. Line breaks and tabs become blanks.
 func clip(text string, maxChars int) string {

@@ -85,14 +85,7 @@ func (r NoticeRun) Compare(other NoticeRun) int {
 
 // KindText returns the kind of the run in words.
 func (r NoticeRun) KindText() string {
-	switch r.Kind {
-	case snapshot.AsOf:
-		return "enrollment as of a date"
-	case snapshot.Delta:
-		return "changes"
-	case snapshot.Full:
-	}
-	return "snapshot"
+	return map[snapshot.Kind]string{snapshot.Full: "snapshot", snapshot.AsOf: "enrollment as of a date", snapshot.Delta: "changes"}[r.Kind]
 }
 
 // WriteNotice writes the page. Its bytes depend on the notice alone.

@@ -92,7 +92,7 @@ func listCounts(counts map[string]int64) string {
 	for _, name := range byCount(counts) {
 		parts = append(parts, clip(name, maxName)+" "+wording.Count(counts[name]))
 	}
-	return first(parts, maxCounts)
+	return wording.First(parts, maxCounts)
 }
 
 // minPart is the least width at which a part of a bar can be seen and pointed at.

@@ -45,7 +45,7 @@ func outcome(p *Page) verdict {
 	case Incomplete:
 		v := verdict{
 			Tone: "fair", Word: "Incomplete", Reasons: unseen,
-			Text: fmt.Sprintf("%s of %s tasks are staged; missing: %s.", wording.Count(p.Tasks-len(p.Missing)), wording.Count(p.Tasks), first(p.Missing, 3)),
+			Text: fmt.Sprintf("%s of %s tasks are staged; missing: %s.", wording.Count(p.Tasks-len(p.Missing)), wording.Count(p.Tasks), wording.First(p.Missing, 3)),
 		}
 		if p.Failure != "" {
 			v.Tone, v.Word = "bad", "Failed"

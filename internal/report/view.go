@@ -97,14 +97,8 @@ func icon(tone string) template.URL {
 }
 
 func title(m *snapshot.Manifest) string {
-	switch m.Kind {
-	case snapshot.AsOf:
-		return "Enrollment as of " + day(m.SnapshotDate)
-	case snapshot.Delta:
-		return "Delta of " + day(m.SnapshotDate)
-	case snapshot.Full:
-	}
-	return "Full snapshot of " + day(m.SnapshotDate)
+	what := map[snapshot.Kind]string{snapshot.Full: "Full snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Delta of "}
+	return what[m.Kind] + day(m.SnapshotDate)
 }
 
 // SeveralFiles reports whether a table has more than one file.

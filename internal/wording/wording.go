@@ -84,6 +84,20 @@ func Cut(text string, maxChars int) string {
 	return text
 }
 
+// OneLine puts a joined error, which has several lines, on one.
+func OneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// First lists up to most words and counts the others.
+func First(words []string, most int) string {
+	text := strings.Join(words[:min(len(words), most)], ", ")
+	if more := len(words) - most; more > 0 {
+		text += " and " + Count(more) + " more"
+	}
+	return text
+}
+
 // MaxName is the number of characters to which messages shorten a name.
 const MaxName = 60
 
