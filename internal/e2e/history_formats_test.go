@@ -21,7 +21,7 @@ func TestViewsOfEarlierFormats(t *testing.T) {
 	writeHistory(t, dest, versions)
 	d := newDuck(t)
 	d.db.SetMaxOpenConns(1)
-	all := render.Snapshot{Title: "Mixed.", Root: dest, History: true}
+	all := render.Snapshot{Place: render.Place{Title: "Mixed.", Root: dest}, History: true}
 	for table, lost := range map[string]struct{ column, folder string }{
 		"test_results":      {"rit", "valid_to=" + day2},
 		"test_result_norms": {"percentile", ""},
