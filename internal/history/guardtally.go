@@ -44,17 +44,17 @@ type districtCounts struct {
 	// quiet reports by column whether the limits ignore a change in it alone; content are the other columns outside the key.
 	quiet   []bool
 	content []int
-	// people are the columns of content that identify a person.
-	people []int
-	seed   maphash.Seed
+	// telling are the columns of content by which a row is recognized.
+	telling []int
+	seed    maphash.Seed
 }
 
 // quietColumns may change in every row without harm: with a new school year, a new field of the service, or any edit.
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
-// personColumns identify a person. A row without a value in one of them says too little to be recognized under another
-// key: two classes may well have the same name.
-var personColumns = []string{"student_bid", "student_id", "educator_bid"}
+// tellingColumns name a person or the day on which something began. A row without a value in any of them says too little to
+// be recognized under another key: classes have the same names every year.
+var tellingColumns = []string{"student_bid", "student_id", "educator_bid", "begin_date"}
 
 func newDistrictCounts(table *schemas.Table) *districtCounts {
 	n := len(table.Columns)
@@ -71,8 +71,8 @@ func newDistrictCounts(table *schemas.Table) *districtCounts {
 		}
 		if !column.Required && !column.Key && !d.quiet[i] {
 			d.content = append(d.content, i)
-			if slices.Contains(personColumns, column.Name) {
-				d.people = append(d.people, i)
+			if slices.Contains(tellingColumns, column.Name) {
+				d.telling = append(d.telling, i)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func pairEqual(a, b *[]uint64) (pairs int64) {
 	return pairs
 }
 
-// hash returns a hash of a row's content. It is odd if the row identifies a person.
+// hash returns a hash of a row's content. It is odd if the row can be recognized by its content.
 func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
 	var h maphash.Hash
 	h.SetSeed(d.seed)
@@ -229,8 +229,7 @@ func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
 			_, _ = h.Write(word[:])
 		}
 	}
-	person := slices.ContainsFunc(d.people, func(column int) bool { return hasValue(&b.Cols[column], row) })
-	if person {
+	if slices.ContainsFunc(d.telling, func(column int) bool { return hasValue(&b.Cols[column], row) }) {
 		return h.Sum64() | 1
 	}
 	return h.Sum64() &^ 1

@@ -52,10 +52,12 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 					l.add(isCalendar(table), f)
 				}
 			}
+			moved := int64(0) // results at another school, whose key has changed
 			if table == schemas.TestResults {
 				add(&removed, review.Finding{N: counts.Because[snapshot.Unexplained], Of: counts.Before()})
+				moved = counts.Because[snapshot.Moved]
 			}
-			add(&changed, review.Finding{N: counts.Altered, Of: counts.Same + counts.Changed + counts.Paired})
+			add(&changed, review.Finding{N: counts.Altered + moved, Of: counts.Same + counts.Changed + counts.Paired + moved})
 			add(&emptied, review.Finding{N: counts.Childless, Of: counts.Parents, Counted: review.Parents})
 			for _, column := range tableOf(table).Columns {
 				n, of := missingValues(counts, column.Name)
@@ -169,8 +171,15 @@ func addWarnings(g *snapshot.StagedRun, l review.Limits) {
 	if len(found) > 0 {
 		c.Warnings = append(c.Warnings, review.New(review.SchoolsUnlisted, "", found))
 	}
-	if all := int64(len(g.Plan.Schools)); 2*c.SchoolsCompared < all {
-		c.Warnings = append(c.Warnings, review.New(review.FewCompared, "", []review.Finding{{N: c.SchoolsCompared, Of: all}}))
+	datasets := schemas.SharedBySchool(g.Plan.Scope.Datasets, g.Plan.Scope.Datasets)
+	if all := int64(len(g.Plan.Schools)); 2*c.SchoolsCompared < all && len(datasets) > 0 {
+		reason := review.New(review.FewCompared, "", []review.Finding{{N: c.SchoolsCompared, Of: all}})
+		if len(schemas.SharedBySchool(datasets, g.Baseline.Parameters.Datasets)) == 0 {
+			for _, dataset := range datasets {
+				reason.Found = append(reason.Found, review.Finding{Table: dataset})
+			}
+		}
+		c.Warnings = append(c.Warnings, reason)
 	}
 	_, warn := compareWithLimits(g, l)
 	c.Warnings = append(c.Warnings, warn...)

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -56,8 +57,10 @@ func TestBadNights(t *testing.T) {
 	cases := []struct {
 		name  string
 		edits edits
-		held  string // in the only reason, empty if the run is published
-		warns string
+		// swapped is the end of the path of lists that every school gets of the next school.
+		swapped string
+		held    string // in one of the reasons, empty if the run is published
+		warns   string
 	}{
 		{name: "nothing", edits: edits{}},
 		{
@@ -128,6 +131,51 @@ func TestBadNights(t *testing.T) {
 			edits: edits{schoolsPath: func(_ string, records []object) []object { return records[1:] }},
 			warns: "1 school no longer listed: " + world[0].Bid,
 		},
+		{
+			name: "names are all the same", held: "--max-changed 75% allows: table students, district ",
+			edits: edits{studentsPath: every(func(r object) { r["firstName"], r["lastName"] = "X", "X" })},
+		},
+		{
+			name: "percentiles are higher", held: "--max-changed 75% allows: table test_result_norms, district ",
+			edits: edits{resultsPath: inList("norms", func(r object) { r["percentile"] = 98 })},
+		},
+		{
+			name: "all results are of one student", held: "--max-changed 75% allows: table test_results, district ",
+			edits: edits{resultsPath: every(func(r object) { r["studentBid"] = "one" })},
+		},
+		{
+			name: "results at other schools", held: "--max-changed 75% allows: table test_results, district ",
+			swapped: resultsPath,
+		},
+		{
+			name: "students at other schools", swapped: studentsPath,
+			warns: "more than 10% of the rows are gone: table students, district ",
+		},
+		{
+			name: "all results twice under other keys",
+			edits: edits{resultsPath: func(_ string, records []object) []object {
+				for _, r := range records {
+					again := maps.Clone(r)
+					rekey(again)
+					records = append(records, again)
+				}
+				return records
+			}},
+		},
+		{
+			name: "scores of 49 percent are null",
+			edits: edits{resultsPath: func(_ string, records []object) []object {
+				for _, r := range records[:len(records)*49/100] {
+					r["rit"] = nil
+				}
+				return records
+			}},
+		},
+		{
+			name:  "a sixth of the students are gone",
+			edits: edits{studentsPath: func(_ string, records []object) []object { return records[len(records)/6:] }},
+			warns: "more than 10% of the rows are gone: table students, district ",
+		},
 		{name: "all grades rise", edits: edits{resultsPath: every(func(r object) { r["grade"] = "11" })}},
 		{name: "a new member", edits: edits{
 			resultsPath: every(func(r object) {
@@ -153,6 +201,7 @@ func TestBadNights(t *testing.T) {
 	}
 	for _, test := range cases {
 		n.next(test.edits)
+		n.swapped.Store(&test.swapped)
 		n.day = theDay.AddDate(0, 0, 1) // every case is compared with the first night
 		settings.RunID = strings.NewReplacer(" ", "-", "'", "").Replace(test.name)
 		summary := n.export(settings)
@@ -168,6 +217,65 @@ func TestBadNights(t *testing.T) {
 		if test.name == "nothing" || strings.HasPrefix(test.name, "a new") || strings.HasPrefix(test.name, "all grades") {
 			require.Empty(t, warnings, test.name)
 		}
+	}
+}
+
+// TestClassesUnderOtherKeys expects that a run is held if its classes have other keys, but not if they are those of another
+// year, which have the same names.
+func TestClassesUnderOtherKeys(t *testing.T) {
+	t.Parallel()
+	n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{20}})
+	settings := compared()
+	settings.Datasets = []string{"schools", "school_classes"}
+	settings.MaxShrink.Off = true
+	classes := func(prefix string, change func(object)) edits {
+		return edits{classesPath: func(_ string, records []object) []object {
+			var all []object
+			for i := range 60 {
+				class := maps.Clone(records[i%len(records)])
+				class["schoolClassBid"] = fmt.Sprint(prefix, i)
+				change(class)
+				all = append(all, class)
+			}
+			return all
+		}}
+	}
+	first := classes("", func(object) {})
+	n.tonight.Store(&first)
+	n.export(settings)
+	n.next(classes("next ", func(r object) { r["beginDate"] = "2026-11-21" }))
+	summary := n.export(settings)
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	require.Contains(t, strings.Join(review.Texts(summary.Comparison.Warnings), "\n"), "table school_classes, district ")
+	n.next(classes("other ", func(r object) { r["beginDate"], r["modifiedDateTime"] = "2026-11-21", "2026-11-22T00:00:00Z" }))
+	summary = n.export(settings)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.Contains(t, strings.Join(review.Texts(summary.Held), "\n"), "--max-changed 75% allows: table school_classes, district ")
+}
+
+// TestNothingInCommon expects a warning if no dataset of the run is in the previous snapshot, and none if no dataset is of
+// schools.
+func TestNothingInCommon(t *testing.T) {
+	t.Parallel()
+	n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{2, 2}})
+	settings := compared()
+	for _, night := range []struct {
+		datasets []string
+		warning  string
+	}{
+		{[]string{"schools", "students"}, ""},
+		{[]string{"schools", "test_results"}, "only 0 of 2 schools are compared, so the limits on changes cover less than half of the data: " +
+			"the previous snapshot does not have test_results"},
+		{[]string{"schools", "test_results", "students"}, ""},
+		{[]string{"schools", "districts"}, ""},
+	} {
+		settings.Datasets = night.datasets
+		summary := n.export(settings)
+		require.Equal(t, pipeline.Published, summary.Outcome)
+		if summary.Comparison != nil {
+			require.Equal(t, night.warning, strings.Join(review.Texts(summary.Comparison.Warnings), "\n"), night.datasets)
+		}
+		n.next(edits{})
 	}
 }
 

@@ -32,6 +32,8 @@ type nights struct {
 
 	day     time.Time
 	tonight atomic.Pointer[edits]
+	swapped atomic.Pointer[string] // the end of the path of lists that every school gets of the next school; empty: none
+	denied  atomic.Pointer[string] // the school whose results the service denies; empty: none
 }
 
 // renamed is the end of the bid of a school that edits have renamed, which the simulated service does not know.
@@ -47,6 +49,8 @@ func newNightsOf(t *testing.T, world simulator.Options) *nights {
 	t.Helper()
 	n := &nights{site: newSite(t, world, simulator.ServerOptions{}), day: theDay}
 	n.tonight.Store(&edits{})
+	n.swapped.Store(new(string))
+	n.denied.Store(new(string))
 	server := httptest.NewServer(http.HandlerFunc(n.serve))
 	t.Cleanup(server.Close)
 	base, err := url.Parse(server.URL + n.server.BasePath())
@@ -58,6 +62,20 @@ func newNightsOf(t *testing.T, world simulator.Options) *nights {
 // serve edits what the simulated service answers.
 func (n *nights) serve(w http.ResponseWriter, r *http.Request) {
 	r.URL.Path, r.URL.RawQuery = strings.ReplaceAll(r.URL.Path, renamed, ""), strings.ReplaceAll(r.URL.RawQuery, renamed, "")
+	if bid := *n.denied.Load(); bid != "" && strings.HasSuffix(r.URL.Path, resultsPath) && r.URL.Query().Get("school-bid") == bid {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	if end := *n.swapped.Load(); end != "" && strings.HasSuffix(r.URL.Path, end) {
+		schools := n.world.Schools()
+		for i := range schools {
+			if bid := schools[i].Bid; strings.Contains(r.URL.Path, bid) || strings.Contains(r.URL.RawQuery, bid) {
+				next := schools[(i+1)%len(schools)].Bid
+				r.URL.Path, r.URL.RawQuery = strings.Replace(r.URL.Path, bid, next, 1), strings.Replace(r.URL.RawQuery, bid, next, 1)
+				break
+			}
+		}
+	}
 	var edit func(string, []object) []object
 	for end, e := range *n.tonight.Load() {
 		if strings.HasSuffix(r.URL.Path, end) {

@@ -113,7 +113,7 @@ func (r Reason) String() string {
 	case MaxFailedSchools:
 		text := fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
 		if len(r.Found) > 1 { // datasets
-			text += "; no school could be read in " + Reason{Found: r.Found[1:]}.list(", ", func(f Finding) string { return f.Table })
+			text += "; no school could be read in " + Reason{Found: r.Found[1:]}.datasets()
 		}
 		return text
 	case MaxShrink:
@@ -133,8 +133,12 @@ func (r Reason) String() string {
 	case SchoolsUnlisted:
 		return wording.Many(count, "school") + " no longer listed: " + r.list(", ", bid)
 	case FewCompared:
-		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes cover less than half of the data: "+
-			"the others are new, or were not read completely in one of the two runs", wording.Count(first.N), wording.Count(first.Of))
+		why := "the others are new, or were not read completely in one of the two runs"
+		if len(r.Found) > 1 { // datasets
+			why = "the previous snapshot does not have " + Reason{Found: r.Found[1:]}.datasets()
+		}
+		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes cover less than half of the data: %s",
+			wording.Count(first.N), wording.Count(first.Of), why)
 	}
 	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (" + wording.Setting("strict-checks").String() + ")"
 }
@@ -143,6 +147,9 @@ func (r Reason) String() string {
 func setting(check string) wording.Setting {
 	return wording.Setting(strings.ReplaceAll(check, "_", "-"))
 }
+
+// datasets lists findings that are about datasets.
+func (r Reason) datasets() string { return r.list(", ", func(f Finding) string { return f.Table }) }
 
 // list lists the largest findings, or ten bids.
 func (r Reason) list(separator string, text func(Finding) string) string {

@@ -43,6 +43,9 @@ func TestReasonTexts(t *testing.T) {
 		"1 school no longer listed: s":                                                         with(review.SchoolsUnlisted, "", review.Finding{School: "s"}),
 		"only 3 of 1,000 schools are compared, so the limits on changes cover less than half of the data: " +
 			"the others are new, or were not read completely in one of the two runs": with(review.FewCompared, "", review.Finding{N: 3, Of: 1000}),
+		"only 0 of 6 schools are compared, so the limits on changes cover less than half of the data: " +
+			"the previous snapshot does not have students, test_results": with(review.FewCompared, "",
+			review.Finding{Of: 6}, review.Finding{Table: "students"}, review.Finding{Table: "test_results"}),
 		"check rit_order, table test_results: 1 result has a RIT score outside its own low and high (--strict-checks)": with(review.CheckRITOrder, "",
 			review.Finding{Table: "test_results", N: 1}),
 	} {
