@@ -220,8 +220,8 @@ func TestBadNights(t *testing.T) {
 	}
 }
 
-// TestClassesUnderOtherKeys expects that a run is held if its classes have other keys, but not if they are those of another
-// year, which have the same names.
+// TestClassesUnderOtherKeys expects that a run is held if its classes have other keys, but not if they are the classes of
+// another year, which have the same names.
 func TestClassesUnderOtherKeys(t *testing.T) {
 	t.Parallel()
 	n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{20}})

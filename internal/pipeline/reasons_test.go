@@ -263,8 +263,8 @@ func (s *turnoverSite) fold() *history.Folded {
 	return report.Folded[0]
 }
 
-// requireEqualsFold expects that as many versions ended for each reason as the comparison of the run counts. What stands
-// in the history includes schools that the run could not read.
+// requireEqualsFold expects that as many versions ended for each reason as the comparison of the run counts. The
+// history also has rows of schools that the run could not read.
 func (s *turnoverSite) requireEqualsFold(summary *pipeline.Summary, folded *history.Folded) {
 	s.t.Helper()
 	for table, counts := range summary.Comparison.Tables {
