@@ -63,25 +63,8 @@ func (f *fold) coverage(ctx context.Context) (err error) {
 }
 
 // openCoverage passes the dataset and school of every open version to use.
-func (f *fold) openCoverage(ctx context.Context, use func(coverage)) (err error) {
+func (f *fold) openCoverage(ctx context.Context, use func(coverage)) error {
 	table := snapshot.SelectColumns(snapshot.CoverageTable(), "dataset", "requested_school_bid")
-	source := newVersions(f.catalog, table, f.before.OpenFiles(snapshot.CoverageTable().Name), nil)
-	defer func() { err = errors.Join(err, source.close()) }()
-	for batch := rows.New(table); ; {
-		batch.Reset()
-		if err := source.next(ctx, batch); err != nil {
-			return ignoreEnd(err)
-		}
-		for row := range batch.N {
-			use(coverage{string(batch.Cols[0].Text(row)), string(batch.Cols[1].Text(row))})
-		}
-	}
-}
-
-// ignoreEnd returns nil for the end of the rows.
-func ignoreEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	open := newVersions(f.catalog, table, f.before.OpenFiles(snapshot.CoverageTable().Name), nil)
+	return open.each(ctx, func(b *rows.Batch, row int) { use(coverage{string(b.Cols[0].Text(row)), string(b.Cols[1].Text(row))}) })
 }

@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -43,25 +42,17 @@ func (e *endings) explain(ctx context.Context) error {
 }
 
 // results passes all results of the day to use: the snapshot's, and the versions of schools that it does not cover.
-func (e *endings) results(ctx context.Context, use useResult) (err error) {
+func (e *endings) results(ctx context.Context, use useResult) error {
 	f := e.fold
 	if err := f.side.results(ctx, nil, use); err != nil || e.allCovered {
 		return err
 	}
 	some := snapshot.SelectColumns(tableOf(resultsTable), lookUpColumns...)
-	source := newVersions(f.catalog, some, f.before.OpenFiles(resultsTable), nil)
-	defer func() { err = errors.Join(err, source.close()) }()
-	for batch := rows.New(some); ; {
-		batch.Reset()
-		if err := source.next(ctx, batch); err != nil {
-			return ignoreEnd(err)
+	return newVersions(f.catalog, some, f.before.OpenFiles(resultsTable), nil).each(ctx, func(b *rows.Batch, row int) {
+		if !f.side.covers(resultsTable, string(textOf(b, 3, row))) {
+			use(textOf(b, 0, row), textOf(b, 1, row), textOf(b, 2, row), 1)
 		}
-		for row := range batch.N {
-			if !f.side.covers(resultsTable, string(textOf(batch, 3, row))) {
-				use(textOf(batch, 0, row), textOf(batch, 1, row), textOf(batch, 2, row), 1)
-			}
-		}
-	}
+	})
 }
 
 // resolve returns the reason that a reason or a reference stands for.

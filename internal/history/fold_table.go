@@ -18,7 +18,7 @@ type tableFold struct {
 	table    *schemas.Table
 	versions *schemas.Table
 	from     *cursor
-	source   *versions
+	source   *fileReader
 	merger   *merger
 	parts    *parts
 	ended    *endedRows

@@ -3,10 +3,8 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
@@ -40,25 +38,14 @@ func markHeld(ctx context.Context, catalog snapshot.Catalog, table *schemas.Tabl
 		if len(held) == len(table.Columns) {
 			return nil
 		}
-		err := func() (err error) {
-			object, err := catalog.Open(ctx, file.Path)
-			if err != nil {
-				return err
+		r := &fileReader{catalog: catalog, table: table}
+		if err := errors.Join(r.open(ctx, file), r.close()); err != nil {
+			return r.failed(err)
+		}
+		for i := range table.Columns {
+			if !slices.Contains(r.lacks[file.Path], i) {
+				held[table.Columns[i].Name] = true
 			}
-			defer func() { err = errors.Join(err, object.Close()) }()
-			stored, err := parquetfile.TableOf(object, object.Size())
-			if err != nil {
-				return err
-			}
-			for i := range table.Columns {
-				if name := table.Columns[i].Name; stored.Column(name) >= 0 {
-					held[name] = true
-				}
-			}
-			return nil
-		}()
-		if err != nil {
-			return fmt.Errorf("read %s: %w", file.Path, err)
 		}
 	}
 	return nil

@@ -3,13 +3,12 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sort"
 
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -54,48 +53,30 @@ func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) err
 		g.units[unit.School+unit.District] = new(extent)
 		buckets[r.side.bucket(unit)] = true
 	}
-	for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
-		file, ok := r.side.files[r.table.Name][bucket]
-		if !ok {
-			continue
-		}
-		if err := r.gatherFile(ctx, file); err != nil {
-			return fmt.Errorf("read %s: %w", file.Path, err)
-		}
-	}
-	return draft.finish()
-}
-
-// gatherFile appends the rows of one file to the draft.
-func (r *reader) gatherFile(ctx context.Context, file sink.File) (err error) {
-	if err := r.open(ctx, file); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.fileReader.close()) }()
-	page, part, column := rows.New(r.table), r.gathered.batch, unitColumn(r.table)
+	r.files = r.filesOf(slices.Sorted(maps.Keys(buckets))...)
+	page, part, column := rows.New(r.table), g.batch, unitColumn(r.table)
 	for {
 		page.Reset()
-		if err := r.read(page); err != nil {
-			return ignoreEnd(err)
+		if err := r.next(ctx, page); errors.Is(err, io.EOF) {
+			return draft.finish()
+		} else if err != nil {
+			return err
 		}
 		for first := 0; first < page.N; {
 			unit := string(page.Cols[column].Text(first))
 			end := first + sort.Search(page.N-first, func(i int) bool { return string(page.Cols[column].Text(first+i)) > unit })
-			if at := r.gathered.units[unit]; at != nil {
+			if at := g.units[unit]; at != nil {
 				part.Reset()
 				part.AppendRows(page, first, end)
 				if at.bytes == 0 {
-					at.offset = r.gathered.size
+					at.offset = g.size
 				}
-				if err := r.gathered.write(part); err != nil {
+				if err := g.write(part); err != nil {
 					return err
 				}
-				at.bytes = r.gathered.size - at.offset
+				at.bytes = g.size - at.offset
 			}
 			first = end
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 	}
 }

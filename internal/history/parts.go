@@ -21,6 +21,8 @@ type parts struct {
 	before []sink.File
 	cuts   bool // a table of schools is cut into several files
 	day    int32
+	// held, unless nil, means that the files of before are made again, apart from those held.
+	held map[string]bool
 
 	// at is the file of before that holds the next unread row, which starts at start; pos rows have been used.
 	at         int
@@ -106,6 +108,11 @@ func (p *parts) write(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.startRow(ctx); err != nil {
 		return err
 	}
+	if p.number < len(p.before) && p.held[p.before[p.number].Path] {
+		p.from = p.number
+		p.count += int64(n)
+		return nil
+	}
 	if err := p.materialize(ctx); err != nil {
 		return err
 	}
@@ -131,6 +138,9 @@ func (p *parts) materialize(ctx context.Context) (err error) {
 		return nil
 	}
 	path := p.folder + sink.PartName(p.number, p.files.id)
+	if p.held != nil && p.number < len(p.before) {
+		path = p.before[p.number].Path
+	}
 	if p.out, err = p.files.create(ctx, path, p.table); err != nil {
 		return err
 	}
@@ -191,7 +201,7 @@ type fileMaker struct {
 
 func newFileMaker(catalog snapshot.Catalog, id string) *fileMaker {
 	return &fileMaker{
-		catalog: catalog, id: id, tables: snapshot.NewHistoryTables(catalog, id), open: make(map[*snapshot.TableFile]bool),
+		catalog: catalog, id: id, tables: snapshot.NewHistoryTables(catalog), open: make(map[*snapshot.TableFile]bool),
 	}
 }
 

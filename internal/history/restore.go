@@ -1,9 +1,11 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"example.org/growthexport/internal/rows"
@@ -34,190 +36,86 @@ func restore(
 	if err != nil {
 		return nil, fmt.Errorf("read the newest snapshot in the history: %w", err)
 	}
+	versions, order, column := snapshot.HistoryTable(table), newFileOrder(table, began), unitColumn(table)
 	_, dataset, _ := schemas.FindTable(name)
-	r := &restoring{
-		ctx: ctx, workspace: w, table: snapshot.HistoryTable(table), wanted: wanted, missing: make(map[string]bool),
-		cuts: dataset != nil && !dataset.IsLookup(), part: -1, owner: id,
+	p := &parts{
+		files: newFileMaker(snapshot.At(w), id), table: versions, folder: snapshot.HistoryFolder(name, snapshot.Open),
+		before: wanted, cuts: dataset != nil && !dataset.IsLookup(),
 	}
-	for _, file := range wanted {
-		r.missing[file.Path] = !slices.ContainsFunc(open, func(f sink.File) bool { return f.Path == file.Path })
+	if id == "" {
+		p.held = make(map[string]bool)
+		for _, file := range open {
+			p.held[file.Path] = true
+		}
 	}
-	sources := []*versions{
-		newVersions(snapshot.At(w), r.table, open, new(checkedFiles)), newVersions(snapshot.At(w), r.table, ended, new(checkedFiles)),
-	}
-	defer func() { err = errors.Join(err, sources[0].close(), sources[1].close(), r.abort()) }()
-	left, right := &rowReader{source: sources[0], skip: began}, &rowReader{source: sources[1], skip: began}
-	order := newFileOrder(table, began)
-	for {
-		a, err := left.next(ctx)
+	defer func() {
 		if err != nil {
+			err = errors.Join(err, p.files.abort(context.WithoutCancel(ctx)))
+		}
+	}()
+	standing, stop := iter.Pull2(beganBefore(ctx, newVersions(snapshot.At(w), versions, open, new(checkedFiles)), began))
+	defer stop()
+	gone, stopGone := iter.Pull2(beganBefore(ctx, newVersions(snapshot.At(w), versions, ended, new(checkedFiles)), began))
+	defer stopGone()
+	a, errA, moreA := standing()
+	b, errB, moreB := gone()
+	for moreA || moreB {
+		if err := cmp.Or(errA, errB); err != nil {
 			return nil, err
 		}
-		b, err := right.next(ctx)
-		if err != nil {
+		var next item
+		if !moreB || moreA && order.compare(a, b) <= 0 {
+			next = a
+		} else {
+			next = b
+		}
+		p.startUnit(string(textOf(next.batch, column, next.row)))
+		if err := p.write(ctx, next.batch, next.row, 1); err != nil {
 			return nil, err
 		}
-		switch {
-		case a == nil && b == nil:
-			return r.end()
-		case b == nil, a != nil && order.compare(*a, *b) <= 0:
-			left.read = nil
-		default:
-			right.read, a = nil, b
-		}
-		if err := r.add(*a); err != nil {
-			return nil, err
+		if next == a {
+			a, errA, moreA = standing()
+		} else {
+			b, errB, moreB = gone()
 		}
 	}
+	if err := p.endPart(ctx); err != nil {
+		return nil, err
+	}
+	equal := func(a, b sink.File) bool { return a.Path == b.Path && a.SHA256 == b.SHA256 }
+	if id == "" && !slices.EqualFunc(p.made, wanted, equal) {
+		return nil, fmt.Errorf("the current versions of table %s are not those from before the newest snapshot was added: run %s",
+			name, wording.Command("history", wording.Setting("rebuild")))
+	}
+	return slices.Concat([]sink.File{}, p.made), w.commit(ctx, p.files.staged)
 }
 
-// rowReader reads versions one by one, except the ones that began on a day.
-type rowReader struct {
-	source *versions
-	skip   int32
-	batch  *rows.Batch
-	at     int
-	read   *item // the next row; nil once it is used
-}
-
-// next returns the next row, or nil after the last.
-func (r *rowReader) next(ctx context.Context) (*item, error) {
-	for r.read == nil {
-		if r.batch == nil {
-			r.batch = rows.New(r.source.table)
-		}
-		if r.at == r.batch.N {
-			r.batch.Reset()
-			r.at = 0
-			if err := r.source.next(ctx, r.batch); err != nil {
-				return nil, ignoreEnd(err)
+// beganBefore yields the versions in some files, without those that began on a day and without the reasons why versions
+// have ended.
+func beganBefore(ctx context.Context, files *fileReader, day int32) iter.Seq2[item, error] {
+	return func(yield func(item, error) bool) {
+		batch := rows.New(files.table)
+		from, because := &batch.Cols[len(batch.Cols)-2], &batch.Cols[len(batch.Cols)-1]
+		for {
+			batch.Reset()
+			if err := files.next(ctx, batch); err != nil {
+				if err = errors.Join(ignoreEnd(err), files.close()); err != nil {
+					yield(item{}, err)
+				}
+				return
+			}
+			because.Truncate(0)
+			for range batch.N {
+				because.AppendNull()
+			}
+			for i := range batch.N {
+				if from.I32[i] != day && !yield(item{batch, i}, nil) {
+					_ = files.close() // after another error
+					return
+				}
 			}
 		}
-		if r.batch.Cols[len(r.batch.Cols)-2].I32[r.at] != r.skip {
-			r.read = &item{r.batch, r.at}
-		}
-		r.at++
 	}
-	return r.read, nil
-}
-
-// restoring writes the files that are missing.
-type restoring struct {
-	ctx       context.Context //nolint:containedctx // It lives as long as one call of restore.
-	workspace *workspace
-	table     *schemas.Table
-	wanted    []sink.File
-	missing   map[string]bool
-	cuts      bool
-
-	owner   string // of files that are not known
-	made    []sink.File
-	part    int // in wanted
-	unit    string
-	out     *snapshot.TableFile
-	pending *rows.Batch
-}
-
-// add adds a row to the part that it belongs to.
-func (r *restoring) add(row item) error {
-	column := unitColumn(r.table)
-	unit := ""
-	if column >= 0 {
-		unit = string(row.batch.Cols[column].Text(row.row))
-	}
-	if r.part < 0 || r.cuts && unit != r.unit && beginsPart(unit) {
-		if err := r.nextPart(); err != nil {
-			return err
-		}
-	}
-	r.unit = unit
-	if r.out == nil {
-		return nil
-	}
-	last := len(row.batch.Cols) - 1
-	for c := range last {
-		r.pending.Cols[c].AppendRow(&row.batch.Cols[c], row.row)
-	}
-	r.pending.Cols[last].AppendNull()
-	if r.pending.N++; r.pending.N < maxPendingRows && r.pending.TextBytes() < maxPendingText {
-		return nil
-	}
-	return r.flush()
-}
-
-func (r *restoring) flush() error {
-	err := r.out.Append(r.pending)
-	r.pending.Reset()
-	return err
-}
-
-// nextPart ends the part and starts the next one.
-func (r *restoring) nextPart() (err error) {
-	if err := r.endPart(); err != nil {
-		return err
-	}
-	r.part++
-	path := snapshot.HistoryFolder(r.table.Name, snapshot.Open) + sink.PartName(r.part, r.owner)
-	if r.owner == "" {
-		if r.part >= len(r.wanted) {
-			return r.unlike()
-		}
-		path = r.wanted[r.part].Path
-	}
-	if r.owner != "" || r.missing[path] {
-		r.pending = rows.New(r.table)
-		r.out, err = snapshot.NewHistoryTables(snapshot.At(r.workspace), sink.Owner(path)).Create(r.ctx, path, r.table)
-	}
-	return err
-}
-
-func (r *restoring) endPart() error {
-	if r.out == nil {
-		return nil
-	}
-	if err := r.flush(); err != nil {
-		return err
-	}
-	file, err := r.out.Stage(r.ctx)
-	if err != nil {
-		return err
-	}
-	r.out = nil
-	if r.owner == "" && file.SHA256 != r.wanted[r.part].SHA256 {
-		return r.unlike()
-	}
-	if err := r.workspace.commit(r.ctx, []sink.File{file}); err != nil {
-		return err
-	}
-	file.Staged = nil
-	r.made = append(r.made, file)
-	return nil
-}
-
-// end ends the last part and returns all files.
-func (r *restoring) end() ([]sink.File, error) {
-	err := r.endPart()
-	switch {
-	case err != nil:
-		return nil, err
-	case r.owner != "":
-		return slices.Concat([]sink.File{}, r.made), nil
-	case r.part != len(r.wanted)-1:
-		return nil, r.unlike()
-	}
-	return r.wanted, nil
-}
-
-func (r *restoring) unlike() error {
-	return fmt.Errorf("the current versions of table %s are not those from before the newest snapshot was added: run %s",
-		r.table.Name, wording.Command("history", wording.Setting("rebuild")))
-}
-
-func (r *restoring) abort() error {
-	if r.out == nil {
-		return nil
-	}
-	return r.out.Abort()
 }
 
 // workspace is a store for files that are not yet part of the history. Files that it does not hold are read from the

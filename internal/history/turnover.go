@@ -168,26 +168,9 @@ type explanation struct {
 	table    *schemas.Table   // of the turnover
 }
 
-func (e *explanation) read(ctx context.Context, file sink.File, use func(b *rows.Batch, row int)) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("read %s: %w", file.Path, err)
-		}
-	}()
-	object, err := e.catalog.Open(ctx, file.Path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = object.Close() }()
-	if err := sink.CheckHash(ctx, object, file.SHA256); err != nil {
-		return err
-	}
-	return snapshot.ReadRows(object, object.Size(), e.table, func(b *rows.Batch) error {
-		for row := range b.N {
-			use(b, row)
-		}
-		return ctx.Err()
-	})
+func (e *explanation) read(ctx context.Context, file sink.File, use func(b *rows.Batch, row int)) error {
+	r := &fileReader{catalog: e.catalog, table: e.table, files: []sink.File{file}, checked: new(checkedFiles)}
+	return r.each(ctx, use)
 }
 
 // results passes all results of the run to use.

@@ -33,6 +33,28 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 	if err != nil {
 		return nil, err
 	}
+	return newReader(opened, table)
+}
+
+// OpenReader works like NewReader, for the columns that pick chooses from those of the file, which it gets as TableOf
+// returns them.
+func OpenReader(file io.ReaderAt, size int64, pick func(stored *schemas.Table) (*schemas.Table, error)) (*Reader, error) {
+	opened, err := open(file, size)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := tableOf(opened)
+	if err != nil {
+		return nil, err
+	}
+	table, err := pick(stored)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(opened, table)
+}
+
+func newReader(opened *parquet.File, table *schemas.Table) (*Reader, error) {
 	r := &Reader{table: table, groups: opened.RowGroups()}
 	elements := opened.Metadata().Schema[1:]
 	for i, declared := range schemaOf(table)[1:] {
@@ -149,6 +171,10 @@ func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	return tableOf(opened)
+}
+
+func tableOf(opened *parquet.File) (*schemas.Table, error) {
 	meta := opened.Metadata()
 	table := &schemas.Table{Name: meta.Schema[0].Name}
 	for i := range meta.Schema[1:] {

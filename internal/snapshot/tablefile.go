@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const draftBuffer = 64 << 10
 // Tables creates the table files of one run and reuses their buffers. It is safe for concurrent use.
 type Tables struct {
 	catalog Catalog
-	run     string
+	run     string // empty for a history
 	pool    *parquetfile.Pool
 	ended   *parquetfile.Pool // for the ended versions of a history
 }
@@ -31,11 +32,11 @@ func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
-// NewHistoryTables returns a Tables for files of a history. The files of versions that ended on a day are many and
+// NewHistoryTables returns a Tables for files of histories. The files of versions that ended on a day are many and
 // small.
-func NewHistoryTables(catalog Catalog, owner string) *Tables {
+func NewHistoryTables(catalog Catalog) *Tables {
 	return &Tables{
-		catalog: catalog, run: owner, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024}),
+		catalog: catalog, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024}),
 		ended: parquetfile.NewPool(parquetfile.Options{LeanRows: math.MaxInt}),
 	}
 }
@@ -54,7 +55,7 @@ type TableFile struct {
 
 // Create starts a file of the table that will be visible at path.
 func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) (*TableFile, error) {
-	draft, err := t.catalog.store.Draft(ctx, t.run, path)
+	draft, err := t.catalog.store.Draft(ctx, cmp.Or(t.run, sink.Owner(path)), path)
 	if err != nil {
 		return nil, err
 	}

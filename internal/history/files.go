@@ -1,0 +1,240 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+)
+
+// fileReader reads the rows of files of a table, one file after the other.
+type fileReader struct {
+	catalog snapshot.Catalog
+	table   *schemas.Table
+	files   []sink.File // still to be read
+	// checked, unless nil, compares the hashes of files with the manifest before their rows are used.
+	checked *checkedFiles
+	// history is set for files of a history, whose errors are *DamagedError.
+	history bool
+	// lacks lists the columns that each file read so far lacks, by the file's path.
+	lacks map[string][]int
+
+	name    string // the open file
+	object  sink.Object
+	file    *parquetfile.Reader
+	lacking []int // columns that the open file lacks
+	// narrow holds rows of a file that lacks columns, which older, unless nil, finds in _extra.
+	narrow *rows.Batch
+	older  *older
+}
+
+// newVersions returns a reader of a history's files.
+func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.File, checked *checkedFiles) *fileReader {
+	return &fileReader{catalog: catalog, table: table, files: files, checked: checked, history: true}
+}
+
+// checkedFiles are files with the hashes that their manifest says. Each is hashed when it is first opened, not again when
+// other units of it are read. It is safe for concurrent use.
+type checkedFiles struct{ paths sync.Map }
+
+func (c *checkedFiles) check(ctx context.Context, object sink.Object, file sink.File) error {
+	if _, done := c.paths.Load(file.Path); done {
+		return nil
+	}
+	if err := sink.CheckHash(ctx, object, file.SHA256); err != nil {
+		return err
+	}
+	c.paths.Store(file.Path, true)
+	return nil
+}
+
+// cursor returns a cursor on the rows.
+func (r *fileReader) cursor(ctx context.Context) *cursor { return newCursor(r.table, r.source(ctx)) }
+
+func (r *fileReader) source(ctx context.Context) source {
+	return func(to *rows.Batch) (*rows.Batch, error) { return to, r.next(ctx, to) }
+}
+
+// each passes every row to use, and closes the reader.
+func (r *fileReader) each(ctx context.Context, use func(b *rows.Batch, row int)) (err error) {
+	defer func() { err = errors.Join(err, r.close()) }()
+	for batch := rows.New(r.table); ; {
+		batch.Reset()
+		if err := r.next(ctx, batch); err != nil {
+			return ignoreEnd(err)
+		}
+		for row := range batch.N {
+			use(batch, row)
+		}
+	}
+}
+
+// ignoreEnd returns nil for the end of the rows.
+func ignoreEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// next appends the next rows to a batch, until io.EOF.
+func (r *fileReader) next(ctx context.Context, to *rows.Batch) error {
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if r.file != nil {
+			err := r.read(to)
+			if err == nil {
+				return nil
+			}
+			if !errors.Is(err, io.EOF) {
+				return r.failed(err)
+			}
+			if err := r.close(); err != nil {
+				return err
+			}
+		}
+		if len(r.files) == 0 {
+			return io.EOF
+		}
+		file := r.files[0]
+		r.files = r.files[1:]
+		if err := r.open(ctx, file); err != nil {
+			return r.failed(err)
+		}
+	}
+}
+
+// failed adds the path of the open file to an error.
+func (r *fileReader) failed(err error) error {
+	switch {
+	case !r.history:
+		return fmt.Errorf("read %s: %w", r.name, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return damaged(r.name, err)
+}
+
+func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
+	r.name = file.Path
+	if r.object, err = r.catalog.Open(ctx, file.Path); err != nil {
+		return err
+	}
+	if r.object.Size() != file.Bytes {
+		return fmt.Errorf("it has %d bytes, its manifest says %d: run verify", r.object.Size(), file.Bytes)
+	}
+	if r.checked != nil {
+		if err := r.checked.check(ctx, r.object, file); err != nil {
+			return err
+		}
+	}
+	if r.file, err = parquetfile.OpenReader(r.object, file.Bytes, r.pick); err == nil && len(r.lacking) == 0 {
+		r.file.CodeTexts()
+	}
+	if r.lacks == nil {
+		r.lacks = make(map[string][]int)
+	}
+	r.lacks[file.Path] = r.lacking
+	return err
+}
+
+// pick returns the columns of the table that the open file has, and notes which it lacks.
+func (r *fileReader) pick(stored *schemas.Table) (_ *schemas.Table, err error) {
+	var held []string
+	for i := range r.table.Columns {
+		switch column := &r.table.Columns[i]; {
+		case stored.Column(column.Name) >= 0:
+			held = append(held, column.Name)
+		case column.Required:
+			return nil, fmt.Errorf("it has no column %s", column.Name)
+		default:
+			r.lacking = append(r.lacking, i)
+		}
+	}
+	if len(r.lacking) == 0 {
+		return r.table, nil
+	}
+	some := snapshot.SelectColumns(r.table, held...)
+	r.narrow = rows.New(some)
+	r.older, err = newOlder(r.table, some, r.lacking)
+	return some, err
+}
+
+// read appends the rows of the next page. Columns that the file lacks have the values of their members in _extra.
+func (r *fileReader) read(to *rows.Batch) error {
+	if len(r.lacking) == 0 {
+		return r.file.Read(to)
+	}
+	r.narrow.Reset()
+	if err := r.file.Read(r.narrow); err != nil {
+		return err
+	}
+	var found *rows.Batch
+	if r.older != nil {
+		var err error
+		if found, err = r.older.read(r.narrow); err != nil {
+			return err
+		}
+	}
+	for i := range to.Cols {
+		name, source := r.table.Columns[i].Name, r.narrow
+		from := source.Table.Column(name)
+		if found != nil {
+			if at := found.Table.Column(name); at >= 0 {
+				source, from = found, at
+			}
+		}
+		for row := range r.narrow.N {
+			if from < 0 {
+				to.Cols[i].AppendNull()
+			} else {
+				to.Cols[i].AppendRow(&source.Cols[from], source.Row(row))
+			}
+		}
+	}
+	to.N += r.narrow.N
+	return nil
+}
+
+// close closes the open file.
+func (r *fileReader) close() error {
+	var errs []error
+	if r.file != nil {
+		errs = append(errs, r.file.Close())
+	}
+	if r.object != nil {
+		errs = append(errs, r.object.Close())
+	}
+	r.file, r.object, r.lacking, r.older = nil, nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// damaged returns a *DamagedError with advice.
+func damaged(path string, err error) error {
+	return &wording.AdvisedError{
+		Err:    &DamagedError{Path: path, Err: err},
+		Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history from the snapshots",
+	}
+}
+
+// DamagedError reports that an object of the history cannot be used.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("cannot read %s of the history: %v", e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
