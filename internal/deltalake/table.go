@@ -107,7 +107,14 @@ func (t *table) group(path string) string {
 func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) error {
 	var first, last *snapshot.Manifest
 	published := make(map[string]time.Time) // by run
-	err := catalog.CurrentRuns(ctx, snapshot.Full, func(m *snapshot.Manifest) {
+	for s, err := range catalog.Snapshots(ctx, snapshot.Full, "") {
+		if err == nil && s.Err != nil {
+			err = fmt.Errorf("follow %s: %w", s.Path, s.Err)
+		}
+		if err != nil {
+			return fmt.Errorf("list the files of the tables: %w", err)
+		}
+		m := s.Manifest
 		for _, t := range all {
 			if !t.history {
 				t.addFiles(m.Tables[t.declared.Name].Files, m.PublishedAt)
@@ -122,9 +129,6 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 		if last == nil || snapshot.ByPlan(&header, last) > 0 {
 			last = &header
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("list the files of the tables: %w", err)
 	}
 	for _, t := range all {
 		if last == nil || t.history {

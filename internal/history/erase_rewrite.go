@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,35 +20,22 @@ import (
 // rewrite publishes the history without what was found. Files that lose nothing stay, unless the first school of the next
 // part is gone: schools begin parts, and a part without its first school continues the one before.
 func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge string) error {
-	pointer, _, err := catalog.Read(ctx, snapshot.HistoryPointerPath)
-	if err != nil {
-		return err
-	}
 	sum := sha256.Sum256([]byte(e.Manifest.HistoryID + " without " + purge))
 	files := newFileMaker(catalog, hex.EncodeToString(sum[:8]))
 	if err := catalog.Sweep(ctx, files.id); err != nil { // of a killed purge
 		return err
 	}
-	change, err := e.change(ctx, files, purge)
-	// The pointer was read after the manifest. What the other process has removed cannot be read.
-	err = cmp.Or(catalog.HistoryUnchanged(ctx, e.Manifest.HistoryID), err)
-	if err == nil {
-		change.Before = sink.Hash(pointer)
-		err = catalog.ApplyHistory(ctx, change)
+	after, err := e.after(ctx, files, purge)
+	if err != nil {
+		// What another process has removed cannot be read.
+		err = cmp.Or(catalog.HistoryUnchanged(ctx, e.Manifest.HistoryID), err)
+		return errors.Join(err, files.abort(context.WithoutCancel(ctx)))
 	}
-	if err == nil {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	begun, changing := catalog.HistoryChanging(ctx, files.id)
-	if begun || changing != nil { // the change needs what is staged
-		return errors.Join(err, changing)
-	}
-	return errors.Join(err, files.abort(ctx))
+	return catalog.ChangeHistory(ctx, e.Manifest.HistoryID, after, files.staged, replacedObjects(e.Manifest, after))
 }
 
-// change stages the files and returns the change that publishes them.
-func (e *Erasure) change(ctx context.Context, files *fileMaker, purge string) (*snapshot.HistoryChange, error) {
+// after stages the files and returns the manifest that names them.
+func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*snapshot.HistoryManifest, error) {
 	before := e.Manifest
 	after := *before
 	folded, err := e.folded(e.opts.Runs)
@@ -81,11 +67,7 @@ func (e *Erasure) change(ctx context.Context, files *fileMaker, purge string) (*
 	if report := e.Report(purge); report != nil {
 		after.Purge = report.Plus(before.Purge)
 	}
-	change := &snapshot.HistoryChange{After: &after, Staged: make(map[string]json.RawMessage), Remove: replacedObjects(before, &after)}
-	for _, file := range files.staged {
-		change.Staged[file.Path] = file.Staged
-	}
-	return change, nil
+	return &after, nil
 }
 
 // left returns the files of a table afterwards, in the manifest's order.

@@ -231,8 +231,5 @@ func (f *fileMaker) abort(ctx context.Context) error {
 	for file := range f.open {
 		errs = append(errs, file.Abort())
 	}
-	for _, file := range f.staged {
-		errs = append(errs, f.catalog.AbortAll(ctx, sink.Owner(file.Path), []sink.File{file}))
-	}
-	return errors.Join(append(errs, f.catalog.Sweep(ctx, f.id))...)
+	return errors.Join(append(errs, f.catalog.AbortAll(ctx, "", f.staged), f.catalog.Sweep(ctx, f.id))...)
 }

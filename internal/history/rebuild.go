@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +58,7 @@ func (u *updater) makeAnew(
 	if err != nil {
 		return err
 	}
-	if err := u.replace(ctx, w, before, &snapshot.HistoryChange{After: after, Remove: unnamed}, chosen...); err != nil {
+	if err := u.replace(ctx, w, before, after, unnamed, chosen...); err != nil {
 		return err
 	}
 	u.report.Rebuilt, u.report.Folded = true, []*Folded{}
@@ -101,8 +100,7 @@ func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, 
 	if err := w.commit(ctx, f.files.staged); err != nil {
 		return err
 	}
-	change := &snapshot.HistoryChange{After: f.after, Remove: replacedObjects(before, f.after)}
-	if err := u.replace(ctx, w, before, change, p); err != nil {
+	if err := u.replace(ctx, w, before, f.after, replacedObjects(before, f.after), p); err != nil {
 		return err
 	}
 	u.folded(f)
@@ -117,35 +115,23 @@ func (u *updater) workspace() (*workspace, func() error, error) {
 	return &workspace{Store: store, destination: store}, remove, nil
 }
 
-// replace stages the files of a workspace that the destination does not hold, and publishes the change.
+// replace stages the files of a workspace that the destination does not hold, and replaces the history before.
 func (u *updater) replace(
-	ctx context.Context, w *workspace, before *snapshot.HistoryManifest, change *snapshot.HistoryChange, folded ...*published,
-) (err error) {
-	change.Staged = make(map[string]json.RawMessage)
+	ctx context.Context, w *workspace, before, after *snapshot.HistoryManifest, remove []string, folded ...*published,
+) error {
 	var staged []sink.File
-	for _, file := range change.After.Files() {
+	for _, file := range after.Files() {
 		token, err := u.transfer(ctx, w, file)
 		if err != nil {
 			err = fmt.Errorf("copy %s to the destination: %w", file.Path, err)
-			return errors.Join(err, u.abort(context.WithoutCancel(ctx), staged))
+			return errors.Join(err, u.catalog.AbortAll(context.WithoutCancel(ctx), "", staged))
 		}
 		if token != nil {
-			change.Staged[file.Path], file.Staged = token, token
+			file.Staged = token
 			staged = append(staged, file)
 		}
 	}
-	if err := u.publish(ctx, before, change, folded...); err != nil {
-		return errors.Join(err, u.abort(context.WithoutCancel(ctx), staged))
-	}
-	return nil
-}
-
-func (u *updater) abort(ctx context.Context, files []sink.File) error {
-	var errs []error
-	for _, file := range files {
-		errs = append(errs, u.catalog.AbortAll(ctx, sink.Owner(file.Path), []sink.File{file}))
-	}
-	return errors.Join(errs...)
+	return u.publish(ctx, before, after, staged, remove, folded...)
 }
 
 // transfer stages a file of the workspace at the destination. It returns nil if the destination holds that file.

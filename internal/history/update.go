@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -114,12 +113,8 @@ func (u *updater) update(ctx context.Context) error {
 		if err != nil {
 			return cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
 		}
-		change := &snapshot.HistoryChange{After: f.after, Staged: make(map[string]json.RawMessage), Remove: replacedObjects(before, f.after)}
-		for _, file := range f.files.staged {
-			change.Staged[file.Path] = file.Staged
-		}
-		if err := u.publish(ctx, before, change, p); err != nil {
-			return errors.Join(err, f.files.abort(context.WithoutCancel(ctx)))
+		if err := u.publish(ctx, before, f.after, f.files.staged, replacedObjects(before, f.after), p); err != nil {
+			return err
 		}
 		u.folded(f)
 		before = f.after
@@ -146,27 +141,17 @@ func (u *updater) folded(f *fold) {
 	u.report.HistoryID, u.report.Through = f.after.HistoryID, f.after.Through()
 }
 
-// publish applies a change of the history before. The snapshots folded must still be the published ones: a purge may
-// have rewritten them since.
-func (u *updater) publish(ctx context.Context, before *snapshot.HistoryManifest, change *snapshot.HistoryChange, folded ...*published) error {
+// publish replaces the history before. The snapshots folded must still be the published ones: a purge may have rewritten
+// them since.
+func (u *updater) publish(
+	ctx context.Context, before, after *snapshot.HistoryManifest, staged []sink.File, remove []string, folded ...*published,
+) error {
 	for _, p := range folded {
 		if err := u.unchanged(ctx, p); err != nil {
-			return err
+			return errors.Join(err, u.catalog.AbortAll(context.WithoutCancel(ctx), "", staged))
 		}
 	}
-	data, _, err := u.catalog.Read(ctx, snapshot.HistoryPointerPath)
-	switch {
-	case errors.Is(err, sink.ErrNotFound):
-	case err != nil:
-		return fmt.Errorf("read %s: %w", snapshot.HistoryPointerPath, err)
-	default:
-		change.Before = sink.Hash(data)
-		pointer := new(snapshot.HistoryPointer)
-		if err := json.Unmarshal(data, pointer); before.HistoryID != "" && (err != nil || pointer.HistoryID != before.HistoryID) {
-			return fmt.Errorf("%w: %s has changed", sink.ErrConflict, snapshot.HistoryPointerPath)
-		}
-	}
-	return u.catalog.ApplyHistory(ctx, change)
+	return u.catalog.ChangeHistory(ctx, before.HistoryID, after, staged, remove)
 }
 
 // unchanged returns ErrConflict if a snapshot was replaced, purged or pruned since it was listed.
@@ -219,25 +204,18 @@ func (u *updater) sweep(ctx context.Context) error {
 
 // snapshots reads the published full snapshots, oldest first.
 func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
-	entries, err := u.catalog.Pointers(ctx, snapshot.Full)
-	if err != nil {
-		return nil, err
-	}
-	found, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (*published, error) {
-		pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, u.catalog, entry.Path)
-		if errors.Is(err, sink.ErrNotFound) {
-			return nil, nil // it was just pruned
+	var found []*published
+	for s, err := range u.catalog.Snapshots(ctx, snapshot.Full, "") {
+		if err == nil {
+			err = s.Err
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list the snapshots: %w", err)
 		}
-		manifest, err := u.catalog.ReadManifest(ctx, pointer.RunID)
-		return &published{manifest, pointer.ManifestSHA256}, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the snapshots: %w", err)
+		found = append(found, &published{s.Manifest, s.Pointer.ManifestSHA256})
 	}
-	return slices.DeleteFunc(found, func(p *published) bool { return p == nil }), nil
+	slices.Reverse(found)
+	return found, nil
 }
 
 // choose returns the snapshots to fold on a history, and reports the others. If like is a history too, they have its

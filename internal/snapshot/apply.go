@@ -11,7 +11,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Apply writes a change and applies it. After ErrConflict or ErrStagedLost the run is unchanged.
+// Apply writes a change and applies it. After ErrConflict or ErrStagedLost run and history are unchanged. An error leaves
+// nothing staged that no change needs.
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
@@ -25,22 +26,25 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 		err = errors.Join(err, c.AbortAll(ctx, change.RunID, change.files()))
 	}
 	if err != nil {
-		return fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
+		return fmt.Errorf("%s: %w", change, err)
 	}
 	_, err = c.applyChange(ctx, change, "")
 	return err
 }
 
 // beginChange checks that the change can be made visible and writes it, replacing a damaged one of the given version if
-// there is one. It returns ErrConflict if another change of the run has begun. After any other error it drops the files
-// staged for the change.
+// there is one. It returns ErrConflict if another change of the run, or of the history, has begun. After any other error
+// it drops the files staged for the change.
 func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
-	paths := []string{PointerPath(change.Kind, change.SnapshotDate)}
-	for _, file := range change.files() {
-		paths = append(paths, file.Path)
+	path := changePath(change.folder())
+	var err error
+	if change.History == nil {
+		paths := []string{PointerPath(change.Kind, change.SnapshotDate)}
+		for _, file := range change.files() {
+			paths = append(paths, file.Path)
+		}
+		err = c.store.CheckCommit(ctx, change.RunID, paths)
 	}
-	path := ChangePath(change.RunID)
-	err := c.store.CheckCommit(ctx, change.RunID, paths)
 	if err == nil {
 		err = WriteDocument(ctx, c.store, path, change, sink.Condition{Absent: damaged == "", Version: damaged})
 	}
@@ -61,7 +65,9 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 // run. ErrStagedLost means that it was undone because the store has lost staged files, ErrVersionRefused because the
 // pointer cannot be replaced. An *UnfinishedError means that the change is visible but a later step failed.
 func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
-	c.changed.add(change.RunID)
+	if change.History == nil {
+		c.changed.add(change.RunID)
+	}
 	a := &applying{catalog: c, change: change, version: version}
 	err := a.run(ctx)
 	_, visible := errors.AsType[*UnfinishedError](err)
@@ -79,7 +85,7 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 		}
 	}
 	if err != nil {
-		return a.manifest, fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
+		return a.manifest, fmt.Errorf("%s: %w", change, err)
 	}
 	return a.manifest, nil
 }
@@ -112,6 +118,12 @@ func (a *applying) readManifest(ctx context.Context) (version string, err error)
 
 // run does the steps: files, manifest, pointer, then the removal of what readers no longer find, the change last.
 func (a *applying) run(ctx context.Context) error {
+	if a.change.History != nil {
+		if err := a.moveHistory(ctx); err != nil {
+			return err
+		}
+		return a.finish(ctx)
+	}
 	if !a.change.Prunes() {
 		if err := a.writeManifest(ctx); err != nil {
 			return err
@@ -271,8 +283,10 @@ func (a *applying) finish(ctx context.Context) error {
 			return err
 		}
 	default:
-		if err := a.catalog.Sweep(ctx, c.RunID); err != nil {
-			return err
+		for owner := range c.byOwner() {
+			if err := a.catalog.Sweep(ctx, owner); err != nil {
+				return err
+			}
 		}
 	}
 	return a.end(ctx)
@@ -292,17 +306,17 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 			return err
 		}
 	}
-	named := make(map[string]bool)
-	manifest, err := a.catalog.ReadManifest(ctx, c.RunID)
-	switch {
-	case errors.Is(err, sink.ErrNotFound):
-	case err != nil:
+	named, err := a.named(ctx)
+	if errors.Is(err, sink.ErrDamaged) && c.History != nil {
+		return a.end(ctx) // what the history names is unknown; a rebuild removes the rest
+	}
+	if err != nil {
 		return err
-	case manifest.Status == Published:
-		named = manifest.Paths()
-		named[manifest.Ledger.Path] = true
 	}
 	paths := slices.Clone(c.Remove)
+	if c.History != nil {
+		paths = append(paths, HistoryManifestPath(c.History.HistoryID))
+	}
 	for _, file := range c.files() {
 		paths = append(paths, file.Path)
 	}
@@ -313,7 +327,10 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	if c.Publishes() {
 		err = a.catalog.dropLostTasks(ctx, c.RunID)
 	} else {
-		err = errors.Join(a.catalog.AbortAll(ctx, c.RunID, c.files()), a.catalog.Sweep(ctx, c.RunID))
+		err = a.catalog.AbortAll(ctx, c.RunID, c.files())
+		for owner := range c.byOwner() {
+			err = errors.Join(err, a.catalog.Sweep(ctx, owner))
+		}
 	}
 	if err != nil {
 		return err
@@ -321,9 +338,30 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	return a.end(ctx)
 }
 
+// named returns the paths that the run's current manifest, or that of the history, names.
+func (a *applying) named(ctx context.Context) (map[string]bool, error) {
+	if a.change.History != nil {
+		current, err := a.catalog.ReadHistory(ctx)
+		if current == nil || err != nil {
+			return nil, err
+		}
+		return current.Manifest.paths(), nil
+	}
+	manifest, err := a.catalog.ReadManifest(ctx, a.change.RunID)
+	if errors.Is(err, sink.ErrNotFound) || err == nil && manifest.Status != Published {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	named := manifest.Paths()
+	named[manifest.Ledger.Path] = true
+	return named, nil
+}
+
 // end removes the change, unless another process has done so and a later change of the run has begun.
 func (a *applying) end(ctx context.Context) error {
-	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
+	current, _, err := a.catalog.readChangeIn(ctx, a.change.folder())
 	switch {
 	case Unreadable(err):
 	case err != nil:
@@ -333,5 +371,5 @@ func (a *applying) end(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.catalog.store.Remove(ctx, ChangePath(a.change.RunID))
+	return a.catalog.store.Remove(ctx, changePath(a.change.folder()))
 }

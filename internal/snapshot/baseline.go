@@ -40,7 +40,7 @@ func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(point
 		return nil
 	}
 	plan.NoBaseline = NoEarlierSnapshot
-	before, err := c.fullBefore(ctx, plan.SnapshotDate, func(m *Manifest) bool {
+	before, err := c.newestBefore(ctx, Full, plan.SnapshotDate, func(m *Manifest) bool {
 		differences := m.differencesApartFromDatasets(plan.BaseURL, plan.Scope)
 		if len(differences) > 0 && plan.NoBaseline == NoEarlierSnapshot {
 			plan.NoBaseline = fmt.Sprintf("the snapshot of %s has other settings: %s", m.SnapshotDate, strings.Join(differences, ", "))
@@ -113,16 +113,6 @@ func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
 	})
 }
 
-// fullBefore returns the published full snapshot of the last date before the given one that matches, or nil. A damaged
-// document of a snapshot in between is an error unless skip accepts its pointer.
-func (c Catalog) fullBefore(
-	ctx context.Context, date string, match func(*Manifest) bool, skip func(pointer string) bool,
-) (*Manifest, error) {
-	own := PointerPath(Full, date)
-	return c.newestUndamaged(ctx, Full, func(m *Manifest) bool { return m.SnapshotDate < date && match(m) },
-		func(pointer string) bool { return pointer >= own || skip(pointer) })
-}
-
 // Previous returns the previous snapshot of a published full run, or nil: its baseline if that is still published, else
 // the one that would be its baseline now. A damaged document of a snapshot in between is an error: that snapshot may be
 // the one.
@@ -140,7 +130,7 @@ func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error)
 	if err != nil && !Unreadable(err) {
 		return nil, err
 	}
-	return c.fullBefore(ctx, run.SnapshotDate, func(m *Manifest) bool {
+	return c.newestBefore(ctx, Full, run.SnapshotDate, func(m *Manifest) bool {
 		return len(m.differencesApartFromDatasets(run.BaseURL, run.Parameters.Scope)) == 0
 	}, func(string) bool { return false })
 }

@@ -11,25 +11,29 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Change is _runs/<run>/change.json: a change of what readers see, written before its first step. It holds everything
-// the steps need, so any process that finds it can finish it (Recover).
+// Change is _runs/<run>/change.json or _history/change.json: a change of what readers see, written before its first step.
+// It holds everything the steps need, so any process that finds it can finish it (Recover).
 //
-//	publish a run   Before is empty, After is its manifest
-//	purge a run     After is a manifest that replaces the current one
-//	prune a run     After is nil
+//	publish a run       Before is empty, After is its manifest
+//	purge a run         After is a manifest that replaces the current one
+//	prune a run         After is nil
+//	change the history  History is its new manifest
 type Change struct {
-	FormatVersion int    `json:"format_version"`
-	RunID         string `json:"run_id"`
-	Kind          Kind   `json:"kind"`
-	SnapshotDate  string `json:"snapshot_date"`
-	// Before is the SHA-256 of the manifest that After replaces; empty if there must be none.
-	Before string    `json:"before,omitempty"`
-	After  *Manifest `json:"after,omitempty"`
+	FormatVersion int `json:"format_version"`
+	// RunID, Kind and SnapshotDate are empty in a change of the history.
+	RunID        string `json:"run_id,omitempty"`
+	Kind         Kind   `json:"kind,omitempty"`
+	SnapshotDate string `json:"snapshot_date,omitempty"`
+	// Before is the SHA-256 of the manifest that After replaces, or of the pointer to the history that History replaces;
+	// empty if there must be none.
+	Before  string           `json:"before,omitempty"`
+	After   *Manifest        `json:"after,omitempty"`
+	History *HistoryManifest `json:"history,omitempty"`
 	// Staged holds, by path, what the store needs to commit a file.
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
 	// Ledger is the ledger after a purge, if that changes it. It replaces the old one under the same name.
 	Ledger []byte `json:"ledger,omitempty"`
-	// Remove lists the data files that no manifest names after the change.
+	// Remove lists the objects that no manifest names after the change.
 	Remove []string `json:"remove,omitempty"`
 	// Bytes is the size of the files that a prune removes, for its report.
 	Bytes int64 `json:"bytes,omitempty"`
@@ -41,17 +45,43 @@ type Change struct {
 func (c *Change) Publishes() bool { return c.After != nil && c.Before == "" }
 
 // Prunes reports whether the change removes its run.
-func (c *Change) Prunes() bool { return c.After == nil }
+func (c *Change) Prunes() bool { return c.After == nil && c.History == nil }
 
-// verb names the kind of the change: publish, purge or prune.
+// verb names the kind of the change: publish, purge, prune or update.
 func (c *Change) verb() string {
 	switch {
+	case c.History != nil:
+		return "update"
 	case c.Prunes():
 		return "prune"
 	case c.Publishes():
 		return "publish"
 	}
 	return "purge"
+}
+
+// String describes the change for errors.
+func (c *Change) String() string {
+	if c.History != nil {
+		return c.verb() + " the history"
+	}
+	return c.verb() + " run " + c.RunID
+}
+
+// folder returns the folder of the run, below _runs/; empty for the history.
+func (c *Change) folder() string {
+	if c.History != nil {
+		return ""
+	}
+	return sink.Escape(c.RunID)
+}
+
+// changePath returns the path of the change of the run in a folder, or of the history if that is empty.
+func changePath(folder string) string {
+	if folder == "" {
+		return HistoryPrefix + ChangeName
+	}
+	return DocumentPath(folder, ChangeName)
 }
 
 // givenUp reports whether an error of applying the change means that nothing is left to do: another run or process was
@@ -77,6 +107,8 @@ func (c *Change) equal(other *Change) (bool, error) {
 func (c *Change) check(folder string) error {
 	sound := sink.Escape(c.RunID) == folder && c.SnapshotDate != "" && slices.Contains([]Kind{Full, AsOf, Delta}, c.Kind)
 	switch {
+	case folder == "":
+		sound = c.RunID == "" && c.After == nil && c.History != nil && len(c.History.Snapshots) > 0
 	case c.Prunes():
 		sound = sound && c.Claim == nil && c.Before == "" && len(c.Staged) == 0 && len(c.Ledger) == 0
 	case c.Publishes():
@@ -85,24 +117,41 @@ func (c *Change) check(folder string) error {
 		sound = sound && c.After.RunID == c.RunID
 	}
 	if !sound {
-		return fmt.Errorf("read %s: %w: it is not a change of the run", DocumentPath(folder, ChangeName), sink.ErrDamaged)
+		return fmt.Errorf("read %s: %w: it is not a change of the run", changePath(folder), sink.ErrDamaged)
 	}
 	return nil
 }
 
 // files returns the files that the change commits, in the form Commit needs, the ledger last.
 func (c *Change) files() []sink.File {
-	if c.After == nil {
-		return nil
+	var named, files []sink.File
+	switch {
+	case c.History != nil:
+		named = c.History.Files()
+	case c.After != nil:
+		named = append(c.After.Files(), c.After.Ledger)
 	}
-	var files []sink.File
-	for _, file := range append(c.After.Files(), c.After.Ledger) {
+	for _, file := range named {
 		if staged, ok := c.Staged[file.Path]; ok || c.Publishes() {
 			file.Staged = staged
 			files = append(files, file)
 		}
 	}
 	return files
+}
+
+// byOwner returns the files that the change commits by their owners, of which a run is always one. The files of a history
+// belong to the folds that made them.
+func (c *Change) byOwner() map[string][]sink.File {
+	if c.History == nil {
+		return map[string][]sink.File{c.RunID: c.files()}
+	}
+	owners := make(map[string][]sink.File)
+	for _, file := range c.files() {
+		owner := sink.Owner(file.Path)
+		owners[owner] = append(owners[owner], file)
+	}
+	return owners
 }
 
 // CurrentChange reads the change of a run, or returns nil.
@@ -119,9 +168,9 @@ func (c Catalog) readChange(ctx context.Context, run string) (*Change, string, e
 	return c.readChangeIn(ctx, sink.Escape(run))
 }
 
-// readChangeIn reads the change in the folder of a run.
+// readChangeIn reads the change in the folder of a run, or that of the history if the folder is empty.
 func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, string, error) {
-	change, version, err := ReadDocument[Change](ctx, c, DocumentPath(folder, ChangeName))
+	change, version, err := ReadDocument[Change](ctx, c, changePath(folder))
 	if err == nil {
 		err = change.check(folder)
 	}

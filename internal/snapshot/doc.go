@@ -20,9 +20,9 @@
 //
 // # A change rolls forward
 //
-// Publishing, purging and pruning are each one [Change], written before its first step. Its steps are: commit the
-// staged files, write the manifest, move the pointer of the date in one conditional write, then remove what readers no
-// longer find, and the change last. Each step may be done twice, and the change holds all that the steps need, so any
+// Publishing, purging and pruning a run, and every change of the history, are each one [Change], written before its first
+// step. Its steps are: commit the staged files, write the manifest, move the pointer of the date or of the history in one
+// conditional write, then remove what readers no longer find, and the change last. Each step may be done twice, and the change holds all that the steps need, so any
 // process can finish the change of a killed one: every command that changes a destination calls [Recover] first. A
 // change that cannot be made, because the store has lost staged files, is undone.
 //
@@ -34,5 +34,6 @@
 //
 // layout.go and plan.go say what is where; checkpoint.go, staging.go and collect.go what a run has staged; publish.go,
 // change.go, apply.go and claim.go how it becomes visible, and recover.go how a killed command's change is finished.
-// pointer.go, runs.go and status.go find runs, history.go and history_change.go hold the history's documents.
+// pointer.go, runs.go and status.go find runs, history.go has the history's documents, and
+// history_change.go what is different when a change is of the history.
 package snapshot

@@ -2,44 +2,15 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
 )
-
-// historyChangePath is the path of the document of a change of the history that has begun.
-const historyChangePath = HistoryPrefix + ChangeName
-
-// HistoryChange is _history/change.json: a change of the history, written before its first step. Like a [Change] it
-// holds everything that the steps need.
-type HistoryChange struct {
-	FormatVersion int `json:"format_version"`
-	// Before is the SHA-256 of the pointer that is replaced; empty if there must be none.
-	Before string           `json:"before,omitempty"`
-	After  *HistoryManifest `json:"after"`
-	// Staged holds, by path, what the store needs to commit a file. Its owner is the one that the path names.
-	Staged map[string]json.RawMessage `json:"staged,omitempty"`
-	// Remove lists the objects that the history no longer names.
-	Remove []string `json:"remove,omitempty"`
-}
-
-// files returns the files that the change commits.
-func (h *HistoryChange) files() []sink.File {
-	var files []sink.File
-	for _, file := range h.After.Files() {
-		if staged, ok := h.Staged[file.Path]; ok {
-			file.Staged = staged
-			files = append(files, file)
-		}
-	}
-	return files
-}
 
 // LockHistory locks out other processes that change the history, and finishes an interrupted change.
 func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err error) {
@@ -55,8 +26,7 @@ func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err erro
 
 // recoverHistory finishes an interrupted change of the history, unless another process is working on it.
 func (c Catalog) recoverHistory(ctx context.Context) (err error) {
-	change, _, err := ReadDocument[HistoryChange](ctx, c, historyChangePath, sink.ErrNotFound)
-	if change == nil && err == nil {
+	if _, _, err := c.readChangeIn(ctx, ""); errors.Is(err, sink.ErrNotFound) {
 		return nil
 	}
 	unlock, err := c.HoldHistory(ctx)
@@ -72,73 +42,54 @@ func (c Catalog) recoverHistory(ctx context.Context) (err error) {
 
 // finishHistoryChange finishes or undoes a change that has begun. A damaged one is dropped: the next fold repeats it.
 func (c Catalog) finishHistoryChange(ctx context.Context) error {
-	change, _, err := ReadDocument[HistoryChange](ctx, c, historyChangePath, sink.ErrNotFound)
+	change, version, err := c.readChangeIn(ctx, "")
 	switch {
-	case errors.Is(err, sink.ErrDamaged), err == nil && change != nil && change.After == nil:
-		return c.store.Remove(ctx, historyChangePath)
-	case change == nil || err != nil:
+	case errors.Is(err, sink.ErrNotFound):
+		return nil
+	case errors.Is(err, sink.ErrDamaged):
+		return c.store.Remove(ctx, changePath(""))
+	case err != nil:
 		return err
 	}
-	err = c.applyHistory(ctx, change)
-	if errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrStagedLost) {
+	if _, err = c.applyChange(ctx, change, version); change.givenUp(err) {
 		return nil // it is undone, and the next fold repeats it
 	}
 	return err
 }
 
-// ApplyHistory writes a change of the history and applies it. After ErrConflict, another process has changed the
-// history first; after that and any error before the pointer has moved, readers find what they found before.
-func (c Catalog) ApplyHistory(ctx context.Context, change *HistoryChange) error {
-	change.FormatVersion = FormatVersion
-	if err := WriteDocument(ctx, c.store, historyChangePath, change, sink.Condition{Absent: true}); err != nil {
-		return err
+// ChangeHistory replaces the history with the id before, or one that cannot be read if that is empty. The staged files are
+// committed, and what is to be removed goes last. ErrConflict means that another process has changed the history first.
+// An error leaves nothing staged that no change needs.
+func (c Catalog) ChangeHistory(ctx context.Context, before string, after *HistoryManifest, staged []sink.File, remove []string) error {
+	change := &Change{FormatVersion: FormatVersion, History: after, Staged: make(map[string]json.RawMessage), Remove: remove}
+	for _, file := range staged {
+		change.Staged[file.Path] = file.Staged
 	}
-	return c.applyHistory(ctx, change)
-}
-
-// HistoryChanging reports whether a change has begun that makes the history of that id.
-func (c Catalog) HistoryChanging(ctx context.Context, id string) (bool, error) {
-	change, _, err := ReadDocument[HistoryChange](ctx, c, historyChangePath, sink.ErrNotFound)
-	if errors.Is(err, sink.ErrDamaged) {
-		return false, nil
-	}
-	return change != nil && change.After != nil && change.After.HistoryID == id, err
-}
-
-// applyHistory does the remaining steps of a change. Every step may have been done before.
-func (c Catalog) applyHistory(ctx context.Context, change *HistoryChange) error {
-	err := c.moveHistory(ctx, change)
-	if errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrStagedLost) || errors.Is(err, sink.ErrVersionRefused) {
-		if failed := c.undoHistory(ctx, change); failed != nil {
-			return fmt.Errorf("undo the change of the history, because %s: %w", err.Error(), failed)
+	data, _, err := c.Read(ctx, HistoryPointerPath)
+	switch {
+	case err == nil:
+		change.Before = sink.Hash(data)
+		pointer := new(HistoryPointer)
+		if err = json.Unmarshal(data, pointer); before == "" || err == nil && pointer.HistoryID == before {
+			return c.Apply(ctx, change)
 		}
+		err = fmt.Errorf("%w: %s has changed", sink.ErrConflict, HistoryPointerPath)
+	case errors.Is(err, sink.ErrNotFound):
+		return c.Apply(ctx, change)
 	}
-	if err != nil {
-		return fmt.Errorf("update the history: %w", err)
-	}
-	if err := sink.RemoveAll(ctx, c.store, change.Remove); err != nil {
-		return err
-	}
-	owners := make(map[string]bool)
-	for path := range change.Staged {
-		owners[sink.Owner(path)] = true
-	}
-	err = sink.ForEach(ctx, slices.Collect(maps.Keys(owners)), func(ctx context.Context, owner string) error { return c.Sweep(ctx, owner) })
-	if err != nil {
-		return err
-	}
-	return c.endHistory(ctx, change)
+	return errors.Join(err, c.AbortAll(context.WithoutCancel(ctx), "", staged))
 }
 
 // moveHistory commits the files, writes the manifest and moves the pointer.
-func (c Catalog) moveHistory(ctx context.Context, change *HistoryChange) error {
-	after, err := EncodeDocument(change.After)
+func (a *applying) moveHistory(ctx context.Context) error {
+	c, change := a.catalog, a.change
+	after, err := EncodeDocument(change.History)
 	if err != nil {
 		return err
 	}
-	manifest := HistoryManifestPath(change.After.HistoryID)
+	manifest := HistoryManifestPath(change.History.HistoryID)
 	pointer, err := EncodeDocument(HistoryPointer{
-		HistoryID: change.After.HistoryID, Through: change.After.Through(), Manifest: manifest, ManifestSHA256: sink.Hash(after),
+		HistoryID: change.History.HistoryID, Through: change.History.Through(), Manifest: manifest, ManifestSHA256: sink.Hash(after),
 	})
 	if err != nil {
 		return err
@@ -156,12 +107,7 @@ func (c Catalog) moveHistory(ctx context.Context, change *HistoryChange) error {
 			overtaken = fmt.Errorf("%w: %s has changed", sink.ErrConflict, HistoryPointerPath)
 			return nil
 		}
-		byOwner := make(map[string][]sink.File)
-		for _, file := range change.files() {
-			owner := sink.Owner(file.Path)
-			byOwner[owner] = append(byOwner[owner], file)
-		}
-		for owner, files := range byOwner {
+		for owner, files := range change.byOwner() {
 			if err := c.commitAll(ctx, owner, files); err != nil {
 				return err
 			}
@@ -174,65 +120,22 @@ func (c Catalog) moveHistory(ctx context.Context, change *HistoryChange) error {
 		}
 		return c.store.Write(ctx, HistoryPointerPath, pointer, sink.Condition{Absent: missing, Version: version})
 	})
-	if err == nil {
-		err = overtaken
-	}
-	return err
+	return cmp.Or(err, overtaken)
 }
 
-// undoHistory removes the objects that the change has made visible and the current history does not name, then the
-// change.
-func (c Catalog) undoHistory(ctx context.Context, change *HistoryChange) error {
-	named := make(map[string]bool)
-	current, err := c.ReadHistory(ctx)
-	switch {
-	case errors.Is(err, sink.ErrDamaged):
-		return c.endHistory(ctx, change) // what it names is unknown; a rebuild removes the rest
-	case err != nil:
-		return err
-	case current != nil:
-		named[current.Pointer.Manifest] = true
-		for _, file := range current.Manifest.Files() {
-			named[file.Path] = true
-		}
+// paths returns the paths of the data files and of the manifest itself.
+func (m *HistoryManifest) paths() map[string]bool {
+	named := map[string]bool{HistoryManifestPath(m.HistoryID): true}
+	for _, file := range m.Files() {
+		named[file.Path] = true
 	}
-	paths := []string{HistoryManifestPath(change.After.HistoryID)}
-	for _, file := range change.files() {
-		paths = append(paths, file.Path)
-		if err := c.AbortAll(ctx, sink.Owner(file.Path), []sink.File{file}); err != nil {
-			return err
-		}
-	}
-	paths = slices.DeleteFunc(paths, func(path string) bool { return named[path] })
-	if err := sink.RemoveAll(ctx, c.store, paths); err != nil {
-		return err
-	}
-	return c.endHistory(ctx, change)
-}
-
-// endHistory removes the change, unless another process has done so and a later change has begun.
-func (c Catalog) endHistory(ctx context.Context, change *HistoryChange) error {
-	mine, err := EncodeDocument(change)
-	if err != nil {
-		return err
-	}
-	data, _, err := c.Read(ctx, historyChangePath)
-	if errors.Is(err, sink.ErrNotFound) || err == nil && !bytes.Equal(data, mine) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.store.Remove(ctx, historyChangePath)
+	return named
 }
 
 // UnnamedHistory lists the objects of histories that a manifest does not name: the files of others, and their
 // manifests.
 func (c Catalog) UnnamedHistory(ctx context.Context, manifest *HistoryManifest) ([]string, error) {
-	named := map[string]bool{historyChangePath: true, HistoryManifestPath(manifest.HistoryID): true}
-	for _, file := range manifest.Files() {
-		named[file.Path] = true
-	}
+	named := manifest.paths()
 	var paths []string
 	for _, prefix := range []string{HistoryFilesPrefix, HistoryPrefix} {
 		entries, err := sink.ListAll(ctx, c, prefix)

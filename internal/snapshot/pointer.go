@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -26,25 +26,80 @@ type Latest struct {
 	Manifest     string `json:"manifest"`
 }
 
-// Current returns the manifest of the run that is the snapshot of the date, or nil.
-func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest, error) {
-	_, manifest, err := c.readCurrent(ctx, kind, date)
-	return manifest, err
+// Snapshot is the run that a pointer names.
+type Snapshot struct {
+	// Path is the pointer's.
+	Path     string
+	Pointer  Pointer
+	Manifest *Manifest
+	// Err is why the pointer or the manifest cannot be read: one of them is damaged, or the manifest is missing.
+	Err error
 }
 
-// readCurrent returns the pointer of a date and the manifest that it names, both nil if there is no pointer.
-// ErrNotFound means that there is a pointer but no manifest.
-func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Pointer, *Manifest, error) {
-	path := PointerPath(kind, date)
+// Current returns the manifest of the run that is the snapshot of the date, or nil.
+func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest, error) {
+	s, err := c.follow(ctx, PointerPath(kind, date))
+	if s == nil || err != nil {
+		return nil, err
+	}
+	return s.Manifest, s.Err
+}
+
+// follow reads a pointer and the manifest that it names. It returns nil if there is no pointer.
+func (c Catalog) follow(ctx context.Context, path string) (*Snapshot, error) {
 	if path == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
-	pointer, _, err := ReadDocument[Pointer](ctx, c, path, sink.ErrNotFound)
-	if pointer == nil || err != nil {
-		return nil, nil, err
+	pointer, version, err := ReadDocument[Pointer](ctx, c, path)
+	s := &Snapshot{Path: path}
+	switch {
+	case err == nil:
+		s.Pointer = *pointer
+		s.Manifest, err = c.ReadManifest(ctx, pointer.RunID)
+	case errors.Is(err, sink.ErrNotFound):
+		return nil, nil
 	}
-	manifest, err := c.ReadManifest(ctx, pointer.RunID)
-	return pointer, manifest, err
+	if errors.Is(err, sink.ErrNotFound) {
+		if _, now, again := c.Read(ctx, path); now != version || again != nil {
+			return c.follow(ctx, path) // pruned since, or replaced and then pruned
+		}
+	}
+	if err != nil && !Unreadable(err) {
+		return nil, err
+	}
+	s.Err = err
+	return s, nil
+}
+
+// Snapshots yields the snapshots of a kind with dates before the given one, or of all dates if that is empty, the newest
+// first. It reads some of them ahead, and ever more: finding the newest takes few requests, and reading all little time.
+// Delta runs have no pointers.
+func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.Seq2[*Snapshot, error] {
+	return func(yield func(*Snapshot, error) bool) {
+		entries, err := c.Pointers(ctx, kind)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if before != "" {
+			entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return e.Path >= PointerPath(kind, before) })
+		}
+		slices.Reverse(entries)
+		for ahead := 1; len(entries) > 0; ahead = min(2*ahead, sink.MaxConcurrency) {
+			n := min(ahead, len(entries))
+			found, err := sink.Map(ctx, n, entries[:n], func(ctx context.Context, e sink.Entry) (*Snapshot, error) { return c.follow(ctx, e.Path) })
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, s := range found {
+				if s != nil && !yield(s, nil) {
+					return
+				}
+			}
+			entries = entries[n:]
+		}
+	}
 }
 
 // Pointers lists the pointers of a kind, the oldest date first. Delta runs have none.
@@ -55,35 +110,6 @@ func (c Catalog) Pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) 
 	}
 	entries, err := sink.ListAll(ctx, c, folder+"/")
 	return slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") }), err
-}
-
-// CurrentRuns passes the manifests of the runs that are the snapshots of their dates to use, one at a time and in any
-// order. A pointer or manifest that cannot be read is an error.
-func (c Catalog) CurrentRuns(ctx context.Context, kind Kind, use func(*Manifest)) error {
-	entries, err := c.Pointers(ctx, kind)
-	if err != nil {
-		return err
-	}
-	var mu sync.Mutex
-	return sink.ForEach(ctx, entries, func(ctx context.Context, entry sink.Entry) error {
-		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound)
-		if pointer == nil || err != nil {
-			return err
-		}
-		manifest, err := c.ReadManifest(ctx, pointer.RunID)
-		if errors.Is(err, sink.ErrNotFound) {
-			if gone, _, again := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound); gone == nil && again == nil {
-				return nil // pruned since
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("follow %s: %w", entry.Path, err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		use(manifest)
-		return nil
-	})
 }
 
 // LatestRun returns the manifest of the run that _latest.json names, or nil.
@@ -131,62 +157,43 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 // NightsBefore returns the states of the published full snapshots of the last dates before the run's, the oldest first.
 // It reads no more than most of them, and skips unreadable snapshots and those with other settings.
 func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
-	entries, err := c.Pointers(ctx, Full)
-	if err != nil {
-		return nil, err
-	}
-	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return e.Path >= PointerPath(Full, run.SnapshotDate) })
-	entries = entries[max(len(entries)-most, 0):]
-	found, err := sink.Map(ctx, maxRunsRead, entries, func(ctx context.Context, entry sink.Entry) (*RunState, error) {
-		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path)
-		var manifest *Manifest
-		if err == nil {
-			manifest, err = c.ReadManifest(ctx, pointer.RunID)
-		}
-		if Unreadable(err) {
-			return nil, nil
-		}
-		if err != nil || !manifest.Covers(run.BaseURL, run.Parameters.Scope) {
+	var nights []RunState
+	read := 0
+	for s, err := range c.Snapshots(ctx, Full, run.SnapshotDate) {
+		if err != nil {
 			return nil, err
 		}
-		night := new(RunState)
-		night.addManifest(manifest)
-		return night, nil
-	})
-	var nights []RunState
-	for _, night := range found {
-		if night != nil {
-			nights = append(nights, *night)
+		if read++; read > most {
+			break
+		}
+		if s.Err == nil && s.Manifest.Covers(run.BaseURL, run.Parameters.Scope) {
+			nights = append(nights, RunState{})
+			nights[len(nights)-1].addManifest(s.Manifest)
 		}
 	}
-	return nights, err
+	slices.Reverse(nights)
+	return nights, nil
 }
 
 // Newest returns the published run of a kind, of the newest date, that matches, or nil. Delta runs have no pointers and
 // are never found. Unreadable pointers and manifests are skipped.
 func (c Catalog) Newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
-	return c.newestUndamaged(ctx, kind, match, func(string) bool { return true })
+	return c.newestBefore(ctx, kind, "", match, func(string) bool { return true })
 }
 
-// newestUndamaged does the same, but a damaged document is an error unless skip accepts its pointer.
-func (c Catalog) newestUndamaged(
-	ctx context.Context, kind Kind, match func(*Manifest) bool, skip func(pointer string) bool,
+// newestBefore does the same for the dates before the given one, but a damaged document is an error unless skip accepts
+// its pointer.
+func (c Catalog) newestBefore(
+	ctx context.Context, kind Kind, date string, match func(*Manifest) bool, skip func(pointer string) bool,
 ) (*Manifest, error) {
-	entries, err := c.Pointers(ctx, kind)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range slices.Backward(entries) {
-		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path)
-		if err == nil {
-			var manifest *Manifest
-			manifest, err = c.ReadManifest(ctx, pointer.RunID)
-			if err == nil && manifest.Kind == kind && manifest.Status == Published && match(manifest) {
-				return manifest, nil
-			}
-		}
-		if err != nil && !errors.Is(err, sink.ErrNotFound) && (!errors.Is(err, sink.ErrDamaged) || !skip(entry.Path)) {
+	for s, err := range c.Snapshots(ctx, kind, date) {
+		switch {
+		case err != nil:
 			return nil, err
+		case errors.Is(s.Err, sink.ErrDamaged) && !skip(s.Path):
+			return nil, s.Err
+		case s.Err == nil && s.Manifest.Kind == kind && s.Manifest.Status == Published && match(s.Manifest):
+			return s.Manifest, nil
 		}
 	}
 	return nil, nil

@@ -67,23 +67,19 @@ const replace = wording.Setting("replace")
 // may not replace it: scope or service differ, or it is a full snapshot of a past date. As-of runs may replace one of
 // equal scope on any day, and delta runs replace nothing.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
-	pointer, current, err := c.readCurrent(ctx, run.Kind, run.Date)
+	s, err := c.follow(ctx, PointerPath(run.Kind, run.Date))
 	switch {
-	case pointer == nil && err == nil:
-		return nil, nil
-	case Unreadable(err):
-		if !run.Replace {
-			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v)%s",
-				PointerPath(run.Kind, run.Date), err, run.advice())}
-		}
-		if pointer != nil {
-			return &Manifest{RunID: pointer.RunID}, nil
-		}
-		return nil, nil
-	case err != nil:
+	case s == nil:
 		return nil, err
-	case current.RunID == run.Run:
+	case s.Err != nil && !run.Replace:
+		return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v)%s",
+			PointerPath(run.Kind, run.Date), s.Err, run.advice())}
+	case s.Err != nil && s.Pointer.RunID == "":
+		return nil, nil
+	case s.Err != nil:
+		return &Manifest{RunID: s.Pointer.RunID}, nil
+	case s.Manifest.RunID == run.Run:
 		return nil, nil
 	}
-	return current, run.check(current)
+	return s.Manifest, run.check(s.Manifest)
 }

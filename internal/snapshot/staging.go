@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,13 +131,14 @@ func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) e
 	})
 }
 
-// AbortAll removes staged files. A file whose staging record is damaged is left to Sweep.
-func (c Catalog) AbortAll(ctx context.Context, run string, files []sink.File) error {
+// AbortAll removes staged files of an owner, or of the owners that the paths name if it is empty. A file whose staging
+// record is damaged is left to Sweep.
+func (c Catalog) AbortAll(ctx context.Context, owner string, files []sink.File) error {
 	return sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error {
 		if file.Staged == nil {
 			return nil
 		}
-		if err := c.store.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
+		if err := c.store.Abort(ctx, cmp.Or(owner, sink.Owner(file.Path)), file); !errors.Is(err, sink.ErrDamaged) {
 			return err
 		}
 		return nil
