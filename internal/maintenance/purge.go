@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"example.org/growthexport/internal/erase"
@@ -93,7 +92,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 
 // survey reads what the destination says of its runs.
 func (p *purger) survey(ctx context.Context) error {
-	entries, err := sink.ListAll(ctx, p.catalog, snapshot.RunsPrefix)
+	folders, err := p.catalog.Index(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,7 +108,7 @@ func (p *purger) survey(ctx context.Context) error {
 	}
 	maps.DeleteFunc(runs, func(run string, _ *snapshot.Manifest) bool { return going[sink.Escape(run)] != nil })
 	p.runs = runs
-	if p.plans, err = readPlans(ctx, p.catalog, entries); err != nil {
+	if p.plans, err = snapshot.ReadAll[snapshot.Plan](ctx, p.catalog, folders, snapshot.PlanName); err != nil {
 		return err
 	}
 	if len(p.opts.Districts) > 0 {
@@ -125,17 +124,17 @@ func (p *purger) survey(ctx context.Context) error {
 			return fmt.Errorf("purge the history: %w", err)
 		}
 	}
-	return p.findUnfinished(ctx, entries)
+	return p.findUnfinished(ctx, folders)
 }
 
 // surveyAgain finds what was begun since the survey, as reading everything takes long, and returns the runs that were
 // published since.
 func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
-	entries, err := sink.ListAll(ctx, p.catalog, snapshot.RunsPrefix)
+	folders, err := p.catalog.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if p.plans, err = readPlans(ctx, p.catalog, entries); err != nil {
+	if p.plans, err = snapshot.ReadAll[snapshot.Plan](ctx, p.catalog, folders, snapshot.PlanName); err != nil {
 		return nil, err
 	}
 	known := make(erase.Set)
@@ -146,17 +145,17 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range snapshot.RunFoldersWith(entries, snapshot.ManifestName) {
+	for _, run := range folders.With(snapshot.ManifestName) {
 		if !known[run] && busy[run] == nil {
 			newlyPublished = append(newlyPublished, run)
 		}
 	}
-	return newlyPublished, p.findUnfinished(ctx, entries)
+	return newlyPublished, p.findUnfinished(ctx, folders)
 }
 
 // findUnfinished finds the runs that are neither published nor being published and have something staged, or a plan that
 // names a purged bid, and what dead runs have left staged.
-func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error {
+func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) error {
 	list := p.catalog.AllStaged
 	if p.opts.DryRun {
 		list = p.catalog.Staged // a dry run tries nothing out at the destination
@@ -166,44 +165,35 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 		return err
 	}
 	p.unfinished = make(map[string]string)
-	has := make(map[string]erase.Set) // what is in the folders of runs
-	for _, entry := range entries {
-		folder, name, inside := strings.Cut(strings.TrimPrefix(entry.Path, snapshot.RunsPrefix), "/")
-		if inside { // unlike the page of all runs
-			erase.Put(has, folder, name)
-		}
-	}
+	has := make(map[string]*snapshot.RunFolder)
 	p.leftovers, p.alive = nil, make(erase.Set)
-	for folder, names := range has {
-		p.alive[folder] = names[snapshot.AliveName]
-	}
-	for folder := range staged {
+	for _, f := range folders {
+		has[f.Name], p.alive[f.Name] = f, f.Has(snapshot.AliveName)
+		plan := p.plans[f.Name]
+		_, isStaged := staged[f.Name]
 		switch {
-		case has[folder][snapshot.ManifestName]:
-		case has[folder] == nil && snapshot.IsHistoryID(folder): // a killed fold
-			p.leftovers = append(p.leftovers, folder)
-		case !has[folder][snapshot.ChangeName]:
-			p.unfinished[folder] = folder
-		}
-	}
-	for folder, names := range has {
-		plan := p.plans[folder]
-		_, isStaged := staged[folder]
-		switch {
-		case names[snapshot.ChangeName]:
-		case names[snapshot.ManifestName]:
-			inJournal := func(name string) bool { return strings.HasPrefix(name, snapshot.CheckpointFolder) }
-			if isStaged || slices.ContainsFunc(names.Sorted(), inJournal) {
-				p.leftovers = append(p.leftovers, folder)
+		case f.Has(snapshot.ChangeName):
+		case f.Has(snapshot.ManifestName):
+			if isStaged || f.HasCheckpoints() {
+				p.leftovers = append(p.leftovers, f.Name)
 			}
-		case len(names) > 1 || plan == nil:
-			p.unfinished[folder] = folder
+		case f.Len() > 1 || plan == nil || isStaged:
+			p.unfinished[f.Name] = f.Name
 		default:
 			b := p.targetOf(plan.RunID)
 			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the plan goes last
 			if dropping || b.NamesPlan(plan) {
-				p.unfinished[folder] = folder
+				p.unfinished[f.Name] = f.Name
 			}
+		}
+	}
+	for folder := range staged {
+		switch {
+		case has[folder] != nil:
+		case snapshot.IsHistoryID(folder): // a killed fold
+			p.leftovers = append(p.leftovers, folder)
+		default:
+			p.unfinished[folder] = folder
 		}
 	}
 	for folder := range p.unfinished {

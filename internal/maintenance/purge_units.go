@@ -1,7 +1,6 @@
 package maintenance
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -81,20 +80,4 @@ func partOf(path, folder string) string {
 	}
 	part.Rewritten = 0
 	return part.String()
-}
-
-// readPlans reads the plans of all runs, those that cannot be read left out: what such a run has staged is dropped all
-// the same.
-func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
-	plans := make(map[string]*snapshot.Plan)
-	for _, run := range snapshot.RunFoldersWith(entries, snapshot.PlanName) {
-		plan, err := snapshot.ReadIfSound[snapshot.Plan](ctx, catalog, snapshot.DocumentPath(run, snapshot.PlanName))
-		if err != nil {
-			return nil, err
-		}
-		if plan != nil {
-			plans[run] = plan
-		}
-	}
-	return plans, nil
 }

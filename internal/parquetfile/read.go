@@ -36,8 +36,8 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 	return newReader(opened, table)
 }
 
-// OpenReader works like NewReader, for the columns that pick chooses from those of the file, which it gets as TableOf
-// returns them.
+// OpenReader works like NewReader, for the columns that pick chooses. It gets the columns of the file as TableOf returns
+// them.
 func OpenReader(file io.ReaderAt, size int64, pick func(stored *schemas.Table) (*schemas.Table, error)) (*Reader, error) {
 	opened, err := open(file, size)
 	if err != nil {

@@ -338,7 +338,7 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	return a.end(ctx)
 }
 
-// named returns the paths that the run's current manifest, or that of the history, names.
+// named returns the paths that the current manifest of the run or of the history names.
 func (a *applying) named(ctx context.Context) (map[string]bool, error) {
 	if a.change.History != nil {
 		current, err := a.catalog.ReadHistory(ctx)

@@ -168,7 +168,7 @@ func (c Catalog) readChange(ctx context.Context, run string) (*Change, string, e
 	return c.readChangeIn(ctx, sink.Escape(run))
 }
 
-// readChangeIn reads the change in the folder of a run, or that of the history if the folder is empty.
+// readChangeIn reads the change in the folder of a run, or of the history if the folder is empty.
 func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, string, error) {
 	change, version, err := ReadDocument[Change](ctx, c, changePath(folder))
 	if err == nil {
@@ -183,11 +183,11 @@ func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, stri
 // Changes reads the changes that have begun and match, by the folders of their runs. A damaged change counts as one
 // that publishes; if its run has a manifest, Recover reports it.
 func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[string]*Change, error) {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
-	folders := RunFoldersWith(entries, ChangeName)
+	folders := index.With(ChangeName)
 	found, err := sink.Map(ctx, sink.MaxConcurrency, folders, func(ctx context.Context, folder string) (*Change, error) {
 		change, _, err := c.readChangeIn(ctx, folder)
 		switch {

@@ -158,11 +158,11 @@ func (a *applying) removeOthers(ctx context.Context) error {
 	if err != nil || len(others) == 0 {
 		return err
 	}
-	entries, err := sink.ListAll(ctx, a.catalog, RunsPrefix)
+	index, err := a.catalog.Index(ctx)
 	if err != nil {
 		return err
 	}
-	busy := RunFoldersWith(entries, ChangeName)
+	busy := index.With(ChangeName)
 	replaced := make(map[string]bool)
 	for _, run := range a.change.Claim.Replaces {
 		replaced[sink.Escape(run)] = true

@@ -118,16 +118,5 @@ func DatePath(kind Kind, table, date string) string {
 	return top + table + "/snapshot_date=" + sink.Escape(date) + "/"
 }
 
-// RunFoldersWith returns the names of the run folders that hold a document of that name.
-func RunFoldersWith(entries []sink.Entry, name string) []string {
-	var runs []string
-	for _, entry := range entries {
-		if folder, found := strings.CutSuffix(entry.Path, "/"+name); found {
-			runs = append(runs, strings.TrimPrefix(folder, RunsPrefix))
-		}
-	}
-	return runs
-}
-
 // DocumentPath returns the path of a document in a run's folder.
 func DocumentPath(run, name string) string { return RunsPrefix + run + "/" + name }

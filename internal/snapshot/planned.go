@@ -42,19 +42,16 @@ func (c Catalog) AllStaged(ctx context.Context) (map[string]time.Time, error) {
 	if lister == nil || err != nil {
 		return staged, err
 	}
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, folder := range RunFoldersWith(entries, PlanName) {
-		plan, err := ReadIfSound[Plan](ctx, c, DocumentPath(folder, PlanName))
-		if plan == nil && err == nil {
-			continue
-		}
-		var paths []string
-		if err == nil {
-			paths, err = c.plannedPaths(ctx, plan.RunID)
-		}
+	plans, err := ReadAll[Plan](ctx, c, index, PlanName)
+	if err != nil {
+		return nil, err
+	}
+	for folder, plan := range plans {
+		paths, err := c.plannedPaths(ctx, plan.RunID)
 		var newest time.Time
 		if err == nil {
 			newest, err = lister.StagedAt(ctx, paths)

@@ -38,15 +38,15 @@ type Snapshot struct {
 
 // Current returns the manifest of the run that is the snapshot of the date, or nil.
 func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest, error) {
-	s, err := c.follow(ctx, PointerPath(kind, date))
+	s, err := c.readSnapshot(ctx, PointerPath(kind, date))
 	if s == nil || err != nil {
 		return nil, err
 	}
 	return s.Manifest, s.Err
 }
 
-// follow reads a pointer and the manifest that it names. It returns nil if there is no pointer.
-func (c Catalog) follow(ctx context.Context, path string) (*Snapshot, error) {
+// readSnapshot reads a pointer and the manifest that it names. It returns nil if there is no pointer.
+func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func (c Catalog) follow(ctx context.Context, path string) (*Snapshot, error) {
 	}
 	if errors.Is(err, sink.ErrNotFound) {
 		if _, now, again := c.Read(ctx, path); now != version || again != nil {
-			return c.follow(ctx, path) // pruned since, or replaced and then pruned
+			return c.readSnapshot(ctx, path) // pruned since, or replaced and then pruned
 		}
 	}
 	if err != nil && !Unreadable(err) {
@@ -87,7 +87,7 @@ func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.S
 		slices.Reverse(entries)
 		for ahead := 1; len(entries) > 0; ahead = min(2*ahead, sink.MaxConcurrency) {
 			n := min(ahead, len(entries))
-			found, err := sink.Map(ctx, n, entries[:n], func(ctx context.Context, e sink.Entry) (*Snapshot, error) { return c.follow(ctx, e.Path) })
+			found, err := sink.Map(ctx, n, entries[:n], func(ctx context.Context, e sink.Entry) (*Snapshot, error) { return c.readSnapshot(ctx, e.Path) })
 			if err != nil {
 				yield(nil, err)
 				return

@@ -142,13 +142,13 @@ func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 // pendingChanges reads the changes that have begun, in the order in which they are finished. A damaged change of a run
 // without a manifest is ignored: publishing that run rewrites it from the checkpoints.
 func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying, error) {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
-	published := RunFoldersWith(entries, ManifestName)
+	published := index.With(ManifestName)
 	var begun []*applying
-	for _, folder := range RunFoldersWith(entries, ChangeName) {
+	for _, folder := range index.With(ChangeName) {
 		change, version, err := c.readChangeIn(ctx, folder)
 		switch {
 		case ctx.Err() != nil:

@@ -67,7 +67,7 @@ const replace = wording.Setting("replace")
 // may not replace it: scope or service differ, or it is a full snapshot of a past date. As-of runs may replace one of
 // equal scope on any day, and delta runs replace nothing.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
-	s, err := c.follow(ctx, PointerPath(run.Kind, run.Date))
+	s, err := c.readSnapshot(ctx, PointerPath(run.Kind, run.Date))
 	switch {
 	case s == nil:
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
@@ -16,7 +15,7 @@ import (
 // PublishedRuns reads the manifests of the published and replaced runs, by run. The second result joins the errors of
 // those that cannot be read. Runs that are being published are left out.
 func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, unreadable, err error) {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -24,7 +23,7 @@ func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, 
 	if err != nil {
 		return nil, nil, err
 	}
-	names := slices.DeleteFunc(RunFoldersWith(entries, ManifestName), func(run string) bool { return busy[run] != nil })
+	names := slices.DeleteFunc(index.With(ManifestName), func(run string) bool { return busy[run] != nil })
 	type result struct {
 		manifest *Manifest
 		damaged  error
@@ -70,26 +69,6 @@ func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
 // ByPlan compares published runs by when they were planned.
 func ByPlan(a, b *Manifest) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
-}
-
-// NewestRun returns the run whose plan was written last; empty if there is none.
-func (c Catalog) NewestRun(ctx context.Context) (string, error) {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
-	if err != nil {
-		return "", err
-	}
-	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, "/"+PlanName) })
-	if len(entries) == 0 {
-		return "", nil
-	}
-	newest := slices.MaxFunc(entries, func(a, b sink.Entry) int {
-		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.Path, b.Path))
-	})
-	plan, _, err := ReadDocument[Plan](ctx, c, newest.Path)
-	if err != nil {
-		return "", err
-	}
-	return plan.RunID, nil
 }
 
 // filesOfDate lists the data files of a date, of all runs.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
@@ -26,29 +25,29 @@ type serviceDocument struct {
 // set, belongs to a service other than the one at baseURL. If nothing is published yet, runs that have staged something
 // count. Runs that were only planned do not, so a mistyped base URL does not have to be accepted.
 func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return err
 	}
 	if !acceptBaseURL {
-		if err := c.checkService(ctx, entries, baseURL, true); err != nil {
+		if err := c.checkService(ctx, index, baseURL, true); err != nil {
 			return err
 		}
 	}
-	return c.checkPartitioning(ctx, entries, partitionBy, true)
+	return c.checkPartitioning(ctx, index, partitionBy, true)
 }
 
 // claimDestination works like CheckDestination for a run about to be published: only published runs count, and
 // accepting another service moves the destination to it.
 func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.checkPartitioning(ctx, entries, partitionBy, false); err != nil {
+	if err := c.checkPartitioning(ctx, index, partitionBy, false); err != nil {
 		return err
 	}
-	err = c.checkService(ctx, entries, baseURL, false)
+	err = c.checkService(ctx, index, baseURL, false)
 	if _, refused := errors.AsType[*RefusedError](err); refused && acceptBaseURL {
 		return WriteDocument(ctx, c.store, ServicePath, serviceDocument{FormatVersion, baseURL}, sink.Condition{})
 	}
@@ -58,11 +57,11 @@ func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy stri
 // PreviousService returns the base URL of the service that the destination belongs to; empty if it is the one at
 // baseURL, or none.
 func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, error) {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return "", err
 	}
-	owner, _, err := c.serviceOf(ctx, entries, true)
+	owner, _, err := c.serviceOf(ctx, index, true)
 	if errors.Is(err, sink.ErrDamaged) || SameService(owner, baseURL) {
 		return "", nil // The damaged document is rewritten.
 	}
@@ -71,9 +70,9 @@ func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, e
 
 const acceptBaseURL = wording.Setting("accept-base-url")
 
-// checkService returns a *RefusedError if the destination belongs to another service. The entries are of all runs.
-func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL string, staged bool) error {
-	owner, run, err := c.serviceOf(ctx, entries, staged)
+// checkService returns a *RefusedError if the destination belongs to another service. The index is of all runs.
+func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, staged bool) error {
+	owner, run, err := c.serviceOf(ctx, index, staged)
 	if errors.Is(err, sink.ErrDamaged) {
 		return &RefusedError{Reason: fmt.Sprintf(
 			"cannot determine which service %s belongs to (%v); %s assigns it to %s", c, err, acceptBaseURL, baseURL)}
@@ -84,7 +83,7 @@ func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL
 	advice := fmt.Sprintf("choose another %s, or use %s if the service has moved", wording.Setting("dest"), acceptBaseURL)
 	switch {
 	case run == "":
-	case slices.Contains(RunFoldersWith(entries, ManifestName), sink.Escape(run)):
+	case slices.Contains(index.With(ManifestName), sink.Escape(run)):
 		owner += " (run " + run + ")"
 	default:
 		owner += " (run " + run + ", not published)"
@@ -96,7 +95,7 @@ func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL
 // serviceOf returns the base URL of the service that the destination belongs to and the run that shows it; empty if it
 // belongs to none yet. It is the service the destination was moved to, else the service of its newest snapshot, else of
 // any published run, else, if staged is set, of the first run that has staged something.
-func (c Catalog) serviceOf(ctx context.Context, entries []sink.Entry, staged bool) (baseURL, run string, err error) {
+func (c Catalog) serviceOf(ctx context.Context, index Index, staged bool) (baseURL, run string, err error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {
 		return moved.BaseURL, "", nil
@@ -106,7 +105,7 @@ func (c Catalog) serviceOf(ctx context.Context, entries []sink.Entry, staged boo
 	}
 	manifest, err := c.Newest(ctx, Full, func(*Manifest) bool { return true })
 	if err == nil && manifest == nil {
-		manifest, err = firstReadable[Manifest](ctx, c, RunFoldersWith(entries, ManifestName), ManifestName)
+		manifest, err = firstReadable[Manifest](ctx, c, index.With(ManifestName), ManifestName)
 	}
 	if err != nil {
 		return "", "", err
@@ -117,29 +116,18 @@ func (c Catalog) serviceOf(ctx context.Context, entries []sink.Entry, staged boo
 	if !staged {
 		return "", "", nil
 	}
-	plan, err := firstReadable[Plan](ctx, c, foldersWithStaging(entries), PlanName)
+	begun := slices.DeleteFunc(slices.Clone(index), func(f *RunFolder) bool { return !f.HasCheckpoints() })
+	plan, err := firstReadable[Plan](ctx, c, begun.With(PlanName), PlanName)
 	if err != nil || plan == nil {
 		return "", "", err
 	}
 	return plan.BaseURL, plan.RunID, nil
 }
 
-// foldersWithStaging returns the folders of the runs that have staged something.
-func foldersWithStaging(entries []sink.Entry) []string {
-	var runs []string
-	for _, entry := range entries {
-		run, rest, _ := strings.Cut(strings.TrimPrefix(entry.Path, RunsPrefix), "/")
-		if strings.HasPrefix(rest, CheckpointFolder) && (len(runs) == 0 || runs[len(runs)-1] != run) {
-			runs = append(runs, run)
-		}
-	}
-	return runs
-}
-
 // checkPartitioning returns a *RefusedError if published runs are partitioned differently or, if nothing is published
 // and staged is set, unpublished ones.
-func (c Catalog) checkPartitioning(ctx context.Context, entries []sink.Entry, partitionBy string, staged bool) error {
-	manifest, err := firstReadable[Manifest](ctx, c, RunFoldersWith(entries, ManifestName), ManifestName)
+func (c Catalog) checkPartitioning(ctx context.Context, index Index, partitionBy string, staged bool) error {
+	manifest, err := firstReadable[Manifest](ctx, c, index.With(ManifestName), ManifestName)
 	if err != nil {
 		return err
 	}
@@ -149,7 +137,7 @@ func (c Catalog) checkPartitioning(ctx context.Context, entries []sink.Entry, pa
 	if !staged {
 		return nil
 	}
-	for _, run := range RunFoldersWith(entries, PlanName) {
+	for _, run := range index.With(PlanName) {
 		plan, err := firstReadable[Plan](ctx, c, []string{run}, PlanName)
 		if err != nil {
 			return err

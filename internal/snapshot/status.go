@@ -78,21 +78,22 @@ func (c Catalog) Outcomes(ctx context.Context, known map[string]RunState) ([]Run
 }
 
 func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState) ([]RunState, error) {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	index, err := c.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
+	index = slices.DeleteFunc(index, func(f *RunFolder) bool { return !f.Has(PlanName) && !f.Has(ManifestName) })
 	staged, err := c.Staged(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := sink.Map(ctx, maxRunsRead, runFolders(entries), func(ctx context.Context, folder *runFolder) (*RunState, error) {
-		if !folder.has(ManifestName) || plans {
-			return c.runState(ctx, folder, staged[folder.name], true)
+	found, err := sink.Map(ctx, maxRunsRead, index, func(ctx context.Context, folder *RunFolder) (*RunState, error) {
+		if !folder.Has(ManifestName) || plans {
+			return c.runState(ctx, folder, staged[folder.Name], true)
 		}
 		stamp := folder.stamp()
 		if state, ok := known[stamp]; ok && stamp != "" {
-			state.Report, state.Stamp, state.planWritten = folder.has(reportName), stamp, folder.modified[PlanName]
+			state.Report, state.Stamp, state.planWritten = folder.Has(reportName), stamp, folder.written(PlanName)
 			return &state, nil
 		}
 		state, err := c.runState(ctx, folder, time.Time{}, false)
@@ -164,52 +165,18 @@ func supersededBy(held *RunState, runs []RunState) string {
 	return ""
 }
 
-// runFolder is the contents of a run's folder.
-type runFolder struct {
-	name     string               // below _runs/
-	modified map[string]time.Time // by name in the folder
-	manifest sink.Entry
-}
-
-// runFolders returns the folders that hold a run. Entries are sorted by path.
-func runFolders(entries []sink.Entry) []*runFolder {
-	var folders []*runFolder
-	for _, entry := range entries {
-		folder, name, inside := strings.Cut(strings.TrimPrefix(entry.Path, RunsPrefix), "/")
-		if !inside {
-			continue // IndexPath
-		}
-		if len(folders) == 0 || folders[len(folders)-1].name != folder {
-			folders = append(folders, &runFolder{name: folder, modified: make(map[string]time.Time)})
-		}
-		last := folders[len(folders)-1]
-		last.modified[name] = entry.Modified
-		if name == ManifestName {
-			last.manifest = entry
-		}
-	}
-	return slices.DeleteFunc(folders, func(f *runFolder) bool { return !f.has(PlanName) && !f.has(ManifestName) })
-}
-
 // stamp identifies the version of the manifest; empty while the run is being changed. A manifest that changes gets
 // another size too: on S3 times are in seconds.
-func (f *runFolder) stamp() string {
-	if f.has(ChangeName) {
+func (f *RunFolder) stamp() string {
+	if f.Has(ChangeName) {
 		return ""
 	}
-	return fmt.Sprintf("%s@%d:%d", f.name, f.manifest.Modified.UnixNano(), f.manifest.Bytes)
-}
-
-func (f *runFolder) path(name string) string { return DocumentPath(f.name, name) }
-
-func (f *runFolder) has(name string) bool {
-	_, ok := f.modified[name]
-	return ok
+	return fmt.Sprintf("%s@%d:%d", f.Name, f.written(ManifestName).UnixNano(), f.contents[ManifestName].Bytes)
 }
 
 // runState returns the state of the run in a folder.
-func (c Catalog) runState(ctx context.Context, folder *runFolder, staged time.Time, readPlan bool) (*RunState, error) {
-	state := &RunState{RunID: folder.name, State: StateStaging, Report: folder.has(reportName), planWritten: folder.modified[PlanName]}
+func (c Catalog) runState(ctx context.Context, folder *RunFolder, staged time.Time, readPlan bool) (*RunState, error) {
+	state := &RunState{RunID: folder.Name, State: StateStaging, Report: folder.Has(reportName), planWritten: folder.written(PlanName)}
 	var plan *Plan
 	if readPlan {
 		var err error
@@ -226,7 +193,7 @@ func (c Catalog) runState(ctx context.Context, folder *runFolder, staged time.Ti
 		state.PlannedAt, state.LastProgress = plan.PlannedAt, plan.PlannedAt
 	}
 	switch {
-	case folder.has(ManifestName):
+	case folder.Has(ManifestName):
 		return state, c.published(ctx, folder, state)
 	case plan == nil:
 		return state, nil
@@ -245,8 +212,8 @@ func readInto[T any](ctx context.Context, store sink.Reader, path string, state 
 	return document, err
 }
 
-func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunState) error {
-	state.LastProgress = folder.modified[ManifestName]
+func (c Catalog) published(ctx context.Context, folder *RunFolder, state *RunState) error {
+	state.LastProgress = folder.written(ManifestName)
 	state.Staged = state.Tasks
 	state.State = StatePublished
 	manifest, err := readInto[Manifest](ctx, c, folder.path(ManifestName), state)
@@ -256,7 +223,7 @@ func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunSta
 	if manifest != nil {
 		state.addManifest(manifest)
 	}
-	if !folder.has(ChangeName) {
+	if !folder.Has(ChangeName) {
 		return nil
 	}
 	change, err := readInto[Change](ctx, c, folder.path(ChangeName), state)
@@ -287,17 +254,17 @@ func (s *RunState) addManifest(m *Manifest) {
 }
 
 func (c Catalog) unpublished(
-	ctx context.Context, folder *runFolder, plan *Plan, staged time.Time, state *RunState,
+	ctx context.Context, folder *RunFolder, plan *Plan, staged time.Time, state *RunState,
 ) error {
 	later := func(t time.Time) {
 		if t.After(state.LastProgress) {
 			state.LastProgress = t
 		}
 	}
-	for name, modified := range folder.modified {
+	for name, entry := range folder.contents {
 		state.Resumable = state.Resumable || strings.HasPrefix(name, CheckpointFolder)
 		if strings.HasPrefix(name, CheckpointFolder) || name == heldName || name == ChangeName || name == AliveName {
-			later(modified)
+			later(entry.Modified)
 		}
 	}
 	later(staged)
@@ -313,10 +280,10 @@ func (c Catalog) unpublished(
 	state.Staged = state.Tasks - len(stagedRun.Missing)
 	state.Failed, state.Denied = stagedRun.Schools.Failed, stagedRun.Schools.Denied
 	switch {
-	case folder.has(ChangeName):
+	case folder.Has(ChangeName):
 		state.State = StatePublishing
 	case len(stagedRun.Missing) > 0:
-	case folder.has(heldName):
+	case folder.Has(heldName):
 		state.State = StateHeld
 		held, err := readInto[Held](ctx, c, folder.path(heldName), state)
 		if err != nil {

@@ -1,0 +1,104 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Index says what the folders of runs hold, by one listing.
+type Index []*RunFolder
+
+// RunFolder is what the folder of a run holds.
+type RunFolder struct {
+	Name     string                // below _runs/: the escaped id of the run
+	contents map[string]sink.Entry // by name in the folder
+}
+
+// Index lists the folders of runs, sorted by name.
+func (c Catalog) Index(ctx context.Context) (Index, error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	var index Index
+	for _, entry := range entries {
+		folder, name, inside := strings.Cut(strings.TrimPrefix(entry.Path, RunsPrefix), "/")
+		if !inside {
+			continue // IndexPath
+		}
+		if len(index) == 0 || index[len(index)-1].Name != folder {
+			index = append(index, &RunFolder{Name: folder, contents: make(map[string]sink.Entry)})
+		}
+		index[len(index)-1].contents[name] = entry
+	}
+	return index, err
+}
+
+// With returns the names of the folders that hold a document of that name.
+func (x Index) With(name string) []string {
+	var names []string
+	for _, folder := range x {
+		if folder.Has(name) {
+			names = append(names, folder.Name)
+		}
+	}
+	return names
+}
+
+// Has reports whether the folder holds a document of that name.
+func (f *RunFolder) Has(name string) bool {
+	_, ok := f.contents[name]
+	return ok
+}
+
+// Len returns how many documents the folder holds.
+func (f *RunFolder) Len() int { return len(f.contents) }
+
+// HasCheckpoints reports whether the folder holds checkpoints, or files beside them.
+func (f *RunFolder) HasCheckpoints() bool {
+	for name := range f.contents {
+		if strings.HasPrefix(name, CheckpointFolder) {
+			return true
+		}
+	}
+	return false
+}
+
+// written returns when a document was written.
+func (f *RunFolder) written(name string) time.Time { return f.contents[name].Modified }
+
+func (f *RunFolder) path(name string) string { return DocumentPath(f.Name, name) }
+
+// ReadAll reads the documents of a name, by their folders. Missing and damaged ones are left out.
+func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (map[string]*T, error) {
+	folders := index.With(name)
+	found, err := sink.Map(ctx, maxRunsRead, folders, func(ctx context.Context, folder string) (*T, error) {
+		return ReadIfSound[T](ctx, c, DocumentPath(folder, name))
+	})
+	documents := make(map[string]*T)
+	for i, document := range found {
+		if document != nil {
+			documents[folders[i]] = document
+		}
+	}
+	return documents, err
+}
+
+// NewestRun returns the run whose plan was written last; empty if there is none.
+func (c Catalog) NewestRun(ctx context.Context) (string, error) {
+	index, err := c.Index(ctx)
+	index = slices.DeleteFunc(index, func(f *RunFolder) bool { return !f.Has(PlanName) })
+	if len(index) == 0 || err != nil {
+		return "", err
+	}
+	newest := slices.MaxFunc(index, func(a, b *RunFolder) int {
+		return cmp.Or(a.written(PlanName).Compare(b.written(PlanName)), cmp.Compare(a.Name, b.Name))
+	})
+	plan, _, err := ReadDocument[Plan](ctx, c, newest.path(PlanName))
+	if err != nil {
+		return "", err
+	}
+	return plan.RunID, nil
+}
