@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 15, "SIGKILLs of TestKill on each kind of destination, 0 for unlimited")
+	kills    = flag.Int("kills", 6, "SIGKILLs of TestKill on each kind of destination, 0 for unlimited")
 	killSeed = flag.Uint64("kill-seed", 1, "seed of the random choices of TestKill and other tests")
 )
 

@@ -45,7 +45,9 @@ func commandProcess(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.
 // commandEnvironment makes the test binary the command, without the developer's
 // own settings. The simulated service is small unless a test needs more.
 func commandEnvironment(environ []string) []string {
-	environ = slices.DeleteFunc(slices.Clone(environ), func(pair string) bool { return strings.HasPrefix(pair, envPrefix) })
+	environ = slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
+		return strings.HasPrefix(pair, envPrefix) || strings.HasPrefix(pair, "GOGC=") // which tests use, but users do not
+	})
 	// The race detector would make every process wait a second before it ends.
 	return append(environ, asCommand+"=1", "GORACE=atexit_sleep_ms=0", envName("simulate-results")+"=100")
 }

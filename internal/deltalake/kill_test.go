@@ -74,9 +74,9 @@ func killAnywhere(
 	case total < 0 || total > operations:
 		total = operations
 	case total == 0 && onS3:
-		total = 5
+		total = 3
 	case total == 0:
-		total = 25
+		total = 10
 	}
 	for i := range total {
 		n := i * operations / total

@@ -57,9 +57,8 @@ func firstPage(ctx context.Context, f *fetch.Fetcher, dataset string, schools []
 	var found schoolPage
 	err := errors.New("no school on the school list has a bid")
 	for _, school := range schools[:min(maxDenied, len(schools))] {
-		records, last := 0, false
-		if records, last, err = f.FirstPage(ctx, dataset, school); !errors.Is(err, extract.ErrDenied) {
-			found.school, found.records, found.last = school, records, last
+		found.school = school
+		if found.records, found.last, err = f.FirstPage(ctx, dataset, school); !errors.Is(err, extract.ErrDenied) {
 			return found, err
 		}
 		found.denied++

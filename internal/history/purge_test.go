@@ -178,7 +178,7 @@ func changeOwners(random *rand.Rand, nights []*night) {
 // so nothing of other owners' nights is lost. It does so too if the newest night is replaced before.
 func TestPurgedOwners(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range uint64(4) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 5))
@@ -210,7 +210,7 @@ func TestPurgedOwners(t *testing.T) {
 // the same ones.
 func TestClearedExtra(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range uint64(4) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 6))

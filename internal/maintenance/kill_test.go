@@ -21,7 +21,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-var kills = flag.Int("kills", 0, "kills of each command of TestKilledAnywhere on each kind of destination, 0 for few on S3, -1 for all, and for all failures of a purge")
+var kills = flag.Int("kills", 0, "kills of each command of TestKilledAnywhere on each kind of destination, 0 for a few, -1 for all, and for all failures of a purge")
 
 // killTest is a command that is killed, and commands that may come next.
 type killTest struct {
@@ -92,12 +92,14 @@ func killAnywhere(t *testing.T, start *killDest, test killTest) {
 	total := *kills
 	switch {
 	case total > 0:
-	case start.bucket == "" && (test.few || testing.Short()) && total == 0:
-		total = 10
-	case start.bucket == "" || total < 0:
+	case total < 0:
 		total = operations
-	default:
+	case start.bucket == "" && !test.few && !testing.Short():
+		total = 24
+	case start.bucket == "":
 		total = 8
+	default:
+		total = 4
 	}
 	for i := range total {
 		n, finisher := i%operations, (i+i/operations)%len(finish)

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -21,14 +22,16 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestReasonsAgree has results come and go for sixty nights, on some of which the service denies access to a school. The run,
-// its report, diff and the history agree on how many there are and why they are gone.
+var turnoverNights = flag.Int("turnover-nights", 20, "nights of TestReasonsAgree")
+
+// TestReasonsAgree has results come and go for some nights, on some of which the service denies access to a school. The
+// run, its report, diff and the history agree on how many there are and why they are gone.
 func TestReasonsAgree(t *testing.T) {
 	t.Parallel()
 	s := newTurnoverSite(t)
-	nights, least := 60, int64(10)
+	nights := *turnoverNights
 	if testing.Short() {
-		nights, least = 12, 0
+		nights = 12
 	}
 	var sum snapshot.TableComparison
 	for night := range nights {
@@ -58,7 +61,7 @@ func TestReasonsAgree(t *testing.T) {
 		}
 	}
 	for _, reason := range []string{snapshot.Moved, snapshot.Superseded, snapshot.AgedOut, snapshot.LeftRoster, snapshot.Unexplained} {
-		require.Greater(t, sum.Because[reason], least, reason)
+		require.Greater(t, sum.Because[reason], int64(nights/6-2), reason)
 	}
 }
 

@@ -3,6 +3,7 @@ package render
 import (
 	"embed"
 	"path"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -48,7 +49,7 @@ func (d *dialect) functions() template.FuncMap {
 
 // withPartition returns the columns of a table with the partition column.
 func withPartition(t *schemas.Table) []schemas.Column {
-	return append(t.Columns[:len(t.Columns):len(t.Columns)], schemas.Column{Name: partitionColumn, Type: partitionType, Doc: partitionDoc})
+	return append(slices.Clip(t.Columns), schemas.Column{Name: partitionColumn, Type: partitionType, Doc: partitionDoc})
 }
 
 // names are quoted names of columns in a template.

@@ -112,7 +112,7 @@ func (s *Snapshot) deltas(d *dialect) string {
 // emptyQuery returns a query with the table's columns and no rows.
 func (s *Snapshot) emptyQuery(t *SnapshotTable, d *dialect) string {
 	nulls := make([]string, 0, len(t.Columns)+1)
-	for _, c := range append(t.Columns[:len(t.Columns):len(t.Columns)], schemas.Column{Name: s.partitionColumn(), Type: partitionType}) {
+	for _, c := range append(slices.Clip(t.Columns), schemas.Column{Name: s.partitionColumn(), Type: partitionType}) {
 		nulls = append(nulls, fmt.Sprintf("CAST(NULL AS %s) AS %s", d.kind(c.Type), d.name(c.Name)))
 	}
 	return "SELECT\n    " + strings.Join(nulls, ",\n    ") + "\nWHERE false"

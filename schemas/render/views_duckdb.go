@@ -22,7 +22,8 @@ func duckDBViews(s *Snapshot) string {
 	tables := s.versions().Tables
 	for i := range tables {
 		t := &tables[i]
-		view, query := s.view(d, t.Name), ""
+		view := s.view(d, t.Name)
+		var query string
 		switch {
 		case len(t.Files) == 0:
 			query = s.emptyQuery(t, d)
