@@ -48,8 +48,9 @@ demo: build ## export three nights of a simulated service to DEST, print growth 
 		echo "Exporting the simulated service of $$night to $(DEST)"; \
 		$(BIN) run --simulate --snapshot-date $$night --backdate --if-missing --dest $(DEST) --progress none --log-level error >/dev/null || exit 1; \
 	done
+	@$(BIN) simulate norms >$(dir $(DEST))norms.csv
 	@echo
-	@CGO_ENABLED=0 $(GO) run ./examples/growthbygrade $(DEST) $(FALL) $(WINTER)
+	@CGO_ENABLED=0 $(GO) run ./examples/growthbygrade $(DEST) $(FALL) $(WINTER) $(dir $(DEST))norms.csv "Fall to Winter"
 	@echo
 	@$(BIN) diff --dest $(DEST)
 

@@ -239,7 +239,7 @@ func (there *things) named(t *testing.T, d *page, span string) (checked int) {
 	t.Helper()
 	flag, isFlag := strings.CutPrefix(span, "--")
 	switch {
-	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span):
+	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span) && !strings.HasSuffix(d.path, "data-dictionary.md"): // which has such columns
 		require.True(t, strings.Contains(there.tests, "func "+span+"("), "%s names %s", d.path, span)
 	case regexp.MustCompile(`^(cmd|docs|examples|internal|schemas|tools)/[^ <]*$`).MatchString(span):
 		found, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(span)))

@@ -186,16 +186,31 @@ func simulatedCredentials() extract.Credentials {
 func (a *app) simulateCommand() *cobra.Command {
 	o := &simulation{}
 	var addr, config string
-	work := func(ctx context.Context, o *simulation, _ sources) error { return a.serveSimulation(ctx, o, addr) }
-	common := "addr simulate-schools simulate-results simulate-latency simulate-faults simulate-failing config"
-	cmd := newCommand(a, o, work, common, &cobra.Command{
-		Use:   "simulate",
+	var cmd *cobra.Command
+	work := func(ctx context.Context, o *simulation, _ sources) error {
+		if cmd.Flags().NArg() > 0 {
+			return simulator.WriteNorms(a.stdout)
+		}
+		return a.serveSimulation(ctx, o, addr)
+	}
+	common := "addr simulate-schools simulate-results simulate-faults config"
+	cmd = newCommand(a, o, work, common, &cobra.Command{
+		Use:   "simulate [norms]",
 		Short: "Serves a simulated service, with faults on demand",
 		Long: "Serves a simulated service on a loopback port until it is interrupted, and prints\n" +
 			"the variables that growth-export run needs to use it. The prefix simulate- of the\n" +
-			"flags is optional here: --seed 7 is --simulate-seed 7.",
-		Example: "  growth-export simulate --addr 127.0.0.1:8080 --schools 40 --faults 0.15",
+			"flags is optional here: --seed 7 is --simulate-seed 7. simulate norms prints a made-up\n" +
+			"table of growth norms that fits the simulated scores, for sql --norms.",
+		Example: "  growth-export simulate --addr 127.0.0.1:8080 --schools 40 --faults 0.15\n" +
+			"  growth-export simulate norms > norms.csv",
+		ValidArgs: []cobra.Completion{"norms"},
 	})
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 && !slices.Equal(args, []string{"norms"}) {
+			return usagef("simulate takes no argument but norms, which prints made-up growth norms; see growth-export simulate --help")
+		}
+		return nil
+	}
 	define(group{cmd.Flags(), serviceGroup}, &addr, "addr", "HOST:PORT", "127.0.0.1:0", parseLoopback,
 		"loopback address to serve on; port 0 picks a free port")
 	o.define(cmd)

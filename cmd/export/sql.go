@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/norms"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 	"example.org/growthexport/schemas/render"
@@ -22,6 +23,7 @@ type sqlOptions struct {
 	dialect       string
 	schema        string
 	views         string
+	norms         string
 	snapshotDate  string
 	effectiveDate string
 	runIDs        []string
@@ -37,6 +39,9 @@ func (a *app) sqlCommand() *cobra.Command {
 	o := &sqlOptions{}
 	work := func(ctx context.Context, o *sqlOptions, from sources) error {
 		from.ignoreUnlessFlags("history", "delta-lake")
+		if err := o.checkNorms(from); err != nil {
+			return err
+		}
 		if from.given("delta-lake") {
 			lake, err := a.describeLake(ctx, o, from)
 			if err != nil {
@@ -50,12 +55,12 @@ func (a *app) sqlCommand() *cobra.Command {
 		}
 		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(views))
 	}
-	cmd := newCommand(a, o, work, "dest dialect views snapshot-date effective-date run-id changes history delta-lake schema", &cobra.Command{
+	cmd := newCommand(a, o, work, "dest dialect views norms snapshot-date run-id changes history delta-lake schema", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
-		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. For delta runs, a view shows the" +
-			" latest row of each key. For the history there are views of the current rows, of the rows as of a date, and of changes." +
-			" --views analysis adds views for analysts, such as one row per student.",
+		Long: "Prints SQL that creates a view for each table, over exactly the files of one run, of the" +
+			" history, or the latest row of each key of delta runs. --views analysis adds views" +
+			" for analysts, and --views sector the columns of files that other programs read.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dialect spark --history --views analysis > views.sql",
 	})
@@ -69,7 +74,9 @@ func (a *app) sqlCommand() *cobra.Command {
 	which.toggle(&o.changes, "changes", "all delta runs at the destination")
 	which.toggle(new(bool), "history", "the history of all snapshots")
 	which.toggle(new(bool), "delta-lake", "the Delta Lake tables, all or of one snapshot")
-	choose(which, &o.views, "views", "VIEWS", tableViews, []string{tableViews, analysisViews}, "tables, or analysis for more views")
+	choose(which, &o.views, "views", "VIEWS", tableViews, viewsNames(), "tables, analysis or sector")
+	define(which, &o.norms, "norms", "FILE", "", parsePath,
+		"growth norms, CSV or Parquet")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
 		"create the views in this schema")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
@@ -77,11 +84,33 @@ func (a *app) sqlCommand() *cobra.Command {
 	return cmd
 }
 
-// Values of --views.
-const (
-	tableViews    = "tables"
-	analysisViews = "analysis"
-)
+// tableViews is the default of --views.
+const tableViews = "tables"
+
+// viewsNames returns the values of --views, by render.Views.
+func viewsNames() []string { return []string{tableViews, "analysis", "sector"} }
+
+// kind returns the value of --views.
+func (o *sqlOptions) kind() render.Views { return render.Views(slices.Index(viewsNames(), o.views)) }
+
+// checkNorms checks a local file of norms. Only views for analysts use it.
+func (o *sqlOptions) checkNorms(from sources) error {
+	switch {
+	case o.norms == "":
+		return nil
+	case o.kind() == render.TableViews && from.given("views"):
+		return usagef("--norms is for views of growth: use it with --views analysis or sector")
+	case o.kind() == render.TableViews:
+		o.views = viewsNames()[render.AnalysisViews]
+	}
+	if strings.Contains(o.norms, "://") {
+		return nil
+	}
+	if err := norms.Check(o.norms); err != nil {
+		return usagef("--norms: %w", err)
+	}
+	return nil
+}
 
 func checkRunIDs(ids []string) ([]string, error) {
 	for _, id := range ids {
@@ -119,8 +148,8 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 			return nil, err
 		}
 		s := o.describeSnapshot(manifests, catalog)
-		if s.Analysis && len(s.Deltas) > 0 {
-			return nil, usagef("--views analysis needs whole tables, and a delta run has only what changed: use a snapshot or --history")
+		if s.Views != render.TableViews && len(s.Deltas) > 0 {
+			return nil, usagef("--views %s needs whole tables, and a delta run has only what changed: use a snapshot or --history", o.views)
 		}
 		return s, nil
 	})
@@ -152,7 +181,8 @@ func (o *sqlOptions) runsToRead(ctx context.Context, catalog snapshot.Catalog, w
 func (o *sqlOptions) placeOf(catalog snapshot.Catalog, title string) render.Place {
 	info := catalog.Info()
 	return render.Place{
-		Title: title, Root: info.URL, HadoopRoot: info.HadoopURL, Session: info.Session, Schema: o.schema, Analysis: o.views == analysisViews,
+		Title: title, Root: info.URL, HadoopRoot: info.HadoopURL, Session: info.Session, Schema: o.schema,
+		Views: o.kind(), Norms: o.norms,
 	}
 }
 
@@ -165,6 +195,7 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog sn
 		title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
 	}
 	s := &render.Snapshot{Place: o.placeOf(catalog, title)}
+	s.Dates = []string{last.SnapshotDate}
 	if first.Kind == snapshot.Delta {
 		for _, m := range manifests {
 			s.Deltas = append(s.Deltas, m.RunID)

@@ -18,8 +18,8 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if which != "" && which != "snapshot-date" && which != "run-id" || len(o.runIDs) > 1 {
 		return nil, usagef("--delta-lake can be used with one --snapshot-date or --run-id, but not with %s", from[which].name)
 	}
-	if o.views == analysisViews && which == "" {
-		return nil, usagef("--views analysis needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id")
+	if o.kind() != render.TableViews && which == "" {
+		return nil, usagef("--views %s needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id", o.views)
 	}
 	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {

@@ -25,6 +25,9 @@ func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catal
 	mixed := history.Mixed(ctx, catalog, m)
 	title := fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot"))
 	s := &render.Snapshot{Place: o.placeOf(catalog, title), History: true}
+	for i := range m.Snapshots {
+		s.Dates = append(s.Dates, m.Snapshots[i].Date)
+	}
 	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
 		files, ok := m.Tables[table.Name]
 		if !ok {

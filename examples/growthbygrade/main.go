@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,18 +20,23 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: growthbygrade DEST DATE DATE")
+	if len(os.Args) != 6 {
+		fmt.Fprintln(os.Stderr, "usage: growthbygrade DEST DATE DATE NORMS SPAN")
 		os.Exit(2)
 	}
-	if err := run(os.Stdout, os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := run(os.Stdout, os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]); err != nil {
 		fmt.Fprintln(os.Stderr, "growthbygrade:", err)
 		os.Exit(1)
 	}
 }
 
-// run prints the growth by subject and grade between the snapshots of two dates at dest.
-func run(w io.Writer, dest, from, to string) (err error) {
+// run prints the growth by subject and grade between the snapshots of two dates at dest, and which share of the students
+// met the growth that the norms project for a span, such as Fall to Winter.
+func run(w io.Writer, dest, from, to, norms, span string) (err error) {
+	projected, err := projections(norms, span)
+	if err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(dest) // no file outside of it is opened
 	if err != nil {
 		return fmt.Errorf("open destination: %w", err)
@@ -51,6 +57,12 @@ func run(w io.Writer, dest, from, to string) (err error) {
 		s.students++
 		s.from += int64(before.RIT)
 		s.to += int64(r.RIT)
+		if growth, known := projected[projection{before.SubjectArea, before.Grade, before.RIT}]; known {
+			s.known++
+			if float64(r.RIT-before.RIT) >= growth {
+				s.met++
+			}
+		}
 		groups[key] = s
 	}); err != nil {
 		return err
@@ -58,11 +70,12 @@ func run(w io.Writer, dest, from, to string) (err error) {
 
 	fmt.Fprintf(w, "Growth by subject and grade from %s to %s: mean RIT of students tested again\n\n", from, to)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "subject\tgrade\tstudents\t%s\t%s\tgrowth\t\n", from, to)
+	fmt.Fprintf(table, "subject\tgrade\tstudents\t%s\t%s\tgrowth\tmet projection\t\n", from, to)
 	for _, g := range slices.SortedFunc(maps.Keys(groups), group.compare) {
 		s := groups[g]
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t\n",
-			g.subject, g.grade, s.students, mean(s.from, s.students), mean(s.to, s.students), mean(s.to-s.from, s.students))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%.0f%%\t\n",
+			g.subject, g.grade, s.students, mean(s.from, s.students), mean(s.to, s.students), mean(s.to-s.from, s.students),
+			math.Round(100*float64(s.met)/float64(s.known)))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
@@ -71,14 +84,59 @@ func run(w io.Writer, dest, from, to string) (err error) {
 The same in DuckDB:
 
   SELECT later.subject_area, later.grade, count(*) AS students, round(avg(earlier.rit), 1) AS rit_before,
-    round(avg(later.rit), 1) AS rit, round(avg(later.rit - earlier.rit), 1) AS growth
+    round(avg(later.rit), 1) AS rit, round(avg(later.rit - earlier.rit), 1) AS growth,
+    round(100 * avg(CASE WHEN norms.reported_growth IS NOT NULL
+      THEN CAST(later.rit - earlier.rit >= norms.reported_growth AS INTEGER) END)) AS percent_met
   FROM read_parquet('%[1]s/test_results/snapshot_date=%[2]s/**/*.parquet') AS earlier
   JOIN read_parquet('%[1]s/test_results/snapshot_date=%[3]s/**/*.parquet') AS later USING (student_bid, subject_area, grade)
+  LEFT JOIN read_csv('%[4]s') AS norms ON norms.growth_window = '%[5]s' AND norms.measurementscale = subject_area
+    AND norms.startgrade = grade AND norms.startrit = earlier.rit
   WHERE later.test_result_bid <> earlier.test_result_bid AND later.rit IS NOT NULL AND earlier.rit IS NOT NULL
   GROUP BY later.subject_area, later.grade
   ORDER BY later.subject_area, try_cast(later.grade AS INTEGER) NULLS FIRST, later.grade;
-`, strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]").Replace(dest), from, to)
+`, pattern(dest), from, to, pattern(norms), span)
 	return nil
+}
+
+// pattern returns a path as a pattern in a text of DuckDB.
+func pattern(path string) string {
+	return strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
+}
+
+// projection is what a projected growth depends on, besides the span.
+type projection struct {
+	subject, grade string
+	rit            int32
+}
+
+// projections returns the projected growth of a span, from a CSV file of norms with the columns that are named here.
+func projections(path, span string) (map[projection]float64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the norms: %w", err)
+	}
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	projected := make(map[projection]float64)
+	for _, line := range lines {
+		value := func(column string) string {
+			if i := slices.Index(lines[0], column); i >= 0 {
+				return line[i]
+			}
+			return ""
+		}
+		rit, err := strconv.ParseInt(value("startrit"), 10, 32)
+		growth, growthErr := strconv.ParseFloat(value("reported_growth"), 64)
+		if err == nil && growthErr == nil && value("growth_window") == span {
+			projected[projection{value("measurementscale"), value("startgrade"), int32(rit)}] = growth
+		}
+	}
+	if len(projected) == 0 {
+		return nil, fmt.Errorf("%s has no norms for %q", path, span)
+	}
+	return projected, nil
 }
 
 // result has the columns of test_results that are read.
@@ -152,8 +210,8 @@ func (g group) compare(other group) int {
 	return cmp.Or(cmp.Compare(g.subject, other.subject), cmp.Compare(number, otherNumber), cmp.Compare(g.grade, other.grade))
 }
 
-// scores sums up the results of the students of a group.
-type scores struct{ students, from, to int64 }
+// scores sums up the results of the students of a group; known are those with a projection, and met those who met it.
+type scores struct{ students, from, to, known, met int64 }
 
 // mean returns a mean with one digit, rounded as in SQL.
 func mean(sum, n int64) string {

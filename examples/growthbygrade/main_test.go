@@ -36,7 +36,19 @@ func rowsOf(t *testing.T, rows ...stored) []byte {
 	return file.Bytes()
 }
 
-const fall, winter = "2025-10-10", "2026-02-12"
+const fall, winter, span = "2025-10-10", "2026-02-12", "Fall to Winter"
+
+// normsAt writes a file of norms.
+func normsAt(t *testing.T, dest string) string {
+	t.Helper()
+	write(t, dest, "norms.csv", []byte(`growth_window,measurementscale,startgrade,startrit,reported_growth
+Fall to Winter,Reading,3,190,5
+Fall to Winter,Reading,3,201,4.5
+Fall to Spring,Reading,3,201,4
+Fall to Winter,Reading,K,140,12
+`))
+	return filepath.Join(dest, "norms.csv")
+}
 
 // snapshotsAt writes two snapshots, the second in two files, and a file that no manifest lists.
 func snapshotsAt(t *testing.T, dest string) {
@@ -86,14 +98,14 @@ func TestRun(t *testing.T) {
 	snapshotsAt(t, dest)
 
 	var out strings.Builder
-	require.NoError(t, run(&out, dest, fall, winter))
+	require.NoError(t, run(&out, dest, fall, winter, normsAt(t, dest), span))
 
 	table, query, _ := strings.Cut(out.String(), "\nThe same in DuckDB:\n")
 	require.Equal(t, `Growth by subject and grade from 2025-10-10 to 2026-02-12: mean RIT of students tested again
 
-  subject  grade  students  2025-10-10  2026-02-12  growth
-  Reading      K         1       140.0       151.0    11.0
-  Reading      3         2       195.5       200.0     4.5
+  subject  grade  students  2025-10-10  2026-02-12  growth  met projection
+  Reading      K         1       140.0       151.0    11.0              0%
+  Reading      3         2       195.5       200.0     4.5             50%
 `, table)
 	require.Contains(t, query, dest+"/test_results/snapshot_date=2025-10-10/**/*.parquet")
 	require.Contains(t, query, dest+"/test_results/snapshot_date=2026-02-12/**/*.parquet")
@@ -122,9 +134,12 @@ func TestRunNamesTheFile(t *testing.T) {
 			} else {
 				write(t, dest, test.path, []byte(test.content))
 			}
-			require.ErrorContains(t, run(&strings.Builder{}, dest, fall, winter), test.says)
+			require.ErrorContains(t, run(&strings.Builder{}, dest, fall, winter, normsAt(t, dest), span), test.says)
 		})
 	}
 
-	require.ErrorContains(t, run(&strings.Builder{}, filepath.Join(t.TempDir(), "nowhere"), fall, winter), "nowhere")
+	norms := normsAt(t, t.TempDir())
+	require.ErrorContains(t, run(&strings.Builder{}, filepath.Join(t.TempDir(), "nowhere"), fall, winter, norms, span), "nowhere")
+	require.ErrorContains(t, run(&strings.Builder{}, t.TempDir(), fall, winter, "nowhere.csv", span), "read the norms: open nowhere.csv")
+	require.ErrorContains(t, run(&strings.Builder{}, t.TempDir(), fall, winter, norms, "Fall to Fall"), `has no norms for "Fall to Fall"`)
 }

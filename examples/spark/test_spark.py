@@ -317,7 +317,7 @@ class TestSpark(unittest.TestCase):
         declared_types = "SELECT table_name, column_name, type FROM analysis_columns WHERE table_name LIKE 'analysis_%'"
         for view, name, kind in duck.execute(declared_types).fetchall():
             views.setdefault(view, []).append({"name": name, "type": kind})
-        self.assertEqual(len(views), 8)
+        self.assertEqual(len(views), 15)
         for schema in ([], ["--schema", "analysts"]):
             for statement in self.statements(dest, "--views", "analysis", *schema):
                 self.spark.sql(statement).collect()
@@ -337,11 +337,13 @@ class TestSpark(unittest.TestCase):
         run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--history", "--backdate"]
         for night in nights:
             subprocess.run([*run, "--snapshot-date", night], check=True, capture_output=True)
-        for statement in self.statements(dest, "--history", "--views", "analysis"):
+        norms = Path(self.folder, "norms.csv")
+        norms.write_bytes(subprocess.run([self.exporter, "simulate", "norms"], check=True, capture_output=True).stdout)
+        for statement in self.statements(dest, "--history", "--views", "analysis", "--norms", str(norms)):
             self.spark.sql(statement).collect()
         page = (REPOSITORY / "examples" / "questions" / "README.md").read_text("utf-8")
         questions = re.findall(r"```sql\n(.*?);\n```\n\n((?:\|[^\n]*\n)+)", page, re.DOTALL)
-        self.assertEqual(len(questions), 10)
+        self.assertEqual(len(questions), 13)
         for query, shown in questions:
             with self.subTest(query=query):
                 frame = self.spark.sql(query)

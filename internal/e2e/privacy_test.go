@@ -40,13 +40,13 @@ func TestPrivacyProfiles(t *testing.T) {
 	testProfileJoins(t, d, profiles)
 }
 
-// testProfileAnalysis queries the views for analysts and runs the ten questions, on a snapshot with its history.
+// testProfileAnalysis queries the views for analysts and runs the analysts' questions, on a snapshot with its history.
 func testProfileAnalysis(t *testing.T, dest string, profile schemas.Profile) {
 	t.Helper()
 	execute(t, growthExport, "history", "--dest", dest)
 	page, err := os.ReadFile(filepath.Join(repository, "examples", "questions", "README.md"))
 	require.NoError(t, err)
-	for count, args := range map[int][]string{8: nil, 9: {"--history"}} {
+	for count, args := range map[int][]string{15: nil, 16: {"--history"}} {
 		d := newDuck(t)
 		d.db.SetMaxOpenConns(1)
 		d.exec(execute(t, growthExport, append([]string{"sql", "--dest", dest, "--views", "analysis"}, args...)...))
@@ -62,7 +62,7 @@ func testProfileAnalysis(t *testing.T, dest string, profile schemas.Profile) {
 			continue
 		}
 		questions := regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindAllStringSubmatch(string(page), -1)
-		require.Len(t, questions, 10)
+		require.Len(t, questions, 13)
 		answered := 0
 		for _, question := range questions {
 			if len(d.query(question[1])) > 0 {

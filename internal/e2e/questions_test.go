@@ -20,7 +20,7 @@ const shownRows = 5
 
 // testQuestions runs the queries of examples/questions/README.md on the nights of `make demo`: each must have the
 // result that the page shows.
-func testQuestions(t *testing.T, dest string) {
+func testQuestions(t *testing.T, dest, norms string) {
 	t.Helper()
 	path := filepath.Join(repository, "examples", "questions", "README.md")
 	page, err := os.ReadFile(path)
@@ -28,10 +28,10 @@ func testQuestions(t *testing.T, dest string) {
 	execute(t, growthExport, "history", "--dest", dest)
 	d := newDuck(t)
 	d.db.SetMaxOpenConns(1)
-	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history", "--views", "analysis"))
+	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history", "--views", "analysis", "--norms", norms))
 
 	questions := regexp.MustCompile("(?s)```sql\n(.*?)```\n(?:\n(?:\\|[^\n]*\n)+)?").FindAllStringSubmatch(string(page), -1)
-	require.Len(t, questions, 10)
+	require.Len(t, questions, 13)
 	answered := string(page)
 	for _, question := range questions {
 		shown := "```sql\n" + question[1] + "```\n\n" + d.markdown(strings.TrimSpace(question[1]))

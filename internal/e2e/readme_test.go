@@ -26,7 +26,9 @@ func TestREADME(t *testing.T) {
 		execute(t, growthExport, "run", "--simulate", "--dest", dest, "--snapshot-date", string(night[1]), "--backdate")
 	}
 	require.Len(t, nights, 3)
-	growth := execute(t, growthByGrade, dest, nights[0], nights[1])
+	norms := filepath.Join(t.TempDir(), "norms.csv")
+	require.NoError(t, os.WriteFile(norms, []byte(execute(t, growthExport, "simulate", "norms")), 0o600))
+	growth := execute(t, growthByGrade, dest, nights[0], nights[1], norms, "Fall to Winter")
 	printed := growth + execute(t, growthExport, "diff", "--dest", dest)
 
 	shown := regexp.MustCompile("(?s)<!-- from: make demo -->\n```\n(.*?)```").FindSubmatch(readme)
@@ -54,7 +56,7 @@ func TestREADME(t *testing.T) {
 	rows = d.query(printedQuery)
 	require.Greater(t, len(rows), 20)
 	for _, row := range rows {
-		require.Regexp(t, fmt.Sprintf(`(?m)^ *%v +%v +%v +%.1f +%.1f +%.1f$`, row...), growth)
+		require.Regexp(t, fmt.Sprintf(`(?m)^ *%v +%v +%v +%.1f +%.1f +%.1f +%.0f%%$`, row...), growth)
 	}
 
 	// The files that the README lists.
@@ -64,5 +66,5 @@ func TestREADME(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, found, "the README shows %s", path[1])
 	}
-	testQuestions(t, dest)
+	testQuestions(t, dest, norms)
 }

@@ -8,6 +8,8 @@ type testEvent struct {
 	student  student
 	subject  int
 	grade    int
+	year     int // the academic year
+	season   season
 	term     session
 	start    int64 // milliseconds
 	end      int64
@@ -63,14 +65,19 @@ func (w *World) testEvent(school, place int) (r testEvent, ok bool) {
 	if !ok {
 		return r, false
 	}
+	return w.eventOf(&o, subject, &e), true
+}
+
+// eventOf returns what happened in a test.
+func (w *World) eventOf(o *occupant, subject int, e *event) testEvent {
 	home := o.school
-	r = testEvent{school: home, student: w.student(home, o.seat), subject: subject, grade: o.grade - (o.year - e.year)}
+	r := testEvent{school: home, student: w.student(home, o.seat), subject: subject, grade: o.grade - (o.year - e.year), season: e.season, year: e.year}
 	r.index = ((e.year-firstYear)*int(seasons)+int(e.season))<<(seatBits+2) | subject<<seatBits | o.seat
 	// Results follow the student: they include results of the school before, which has no agreement, and of a partner
 	// school (observed: a result's schoolBid may differ from the school asked for), with the terms of its district.
 	r.at = home
 	switch away := w.absence(home, o.seat, e.year); {
-	case !o.hadSeat(&e):
+	case !o.hadSeat(e):
 		r.index |= 1 << 31 // The occupant before has the results of that year.
 		r.at = w.total + w.schools[home].district
 	case away.moved && away.covers(e.day):
@@ -93,7 +100,22 @@ func (w *World) testEvent(school, place int) (r testEvent, ok bool) {
 		r.rit += 1 - 2*(o.seat%2)
 		r.modified = e.corrected.Millis() + late*1000
 	}
-	return r, true
+	return r
+}
+
+// growth returns how far the growth since the student's test before, in the last year, is from what the norms expect, in
+// thousandths of their standard deviation; ok is false if there was no such test.
+func (w *World) growth(r *testEvent) (z int, ok bool) {
+	o := r.student.occupant
+	for at := r.year*int(seasons) + int(r.season) - 1; at >= (r.year-1)*int(seasons)+int(r.season); at-- {
+		before := event{year: at / int(seasons), season: season(at % int(seasons))}
+		if before.season != summer && w.takes(&o, r.subject, &before) {
+			earlier := w.eventOf(&o, r.subject, &before)
+			expected, deviation := expectedGrowth(r.subject, earlier.grade, before.season, r.grade, r.season, earlier.rit)
+			return rounded((100*(r.rit-earlier.rit)-expected)*1000, deviation), true
+		}
+	}
+	return 0, false
 }
 
 // resultRecord returns an element of testResults (specification, "TestResult").
@@ -125,7 +147,7 @@ func (w *World) resultRecord(a *Arena, school, index int) []Member {
 		Member{"impactOfDisengagement", d.known(500, decimalOf(-d.Below(320)))},
 		Member{"administrationStartDateTime", d.timestamp(r.start)},
 		Member{"administrationEndDateTime", d.known(990, d.timestamp(r.end))},
-		Member{"norms", d.norms(a, r.z)},
+		Member{"norms", w.norms(a, &r)},
 		Member{"modifiedDateTime", d.timestamp(r.modified)},
 		Member{"instructionalAreas", w.areaScores(a, &r, paper)},
 		Member{"lexile", d.lexile(a, &r)},
@@ -150,8 +172,9 @@ func (d *Rand) disengaged() int {
 	return d.Below(3500)
 }
 
-// norms returns one to three norms: status against the norms of one or two years, and growth.
-func (d *Rand) norms(a *Arena, z int) Value {
+// norms returns one to three norms: status against the norms of one or two years, and growth since the test before.
+func (w *World) norms(a *Arena, r *testEvent) Value {
+	d := &r.draw
 	norm := func(reference, sort string, z int) Member {
 		return Member{Value: a.object(
 			Member{"percentile", d.known(980, integerOf(percentile(z)))},
@@ -159,15 +182,19 @@ func (d *Rand) norms(a *Arena, z int) Value {
 			Member{"type", TextOf(sort)},
 		)}
 	}
-	list := [3]Member{norm("2020", "achievement", z)}
+	list := [3]Member{norm("2020", "achievement", r.z)}
 	n := 1
 	if d.Chance(450) {
-		list[n] = norm("2025", "achievement", z+60)
+		list[n] = norm("2025", "achievement", r.z+60)
 		n++
 	}
 	if d.Chance(400) {
-		list[n] = norm("2025", "growth", d.normal())
-		n++
+		_ = d.normal() // so that all later values stay what they were before growth was simulated
+		z, ok := w.growth(r)
+		list[n] = norm("2025", "growth", z)
+		if ok {
+			n++
+		}
 	}
 	return a.array(list[:n]...)
 }

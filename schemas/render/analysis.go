@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// analysis writes the views for analysts over the tables of a snapshot or of a history.
+// Views says which views are printed besides the views of tables.
+type Views int
+
+// Each kind of views includes the kinds before it.
+const (
+	TableViews Views = iota
+	AnalysisViews
+	SectorViews
+)
+
+// analysis writes the views for analysts, and the files of the sector, over the tables of a snapshot or of a history.
 type analysis struct {
 	*dialect
 
@@ -18,6 +29,13 @@ type analysis struct {
 	// tables are those that are there; history means that they have the rows of a history.
 	tables  []*schemas.Table
 	history bool
+	// days returns a relation of the snapshot dates, in the column day.
+	days string
+	// norms is the file of the growth norms, empty for none.
+	norms  string
+	sector bool
+	// described are the views below, for the view of columns.
+	described []*schemas.Table
 	// missing are the tables that queries have replaced by empty ones.
 	missing []string
 }
@@ -30,26 +48,53 @@ const analysisHeader = `
 // statements returns the statements that create the views.
 func (a *analysis) statements() string {
 	var b strings.Builder
+	if a.norms != "" {
+		b.WriteString(a.normsBefore(a.relation(normsFile), a.norms))
+	}
 	for _, t := range a.views() {
-		b.WriteString(a.createView(a.relation(t.Name), a.query(t), t.Doc))
+		b.WriteString(a.createView(a.relation(t.Name), a.query(t), a.noted(t)))
 	}
 	header := analysisHeader
 	if len(a.missing) > 0 {
 		header += "-- These tables were not exported, so their columns are null: " + strings.Join(a.missing, ", ") + ".\n"
+	}
+	if a.norms == "" {
+		header += "-- Columns that need growth norms are null: sql --norms FILE names the file.\n"
 	}
 	return header + b.String()
 }
 
 // views returns the views that the tables allow. Growth needs a history of test results.
 func (a *analysis) views() []*schemas.Table {
-	return slices.DeleteFunc(analysisTables(), func(t *schemas.Table) bool {
+	views := slices.DeleteFunc(analysisTables(), func(t *schemas.Table) bool {
 		return t.Name == growthView && (!a.history || !a.has(schemas.TestResults))
 	})
+	if a.sector {
+		views = slices.Concat(views, sectorTables())
+	}
+	// The view of columns describes all others.
+	last := slices.IndexFunc(views, func(t *schemas.Table) bool { return t.Name == columnsView })
+	return append(slices.Delete(slices.Clone(views), last, last+1), views[last])
+}
+
+// noted returns the view's declaration with a note at columns that are null because a table was not exported.
+func (a *analysis) noted(t *schemas.Table) *schemas.Table {
+	noted := *t
+	noted.Columns = slices.Clone(t.Columns)
+	for i, c := range noted.Columns {
+		if table, dataset, ok := schemas.FindTable(c.Source); ok && !a.has(table.Name) {
+			noted.Columns[i].Doc += " Null here: the dataset " + dataset.Name + " was not exported."
+		}
+	}
+	return &noted
 }
 
 func (a *analysis) has(table string) bool {
 	return slices.ContainsFunc(a.tables, func(t *schemas.Table) bool { return t.Name == table })
 }
+
+// ever is the argument of results and percentiles for results of any day.
+const ever = "ever"
 
 func (a *analysis) query(t *schemas.Table) string {
 	ifHistory := func(text string) string {
@@ -58,21 +103,57 @@ func (a *analysis) query(t *schemas.Table) string {
 		}
 		return ""
 	}
+	isEver := func(when string) bool { return a.history && a.has(schemas.TestResults) && when == ever }
 	return query(t.Name, template.FuncMap{
 		// A table or a view. In a history, old results may belong to a closed school, which every_version has.
 		"table":         func(name string) string { return a.source(name, "_current") },
 		"every_version": func(name string) string { return a.source(name, "_versions") },
+		// The test results, of any day if there is a history and when is "ever".
+		"ever": isEver,
+		"results": func(when string) string {
+			if isEver(when) {
+				return a.relation(resultsEverView)
+			}
+			return a.source(schemas.TestResults, "_current")
+		},
 		// In a history, the column valid_to after a comma, and the sort key that puts the newest versions of a relation
 		// first.
 		"valid_to": func() string { return ifHistory(", valid_to") },
 		"newest":   func(relation string) string { return ifHistory(relation + ".valid_to DESC, ") },
+		// The snapshot dates, and whether a row of a relation is valid on one.
+		"days": func() string { return a.days },
+		"valid_on": func(relation, day string) string {
+			return cmp.Or(ifHistory(fmt.Sprintf("%[1]s.valid_from <= %[2]s AND %[1]s.valid_to > %[2]s", relation, day)), "true")
+		},
 		// The grade as a number.
 		"grade_number":   gradeNumber,
 		"result_columns": func() string { return resultColumnNames().Lines("results.") },
 		"json_keys":      func(column string) string { return fmt.Sprintf(a.keys, column) },
+		"member":         func(column, name string) string { return fmt.Sprintf(a.member, column, name) },
+		"joined":         func(expression string) string { return fmt.Sprintf(a.joined, expression) },
+		"string":         func() string { return a.kind(schemas.String) },
 		"with_extra":     a.withExtra,
 		"declared":       a.declared,
+		"norms_file":     a.normsFile,
+		"list":           func(items ...string) []string { return items },
+		"spans":          spans,
+		"goals":          func() []int { return upTo(goals) },
+		"studies":        func() []int { return upTo(studies) },
+		// The day and the time in UTC, whatever the zone of the session.
+		"utc_day":  func(column string) string { return fmt.Sprintf(a.utcDay, column) },
+		"utc_date": func(column string) string { return fmt.Sprintf(a.utcDate, column) },
+		"utc_time": func(column string) string { return fmt.Sprintf(a.utcTime, column) },
+		// Numbers as text: with two decimals, and with as many as they need.
+		"two_decimals": a.twoDecimals,
+		"plain_number": func(number string) string {
+			return "regexp_replace(" + a.twoDecimals(number) + ", '[.]?0+$', '')"
+		},
 	}, nil)
+}
+
+// twoDecimals returns a number as text. Engines round a number such as 0.125 differently, but not a whole one.
+func (a *analysis) twoDecimals(number string) string {
+	return fmt.Sprintf("CAST(CAST(floor(%s * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS %s)", number, a.kind(schemas.String))
 }
 
 // source returns a table or a view in a query. A table of a history is one of its views.
@@ -83,23 +164,35 @@ func (a *analysis) source(name, view string) string {
 		if !slices.Contains(a.missing, name) {
 			a.missing = append(a.missing, name)
 		}
-		return a.empty(t)
+		return a.empty(t.Columns)
 	case isTable && a.history:
 		name += view
 	}
 	return a.relation(name)
 }
 
-// empty returns a query in parentheses with the table's columns and no rows.
-func (a *analysis) empty(t *schemas.Table) string {
-	var columns []string
-	for _, c := range t.Columns {
-		columns = append(columns, "CAST(NULL AS "+a.kind(c.Type)+") AS "+a.name(c.Name))
+// empty returns a query in parentheses with the columns and no rows.
+func (a *analysis) empty(columns []schemas.Column) string {
+	var nulls []string
+	for _, c := range columns {
+		nulls = append(nulls, "CAST(NULL AS "+a.kind(c.Type)+") AS "+a.name(c.Name))
 	}
 	if a.history {
-		columns = append(columns, "CAST(NULL AS DATE) AS "+validTo)
+		nulls = append(nulls, "CAST(NULL AS DATE) AS "+validFrom, "CAST(NULL AS DATE) AS "+validTo)
 	}
-	return "(SELECT " + strings.Join(columns, ", ") + " WHERE 1 = 0)"
+	return "(SELECT " + strings.Join(nulls, ", ") + " WHERE 1 = 0)"
+}
+
+// normsFile returns the relation of the file of norms, without rows if there is none.
+func (a *analysis) normsFile() string {
+	if a.norms == "" {
+		var columns []schemas.Column
+		for _, name := range NormsColumns() {
+			columns = append(columns, schemas.Column{Name: name, Type: schemas.String})
+		}
+		return a.empty(columns)
+	}
+	return a.readNorms(a.relation(normsFile), a.norms)
 }
 
 // gradeNumber returns the expression of a grade as a number. Other grades than the usual ones have none.
@@ -127,13 +220,13 @@ func (a *analysis) withExtra() []string {
 	return tables
 }
 
-// declared returns the columns of the tables and of the views, with what they mean.
+// declared returns the columns of all views, with what they mean.
 func (a *analysis) declared() []string {
 	var rows []string
-	for _, t := range slices.Concat(a.tables, a.views()) {
-		for _, c := range t.Columns {
+	for _, t := range slices.Concat(a.described, a.views()) {
+		for _, c := range a.noted(t).Columns {
 			rows = append(rows, fmt.Sprintf("%s, %s, %s, %t, %s, %s",
-				a.text(t.Name), a.text(c.Name), a.text(c.Type.String()), c.Key, a.text(string(c.Class)), a.text(c.Doc)))
+				a.text(t.Name), a.text(c.Name), a.text(kindName(c)), c.Key, a.text(string(c.Class)), a.text(c.Doc)))
 		}
 	}
 	return rows

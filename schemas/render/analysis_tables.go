@@ -10,6 +10,7 @@ import (
 const (
 	analysisPrefix = "analysis_"
 	growthView     = analysisPrefix + "growth"
+	normsView      = analysisPrefix + "norms"
 	extraView      = analysisPrefix + "extra"
 	columnsView    = analysisPrefix + "columns"
 )
@@ -25,6 +26,17 @@ func analysisTables() []*schemas.Table {
 		text("district_bid", "District of the school."),
 		text("district_name", "Name of the district."),
 	)
+	names := slices.Concat(
+		copied("students", "student_id"), copied("students", "first_name", "last_name"),
+	)
+	season := slices.Concat(
+		text("season", "Fall, Winter, Spring or Summer: the first of these words in the term's name, or else the season in which the term begins."),
+		derived("school_year", schemas.Int32, schemas.None,
+			"Year in which the school year begins: the first number of four digits in the term's name, or else the year of the term's first day, less one before July."),
+	)
+	teachers := derived("teachers", schemas.String, schemas.Direct, "Names of the educators, in alphabetical order, after commas.")
+	spanYear := derived("school_year", schemas.Int32, schemas.None, "School year of the end of the span.")
+	measures := measureColumns()
 	perspectives := count("perspectives", "Number of perspectives that have it, each with rows of its own in the tables.")
 	return []*schemas.Table{
 		{
@@ -38,19 +50,24 @@ func analysisTables() []*schemas.Table {
 			Name: analysisPrefix + "terms",
 			Doc:  "One row per term, such as the fall of a school year.",
 			Columns: slices.Concat(
-				key(text("term_bid", "Identifier of the term, an enrollment_session_bid.")), termColumns(""),
+				key(text("term_bid", "Identifier of the term, an enrollment_session_bid.")), termColumns(""), season,
 			),
 		},
 		{
 			Name: analysisPrefix + "students",
-			Doc:  "One row per student of the schools' rosters. Grade and school come from the newest enrollment; gender and ethnicity need the dataset student_details.",
+			Doc:  "One row per student of the schools' rosters. Grade and school come from the newest enrollment; gender, ethnicity, english_learner and individualized_programs need the dataset student_details.",
 			Columns: slices.Concat(
 				key(copied("students", "student_bid")),
 				copied("students", "student_id"),
 				copied("student_details", "state_student_id"),
 				copied("student_school_associations", "district_student_id"),
-				copied("student_details", "first_name", "middle_name", "last_name", "date_of_birth", "gender", "ethnicity", "grade"),
-				grade,
+				copied("student_details", "first_name", "middle_name", "last_name", "date_of_birth"),
+				needing("student_details", copied("student_details", "gender", "ethnicity")),
+				needing("student_details", derived("english_learner", schemas.JSON, schemas.Trait,
+					"Member englishLearner of the student's details, as the service sends it; its form is not documented.")),
+				needing("student_details", derived("individualized_programs", schemas.JSON, schemas.Trait,
+					"Member individualizedPrograms of the student's details, as the service sends it; its form is not documented.")),
+				copied("student_details", "grade"), grade,
 				text("school_bid", "School of the student."), school,
 				count("schools", "Number of schools whose roster has the student."),
 			),
@@ -62,7 +79,17 @@ func analysisTables() []*schemas.Table {
 				key(copied("school_classes", "school_class_bid")),
 				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),
 				text("school_bid", "School of the class."), school,
-				count("students", "Number of students."), count("educators", "Number of educators."), perspectives,
+				count("students", "Number of students."), count("educators", "Number of educators."), teachers, perspectives,
+			),
+		},
+		{
+			Name: analysisPrefix + "class_educators",
+			Doc:  "One row per class and educator.",
+			Columns: slices.Concat(
+				key(copied("school_classes", "school_class_bid")), key(copied("school_class_educators", "educator_bid")),
+				copied("school_class_educators", "first_name", "middle_name", "last_name"),
+				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),
+				text("school_bid", "School of the class."), school, perspectives,
 			),
 		},
 		{
@@ -79,7 +106,7 @@ func analysisTables() []*schemas.Table {
 			Name: analysisPrefix + "results",
 			Doc:  "One row per test result, also if several schools have it.",
 			Columns: slices.Concat(
-				resultColumns(), grade, school, termColumns(""),
+				resultColumns(), grade, names, school, termColumns(""), season,
 				norm("achievement"), norm("growth"),
 			),
 		},
@@ -87,17 +114,57 @@ func analysisTables() []*schemas.Table {
 			Name: growthView,
 			Doc:  "One row per pair of consecutive results of a student in a subject, from different terms. Grade and school come from the later result.",
 			Columns: slices.Concat(
-				copied("test_results", "student_bid", "subject_area", "grade"), grade,
+				copied("test_results", "student_bid"), names, copied("test_results", "subject_area", "grade"), grade,
 				text("school_bid", "School of the later result."), school,
 				text("from_term_name", "Name of the earlier result's term."), text("to_term_name", "Name of the later result's term."),
 				text("from_academic_year", "School year of the earlier result."), text("to_academic_year", "School year of the later result."),
 				derived("from_test_result_bid", schemas.String, schemas.Record, "Identifier of the earlier result."),
 				key(derived("to_test_result_bid", schemas.String, schemas.Record, "Identifier of the later result.")),
-				derived("from_administration_start_date_time", schemas.Timestamp, schemas.None, "When the earlier test began, UTC."),
-				derived("to_administration_start_date_time", schemas.Timestamp, schemas.None, "When the later test began, UTC."),
+				derived("from_administration_start_date_time", schemas.Timestamp, schemas.Moment, "When the earlier test began, UTC."),
+				derived("to_administration_start_date_time", schemas.Timestamp, schemas.Moment, "When the later test began, UTC."),
 				derived("from_rit", schemas.Int32, schemas.Score, "Score of the earlier result, in RIT."),
 				derived("to_rit", schemas.Int32, schemas.Score, "Score of the later result, in RIT."),
-				derived("growth", schemas.Int32, schemas.Score, "Later score minus earlier score, in RIT."),
+				derived("growth", schemas.Int64, schemas.Score, "Later score minus earlier score, in RIT."),
+				derived("from_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the earlier result in the newest achievement norms."),
+				derived("to_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the later result in the newest achievement norms."),
+				derived("growth_percentile", schemas.Int32, schemas.Score,
+					"Percentile of the later result in the newest growth norms, which the service computes from results and weeks that it does not name."),
+			),
+		},
+		termResults(grade, school),
+		norms(),
+		growthSpans(),
+		{
+			Name: analysisPrefix + "growth_summary",
+			Doc:  "One row per school and grade at the end of a span, subject, span and school year.",
+			Columns: slices.Concat(
+				key(text("school_bid", "School of the results at the end of the span.")), school,
+				key(derived("grade_number", schemas.Int32, schemas.Grade, "Grade at the end of the span as a number.")),
+				key(text("subject_area", "Subject.")), key(text("span", "Span, such as Fall to Spring.")), key(spanYear),
+				measures,
+			),
+		},
+		{
+			Name: analysisPrefix + "class_growth",
+			Doc:  "One row per class, subject, span and school year: the growth of the students who are in the class now.",
+			Columns: slices.Concat(
+				key(copied("school_classes", "school_class_bid")), copied("school_classes", "class_name", "class_subject"),
+				teachers, count("educators", "Number of educators."),
+				text("school_bid", "School of the class."), school,
+				key(text("subject_area", "Subject.")), key(text("span", "Span, such as Fall to Spring.")), key(spanYear),
+				measures,
+			),
+		},
+		{
+			Name: analysisPrefix + "completion",
+			Doc: "One row per school, subject, term and snapshot date within the term, for the subjects in which the school has any result: how many students " +
+				"on the roster of that day had a result of the term.",
+			Columns: slices.Concat(
+				key(text("school_bid", "School whose roster it is.")), school,
+				key(text("subject_area", "Subject.")), key(text("term_bid", "Term.")), text("term_name", "Name of the term."), season,
+				key(derived("day", schemas.Date, schemas.None, "Snapshot date.")),
+				count("students", "Number of students on the roster that day."),
+				count("tested", "Number of these students with a result of the term and subject that the service returned that day, under any school."),
 			),
 		},
 		{
@@ -157,6 +224,14 @@ func copied(table string, names ...string) []schemas.Column {
 		c := t.Columns[t.Column(name)]
 		c.Key, c.Required = false, false
 		columns = append(columns, c)
+	}
+	return columns
+}
+
+// needing marks columns of a view that are null if a table was not exported.
+func needing(table string, columns []schemas.Column) []schemas.Column {
+	for i := range columns {
+		columns[i].Source = table
 	}
 	return columns
 }

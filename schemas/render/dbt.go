@@ -49,15 +49,16 @@ func DBTModels() map[string]string {
 			staging = append(staging, model)
 		}
 	}
-	dialect := duckDBDialect()
-	dialect.keys = "{{ growth_export_keys('%s') }}"
-	a := &analysis{dialect: dialect, tables: schemas.Tables(), relation: dbtRelation}
+	a := &analysis{
+		dialect: dbtDialect(), tables: schemas.Tables(), relation: dbtRelation, sector: true, norms: normsView,
+		days: "(SELECT {{ growth_export_snapshot_date() }} AS day) AS days",
+	}
 	for _, t := range a.views() {
 		if t.Name == columnsView {
 			continue // dbt has documentation
 		}
 		files["analysis/"+t.Name+".sql"] = "-- Generated from the declarations in schemas: edit those.\n" + a.query(t) + "\n"
-		views = append(views, dbtModel{Table: t, Unique: true})
+		views = append(views, dbtModel{Table: t, Unique: len(keyNames(t)) > 0})
 	}
 	for file, models := range map[string][]dbtModel{"staging/staging.yml": staging, "analysis/analysis.yml": views} {
 		files[file] = fill("text/dbt-models.yml.tmpl", dbtFunctions(), models)
@@ -74,6 +75,16 @@ type dbtModel struct {
 	Dataset *schemas.Dataset
 	Prefix  string // of its name
 	Unique  bool   // the key of a row
+}
+
+// dbtDialect returns DuckDB's dialect with macros for what other adapters write differently.
+func dbtDialect() *dialect {
+	d := duckDBDialect()
+	d.keys, d.member = "{{ growth_export_keys('%s') }}", "{{ growth_export_member('%s', '%s') }}"
+	d.joined = "{{ growth_export_joined(\"%[1]s\") }}"
+	d.utcDay, d.utcDate, d.utcTime = "{{ growth_export_utc_day('%s') }}", "{{ growth_export_utc_date('%s') }}", "{{ growth_export_utc_time('%s') }}"
+	d.readNorms = func(_, _ string) string { return "{{ growth_export_norms() }}" }
+	return d
 }
 
 func dbtRelation(name string) string {

@@ -27,6 +27,11 @@ func duckDBText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''")
 
 // DuckDBPath returns the text, in DuckDB's dialect, of a pattern that matches a folder and the paths below it: DuckDB
 // treats every file path as a glob pattern. The folder is matched literally, and below may have wildcards.
-func DuckDBPath(folder, below string) string {
-	return duckDBText(strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(folder) + "/" + below)
+func DuckDBPath(folder, below string) string { return duckDBText(duckDBLiteral(folder) + "/" + below) }
+
+// duckDBPattern returns the text of a pattern that matches a path.
+func duckDBPattern(path string) string { return duckDBText(duckDBLiteral(path)) }
+
+func duckDBLiteral(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }

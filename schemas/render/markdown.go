@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"text/template"
 
@@ -12,7 +13,8 @@ func markdown(datasets []*schemas.Dataset) string {
 	return fill("text/data-dictionary.md.tmpl", template.FuncMap{
 		"version": func() string { return schemas.Version }, "profiles": schemas.Profiles, "privacy_matrix": schemas.PrivacyMatrix,
 		"joins": func() joinMap { return joins(datasets) }, "without_table": func() []string { return withoutTable(datasets) },
-		"tables": func() []*schemas.Table { return tablesOf(datasets) }, "table": markdownTable, "views": analysisTables, "codes": codes,
+		"tables": func() []*schemas.Table { return tablesOf(datasets) }, "table": markdownTable, "codes": codes,
+		"views": analysisTables, "sector_views": sectorTables, "history_views": documentedHistoryViews, "kind": kindName,
 	}, datasets)
 }
 
@@ -33,3 +35,38 @@ func markdownTable(t *schemas.Table) string {
 }
 
 func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+
+// documentedHistoryViews returns the views of a history: those of each table, with the columns besides the table's own,
+// and those of test results.
+func documentedHistoryViews(each bool) []*schemas.Table {
+	ends := []schemas.Column{
+		{Name: validFrom, Doc: "The first snapshot date of this version."},
+		{Name: endedBecause, Doc: "Why the version ended; null if it has not."},
+	}
+	if !each {
+		var views []*schemas.Table
+		results, _, _ := schemas.FindTable(schemas.TestResults)
+		versions := *results
+		versions.Columns = slices.Concat(results.Columns, ends)
+		for _, view := range historyViews() {
+			if view.of != "" {
+				views = append(views, view.table(&versions))
+			}
+		}
+		return views
+	}
+	students := &schemas.Table{Name: "students", Columns: ends}
+	all := versionsTable(students)
+	all.Doc = "Every version of every row."
+	views := []*schemas.Table{all}
+	for _, view := range historyViews() {
+		if view.of == "" {
+			t := view.table(students)
+			if view.query == "as_of" {
+				t.Name += "(d)"
+			}
+			views = append(views, t)
+		}
+	}
+	return views
+}

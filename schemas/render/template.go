@@ -12,10 +12,10 @@ import (
 
 // What this package writes is in templates. Those of sql are the queries of views, in the SQL that DuckDB and Spark
 // share; dialect has what they write differently. A view is one of these files and an entry in historyViews or
-// analysisTables. Those of text are descriptions of the tables. Their actions are in double angle brackets, because dbt
+// analysisTables; expressions that several views share are in sql/parts. Those of text are descriptions of the tables. Their actions are in double angle brackets, because dbt
 // has a use for double braces.
 //
-//go:embed sql/*.sql text/*.tmpl
+//go:embed sql/*.sql sql/parts/*.sql text/*.tmpl
 var templates embed.FS
 
 // fill returns the template of a file, filled with data.
@@ -24,10 +24,14 @@ func fill(file string, functions template.FuncMap, data any) string {
 	t := template.New(path.Base(file)).Funcs(template.FuncMap{
 		"columns": withPartition, "comment": comment, "keys": keyNames, "join": strings.Join,
 	}).Funcs(functions)
-	if path.Dir(file) == "text" {
+	files := []string{file}
+	switch {
+	case path.Dir(file) == "text":
 		t.Delims("<<", ">>")
+	case functions != nil: // of analysis, which the shared expressions need
+		files = append(files, "sql/parts/*.sql")
 	}
-	t, err := t.ParseFS(templates, file)
+	t, err := t.ParseFS(templates, files...)
 	if err == nil {
 		err = t.Execute(&b, data)
 	}

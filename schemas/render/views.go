@@ -23,8 +23,11 @@ type Place struct {
 	HadoopRoot string
 	// Session is the statements that a DuckDB session needs before it reads the files; empty for none.
 	Session string
-	// Analysis adds the views for analysts.
-	Analysis bool
+	// Views says which views are printed. Dates are the dates of the snapshot, or of the snapshots in the history, and Norms
+	// is the path or URL of a file of growth norms, if there is one.
+	Views Views
+	Dates []string
+	Norms string
 }
 
 // Snapshot describes the files behind the views: the files of a published run, or of several delta runs.
@@ -68,6 +71,20 @@ func (t *SnapshotTable) columns(d *dialect, partitions ...string) []string {
 		}
 	}
 	return columns
+}
+
+// described returns the declaration of the table's view, with the partition columns.
+func (t *SnapshotTable) described(s *Snapshot) *schemas.Table {
+	table := *t.Table
+	partitions := derived(partitionColumn, partitionType, schemas.None, partitionDoc)
+	if s.History {
+		partitions = validToColumn()
+	}
+	if t.District {
+		partitions = slices.Concat(derived(districtColumn, schemas.String, schemas.None, "District of the school, from the name of the folder."), partitions)
+	}
+	table.Columns = slices.Concat(table.Columns, partitions)
+	return &table
 }
 
 // districtColumn is the second partition column of --partition-by district.

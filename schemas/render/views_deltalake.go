@@ -55,13 +55,14 @@ func (l *Lake) views(d *dialect, note string, query func(t *LakeTable) string) s
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- %s\n-- Written by growth-export sql --delta-lake: one view per Delta Lake table.\n%s%s", l.Title, note, l.createSchema(d))
 	all := &Snapshot{Place: l.Place}
+	all.Dates = []string{l.Date}
 	where := ""
 	if l.Date != "" {
 		where = "\nWHERE " + partitionColumn + " = DATE " + d.text(l.Date)
 	}
 	for i := range l.Tables {
 		t := &l.Tables[i]
-		b.WriteString(d.createView(l.view(d, t.View), query(t)+where, t.Doc))
+		b.WriteString(d.createView(l.view(d, t.View), query(t)+where, &schemas.Table{Doc: t.Doc}))
 		all.Tables = append(all.Tables, SnapshotTable{Table: t.Table})
 	}
 	all.moreViews(&b, d)

@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"strings"
+
+	"example.org/growthexport/schemas"
 )
 
 // sessionComment precedes views over files that a session cannot read at once. It is a comment of one line, so that no
@@ -38,19 +40,38 @@ func duckDBViews(s *Snapshot) string {
 		default:
 			query = "FROM " + s.duckDBFiles(t, "")
 		}
-		b.WriteString(d.createView(view, query, t.Doc))
+		b.WriteString(d.createView(view, query, t.described(s)))
 	}
 	s.moreViews(&b, d)
 	return b.String()
 }
 
 func duckDBDialect() *dialect {
+	const naive = "make_timestamp(epoch_us(%s))" // which is UTC
 	return &dialect{
 		name: duckDBName, text: duckDBText, kind: duckDBType,
-		view: "CREATE OR REPLACE VIEW", asOf: "CREATE OR REPLACE MACRO %s(d) AS TABLE", commentOn: "COMMENT ON VIEW %s IS %s;\n",
-		structOf: "{\n        %s\n    }", field: "%s: %s",
-		keys: "unnest(json_keys(%s))",
+		view: "CREATE OR REPLACE VIEW", createView: duckDBCreateView,
+		asOf: "CREATE OR REPLACE MACRO %s(d) AS TABLE", structOf: "{\n        %s\n    }", field: "%s: %s",
+		keys: "unnest(json_keys(%s))", member: "CAST(%s->'$.%s' AS VARCHAR)",
+		joined: "array_to_string(list_sort(array_agg(DISTINCT %[1]s) FILTER (WHERE %[1]s IS NOT NULL)), ', ')",
+		utcDay: "CAST(" + naive + " AS DATE)", utcDate: "strftime(" + naive + ", '%%m/%%d/%%Y')", utcTime: "strftime(" + naive + ", '%%H:%%M:%%S')",
+		normsBefore: func(_, _ string) string { return "" },
+		readNorms: func(_, path string) string {
+			if IsParquet(path) {
+				return "read_parquet(" + duckDBPattern(path) + ")"
+			}
+			return "read_csv(" + duckDBPattern(path) + ", header = true, delim = ',', all_varchar = true)"
+		},
 	}
+}
+
+func duckDBCreateView(view, query string, t *schemas.Table) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\n%s;\nCOMMENT ON VIEW %[1]s IS %[3]s;\n", view, query, duckDBText(t.Doc))
+	for _, c := range t.Columns {
+		fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", view, duckDBName(c.Name), duckDBText(comment(c)))
+	}
+	return b.String()
 }
 
 // duckDBFiles returns a table function over exactly the files of a table.

@@ -15,7 +15,7 @@ const (
 	endedBecause = "ended_because"
 )
 
-// versions returns the description of the views of all versions.
+// versions returns the description of the views of all versions, without the partition column.
 func (s *Snapshot) versions() *Snapshot {
 	if !s.History {
 		return s
@@ -23,9 +23,8 @@ func (s *Snapshot) versions() *Snapshot {
 	all := *s
 	all.Tables = slices.Clone(s.Tables)
 	for i := range all.Tables {
-		table := *all.Tables[i].Table
-		table.Name += "_versions"
-		table.Doc = "Every version of every row. " + table.Doc
+		table := *versionsTable(all.Tables[i].Table)
+		table.Columns = all.Tables[i].Columns
 		all.Tables[i].Table = &table
 	}
 	return &all
@@ -43,22 +42,20 @@ func (s *Snapshot) partitionColumn() string {
 type dialect struct {
 	name, text func(string) string
 	kind       func(schemas.Type) string
-	// view starts a statement that creates a view, and asOf one that creates a table function of a date d, whose name is
-	// %s. commentOn is a statement that documents a view, if there is one.
-	view, asOf, commentOn string
+	// view starts a statement that creates a view, and asOf one that creates a table function of a date d, whose name is %s.
+	view, asOf string
+	// createView returns the statements that create a view and document it and its columns.
+	createView func(view, query string, t *schemas.Table) string
 	// structOf is a struct of members, each of which is a field: a name and a value.
 	structOf, field string
-	// keys returns a row for each name in a JSON object, %s.
-	keys string
-}
-
-// createView returns the statements that create a view and document it.
-func (d *dialect) createView(view, query, doc string) string {
-	text := fmt.Sprintf("\n%s %s AS\n%s;\n", d.view, view, query)
-	if d.commentOn != "" {
-		text += fmt.Sprintf(d.commentOn, view, d.text(doc))
-	}
-	return text
+	// keys returns a row for each name in a JSON object, %s; member is the text of its member of a name.
+	keys, member string
+	// joined aggregates the distinct texts of a group in their order; null without a text.
+	joined string
+	// utcDay is the day of a timestamp in UTC; utcDate and utcTime are day and time as MM/DD/YYYY and HH:MM:SS.
+	utcDay, utcDate, utcTime string
+	// readNorms returns the relation of a file of norms, for which the statements of normsBefore make a view first.
+	normsBefore, readNorms func(view, path string) string
 }
 
 // moreViews writes the views over the views of files: for a history, and for analysts.
@@ -66,26 +63,91 @@ func (s *Snapshot) moreViews(b *strings.Builder, d *dialect) {
 	if s.History {
 		s.historyViews(b, d)
 	}
-	if s.Analysis {
-		a := &analysis{dialect: d, history: s.History, relation: func(name string) string { return s.view(d, name) }}
-		for i := range s.Tables {
-			if _, _, declared := schemas.FindTable(s.Tables[i].Name); declared {
-				a.tables = append(a.tables, s.Tables[i].Table)
-			}
+	if s.Views == TableViews {
+		return
+	}
+	a := &analysis{
+		dialect: d, history: s.History, norms: s.Norms, sector: s.Views == SectorViews, days: daysOf(s.Dates),
+		relation: func(name string) string { return s.view(d, name) },
+	}
+	for i := range s.Tables {
+		t := s.Tables[i].Table
+		if _, _, declared := schemas.FindTable(t.Name); declared {
+			a.tables = append(a.tables, t)
 		}
-		b.WriteString(a.statements())
+		if s.History {
+			a.described = append(a.described, versionsTable(t))
+			for _, view := range viewsOf(t) {
+				a.described = append(a.described, view.table(t))
+			}
+		} else {
+			a.described = append(a.described, t)
+		}
+	}
+	b.WriteString(a.statements())
+}
+
+// daysOf returns a relation of dates in the column day.
+func daysOf(dates []string) string {
+	var rows []string
+	for _, date := range dates {
+		rows = append(rows, "(DATE '"+date+"')")
+	}
+	if len(rows) == 0 {
+		return "(SELECT CAST(NULL AS DATE) AS day WHERE 1 = 0) AS days"
+	}
+	return "(VALUES " + strings.Join(rows, ", ") + ") AS days (day)"
+}
+
+// historyView is a view over the versions of a table.
+type historyView struct {
+	name  string // of the view, or what follows the table's name
+	query string
+	of    string // the only table that has it; empty for all
+	doc   string
+	// columns returns the columns of the view of a table.
+	columns func(t *schemas.Table) []schemas.Column
+}
+
+// historyViews returns the views of each table of a history in their order.
+func historyViews() []historyView {
+	current := func(t *schemas.Table) []schemas.Column { return versionsTable(t).Columns }
+	return []historyView{
+		{
+			name: "_current", query: "current", columns: current,
+			doc: "The versions that have not ended: the rows of the newest snapshot that covers their school.",
+		},
+		{
+			name: "_as_of", query: "as_of", columns: current,
+			doc: "A function of a date: the versions that were valid on it.",
+		},
+		{
+			name: "_changes", query: "changes", columns: changesColumns,
+			doc: "One row per row that was inserted, updated or deleted on a snapshot date. The rows of the first date are inserts.",
+		},
+		{
+			name: resultsEverView, query: resultsEverView, of: schemas.TestResults, columns: everColumns,
+			doc: "One row per test result that any snapshot has had: the version that has not ended, or else the last one.",
+		},
+		{
+			name: growthPairsView, query: growthPairsView, of: schemas.TestResults, columns: pairsColumns,
+			doc: "One row per pair of consecutive results of a student in a subject, by start time, if their terms differ.",
+		},
 	}
 }
 
-// historyViews returns the views of each table of a history, or of the table named by of, in their order.
-func historyViews() []struct{ name, query, of string } {
-	return []struct{ name, query, of string }{
-		{name: "_current", query: "current"},
-		{name: "_as_of", query: "as_of"},
-		{name: "_changes", query: "changes"},
-		{name: resultsEverView, query: resultsEverView, of: schemas.TestResults},
-		{name: growthPairsView, query: growthPairsView, of: schemas.TestResults},
+// viewsOf returns the views of a table.
+func viewsOf(t *schemas.Table) []historyView {
+	return slices.DeleteFunc(historyViews(), func(view historyView) bool { return view.of != "" && view.of != t.Name })
+}
+
+// table returns the declaration of the view of a table.
+func (view historyView) table(t *schemas.Table) *schemas.Table {
+	name := t.Name + view.name
+	if view.of != "" {
+		name = view.name
 	}
+	return &schemas.Table{Name: name, Doc: view.doc, Columns: view.columns(t)}
 }
 
 // The names of views over the history of test results.
@@ -99,21 +161,76 @@ func (s *Snapshot) historyViews(b *strings.Builder, d *dialect) {
 	for i := range s.Tables {
 		t := s.Tables[i].Table
 		data := s.versionsOf(t, d)
-		for _, view := range historyViews() {
-			name := t.Name + view.name
-			if view.of != "" {
-				name = view.name
-			}
-			if view.of != "" && view.of != t.Name {
+		for _, view := range viewsOf(t) {
+			declared := view.table(t)
+			name, rows := s.view(d, declared.Name), query(view.query, nil, data)
+			if view.query == "as_of" {
+				fmt.Fprintf(b, "\n%s\n%s;\n", fmt.Sprintf(d.asOf, name), rows)
 				continue
 			}
-			begin := d.view + " " + s.view(d, name) + " AS"
-			if view.query == "as_of" {
-				begin = fmt.Sprintf(d.asOf, s.view(d, name))
-			}
-			fmt.Fprintf(b, "\n%s\n%s;\n", begin, query(view.query, nil, data))
+			b.WriteString(d.createView(name, rows, declared))
 		}
 	}
+}
+
+// versionsTable returns the declaration of the view of all versions of a table of a history.
+func versionsTable(t *schemas.Table) *schemas.Table {
+	return &schemas.Table{
+		Name: t.Name + "_versions", Doc: "Every version of every row. " + t.Doc, Columns: slices.Concat(t.Columns, validToColumn()),
+	}
+}
+
+func validToColumn() []schemas.Column {
+	return derived(validTo, schemas.Date, schemas.None,
+		"The snapshot date from which the version is no longer valid; 9999-12-31 if it has not ended.")
+}
+
+// ownColumns returns the columns that a table of a history has in a snapshot.
+func ownColumns(t *schemas.Table) []schemas.Column { return t.Columns[:t.Column(validFrom)] }
+
+// changesColumns returns the columns of the view of changes.
+func changesColumns(t *schemas.Table) []schemas.Column {
+	return slices.Concat(
+		derived("day", schemas.Date, schemas.None, "The snapshot date that first shows the change."),
+		text("change", "insert, update or delete."),
+		text("because", "Why the row, or the version before an update, ended: changed; or of test results moved, superseded, aged_out, "+
+			"left_roster or unexplained; or removed."),
+		ownColumns(t),
+		[]schemas.Column{{Name: "before", Class: schemas.None, Doc: "The row's columns before an update; null for other changes."}},
+	)
+}
+
+// everColumns returns the columns of the view of all results ever seen.
+func everColumns(t *schemas.Table) []schemas.Column {
+	versions := versionsTable(t)
+	column := func(name string) []schemas.Column {
+		c := versions.Columns[versions.Column(name)]
+		c.Key = false
+		return []schemas.Column{c}
+	}
+	return slices.Concat(ownColumns(t), column(validFrom), column(validTo), column(endedBecause),
+		derived("standing", schemas.Boolean, schemas.None, "Whether the version has not ended, so that the service still returns the result."))
+}
+
+// pairsColumns returns the columns of the view of consecutive results.
+func pairsColumns(*schemas.Table) []schemas.Column {
+	columns := copied(schemas.TestResults, "student_bid", "subject_area")
+	for _, name := range []string{"test_result_bid", "term_bid", "rit", "administration_start_date_time"} {
+		for _, end := range []string{"from_", "to_"} {
+			c := copied(schemas.TestResults, name)[0]
+			c.Name = end + name
+			columns = append(columns, c)
+		}
+	}
+	return append(columns, derived("growth", schemas.Int64, schemas.Score, "Later score minus earlier score, in RIT.")...)
+}
+
+// kindName returns the name of a column's type.
+func kindName(c schemas.Column) string {
+	if c.Type == 0 {
+		return "struct"
+	}
+	return c.Type.String()
 }
 
 // versions is the data of the queries over all versions of a table's rows.

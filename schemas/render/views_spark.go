@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"example.org/growthexport/schemas"
 )
 
 // sparkFileName is the name of a row's file.
@@ -67,11 +69,49 @@ func sparkDialect(schema string) *dialect {
 	if schema != "" {
 		temporary = ""
 	}
+	// Spark reads S3 by another scheme.
+	norms := func(path string) string {
+		if key, found := strings.CutPrefix(path, "s3://"); found {
+			path = "s3a://" + key
+		}
+		return sparkEscape(path)
+	}
+	const day, seconds = "date_from_unix_date(CAST(floor(unix_micros(%[1]s) / 86400000000) AS INT))", "pmod(floor(unix_micros(%[1]s) / 1000000), 86400)"
 	return &dialect{
 		name: sparkName, text: sparkText, kind: sparkType,
-		view: "CREATE OR REPLACE " + temporary + "VIEW", asOf: "CREATE OR REPLACE " + temporary + "FUNCTION %s(d DATE) RETURNS TABLE RETURN",
-		structOf: "named_struct(\n        %s\n    )", field: "%s, %s",
-		keys: "explode(json_object_keys(%s))",
+		view: "CREATE OR REPLACE " + temporary + "VIEW",
+		createView: func(view, query string, t *schemas.Table) string {
+			var columns []string
+			for _, c := range t.Columns {
+				columns = append(columns, sparkName(c.Name)+" COMMENT "+sparkText(comment(c)))
+			}
+			if len(columns) > 0 {
+				view += " (\n    " + strings.Join(columns, ",\n    ") + "\n) COMMENT " + sparkText(t.Doc)
+			}
+			return fmt.Sprintf("\nCREATE OR REPLACE %sVIEW %s AS\n%s;\n", temporary, view, query)
+		},
+		asOf: "CREATE OR REPLACE " + temporary + "FUNCTION %s(d DATE) RETURNS TABLE RETURN", structOf: "named_struct(\n        %s\n    )", field: "%s, %s",
+		keys: "explode(json_object_keys(%s))", member: "get_json_object(%s, '$.%s')",
+		joined: "nullif(array_join(array_sort(collect_set(%s)), ', '), '')",
+		utcDay: day, utcDate: "date_format(" + day + ", 'MM/dd/yyyy')",
+		utcTime: "format_string('%%02d:%%02d:%%02d', " + seconds + " div 3600, " + seconds + " %% 3600 div 60, " + seconds + " %% 60)",
+		normsBefore: func(view, path string) string {
+			switch {
+			case IsParquet(path):
+				return ""
+			case schema == "":
+				return fmt.Sprintf("\nCREATE OR REPLACE TEMPORARY VIEW %s USING csv OPTIONS (path %s, header 'true');\n", view, sparkText(norms(path)))
+			default:
+				return fmt.Sprintf("\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s USING csv OPTIONS (path %[2]s, header 'true');\n",
+					view, sparkText(norms(path)))
+			}
+		},
+		readNorms: func(view, path string) string {
+			if IsParquet(path) {
+				return "parquet." + sparkName(norms(path))
+			}
+			return view
+		},
 	}
 }
 

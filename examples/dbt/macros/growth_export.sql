@@ -21,3 +21,61 @@
 {% macro default__growth_export_keys(column) %}unnest(json_keys({{ column }})){% endmacro %}
 
 {% macro spark__growth_export_keys(column) %}explode(json_object_keys({{ column }})){% endmacro %}
+
+{# The member of a JSON object as text. #}
+{% macro growth_export_member(column, name) %}{{ return(adapter.dispatch('growth_export_member', 'growth_export')(column, name)) }}{% endmacro %}
+
+{% macro default__growth_export_member(column, name) %}CAST({{ column }}->'$.{{ name }}' AS varchar){% endmacro %}
+
+{% macro spark__growth_export_member(column, name) %}get_json_object({{ column }}, '$.{{ name }}'){% endmacro %}
+
+{# The distinct texts of a group in their order, after commas; null without a text. #}
+{% macro growth_export_joined(text) %}{{ return(adapter.dispatch('growth_export_joined', 'growth_export')(text)) }}{% endmacro %}
+
+{% macro default__growth_export_joined(text) -%}
+    array_to_string(list_sort(array_agg(DISTINCT {{ text }}) FILTER (WHERE {{ text }} IS NOT NULL)), ', ')
+{%- endmacro %}
+
+{% macro spark__growth_export_joined(text) %}nullif(array_join(array_sort(collect_set({{ text }})), ', '), ''){% endmacro %}
+
+{# The day, the date as MM/DD/YYYY and the time as HH:MM:SS of a timestamp in UTC. #}
+{% macro growth_export_utc_day(column) %}{{ return(adapter.dispatch('growth_export_utc_day', 'growth_export')(column)) }}{% endmacro %}
+
+{% macro default__growth_export_utc_day(column) %}CAST(make_timestamp(epoch_us({{ column }})) AS date){% endmacro %}
+
+{% macro spark__growth_export_utc_day(column) %}date_from_unix_date(CAST(floor(unix_micros({{ column }}) / 86400000000) AS int)){% endmacro %}
+
+{% macro growth_export_utc_date(column) %}{{ return(adapter.dispatch('growth_export_utc_date', 'growth_export')(column)) }}{% endmacro %}
+
+{% macro default__growth_export_utc_date(column) %}strftime(make_timestamp(epoch_us({{ column }})), '%m/%d/%Y'){% endmacro %}
+
+{% macro spark__growth_export_utc_date(column) %}date_format({{ spark__growth_export_utc_day(column) }}, 'MM/dd/yyyy'){% endmacro %}
+
+{% macro growth_export_utc_time(column) %}{{ return(adapter.dispatch('growth_export_utc_time', 'growth_export')(column)) }}{% endmacro %}
+
+{% macro default__growth_export_utc_time(column) %}strftime(make_timestamp(epoch_us({{ column }})), '%H:%M:%S'){% endmacro %}
+
+{% macro spark__growth_export_utc_time(column) -%}
+    {%- set seconds = 'pmod(floor(unix_micros(' ~ column ~ ') / 1000000), 86400)' -%}
+    format_string('%02d:%02d:%02d', {{ seconds }} div 3600, {{ seconds }} % 3600 div 60, {{ seconds }} % 60)
+{%- endmacro %}
+
+{# The growth norms: the variable growth_export_norms, a CSV or Parquet file, or with other adapters a relation; otherwise no rows. #}
+{% macro growth_export_norms() -%}
+    {%- set norms = var('growth_export_norms', '') -%}
+    {%- if not norms -%}
+        (SELECT CAST(NULL AS {{ dbt.type_string() }}) AS measurementscale, CAST(NULL AS {{ dbt.type_string() }}) AS startgrade,
+            CAST(NULL AS {{ dbt.type_string() }}) AS startrit, CAST(NULL AS {{ dbt.type_string() }}) AS growth_window,
+            CAST(NULL AS {{ dbt.type_string() }}) AS typical_growth, CAST(NULL AS {{ dbt.type_string() }}) AS reported_growth,
+            CAST(NULL AS {{ dbt.type_string() }}) AS std_dev_of_expectation WHERE 1 = 0)
+    {%- else -%}
+        {{ adapter.dispatch('growth_export_norms', 'growth_export')(norms) }}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro default__growth_export_norms(norms) -%}
+    {%- if norms.lower().endswith('.parquet') -%}read_parquet('{{ norms }}')
+    {%- else -%}read_csv('{{ norms }}', header = true, delim = ',', all_varchar = true){%- endif -%}
+{%- endmacro %}
+
+{% macro spark__growth_export_norms(norms) %}{{ norms }}{% endmacro %}

@@ -20,7 +20,10 @@ students AS (
     GROUP BY school_class_bid
 ),
 educators AS (
-    SELECT school_class_bid, count(DISTINCT educator_bid) AS educators
+    SELECT
+        school_class_bid,
+        count(DISTINCT educator_bid) AS educators,
+        {{joined "nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), '')"}} AS teachers
     FROM {{table "school_class_educators"}}
     WHERE educator_bid <> ''
     GROUP BY school_class_bid
@@ -37,6 +40,7 @@ SELECT
     schools.district_name,
     coalesce(students.students, 0) AS students,
     coalesce(educators.educators, 0) AS educators,
+    educators.teachers,
     perspectives.perspectives
 FROM numbered
 LEFT JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid

@@ -1,5 +1,9 @@
+WITH {{template "percentiles" "ever"}}
 SELECT
     pairs.student_bid,
+    students.student_id,
+    students.first_name,
+    students.last_name,
     pairs.subject_area,
     later.grade,
     {{grade_number "later.grade"}} AS grade_number,
@@ -17,9 +21,15 @@ SELECT
     pairs.to_administration_start_date_time,
     pairs.from_rit,
     pairs.to_rit,
-    pairs.growth
+    pairs.growth,
+    earlier_percentiles.achievement_percentile AS from_achievement_percentile,
+    later_percentiles.achievement_percentile AS to_achievement_percentile,
+    later_percentiles.growth_percentile
 FROM {{table "growth_pairs"}} AS pairs
 JOIN {{table "test_results_ever"}} AS later ON later.test_result_bid = pairs.to_test_result_bid
+LEFT JOIN {{table "analysis_students"}} AS students ON students.student_bid = pairs.student_bid
 LEFT JOIN {{table "analysis_schools"}} AS schools ON schools.school_bid = coalesce(later.school_bid, later.requested_school_bid)
 LEFT JOIN {{table "analysis_terms"}} AS from_terms ON from_terms.term_bid = pairs.from_term_bid
 LEFT JOIN {{table "analysis_terms"}} AS to_terms ON to_terms.term_bid = pairs.to_term_bid
+LEFT JOIN percentiles AS earlier_percentiles ON earlier_percentiles.test_result_bid = pairs.from_test_result_bid
+LEFT JOIN percentiles AS later_percentiles ON later_percentiles.test_result_bid = pairs.to_test_result_bid

@@ -54,6 +54,8 @@ SELECT
     coalesce(numbered.date_of_birth, details.date_of_birth) AS date_of_birth,
     details.gender,
     details.ethnicity,
+    {{member "details._extra" "englishLearner"}} AS english_learner,
+    {{member "details._extra" "individualizedPrograms"}} AS individualized_programs,
     coalesce(numbered.grade, details.grade) AS grade,
     {{grade_number "coalesce(numbered.grade, details.grade)"}} AS grade_number,
     numbered.school_bid,

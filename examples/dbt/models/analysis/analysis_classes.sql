@@ -21,7 +21,10 @@ students AS (
     GROUP BY school_class_bid
 ),
 educators AS (
-    SELECT school_class_bid, count(DISTINCT educator_bid) AS educators
+    SELECT
+        school_class_bid,
+        count(DISTINCT educator_bid) AS educators,
+        {{ growth_export_joined("nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), '')") }} AS teachers
     FROM {{ ref('stg_growth_export__school_class_educators') }}
     WHERE educator_bid <> ''
     GROUP BY school_class_bid
@@ -38,6 +41,7 @@ SELECT
     schools.district_name,
     coalesce(students.students, 0) AS students,
     coalesce(educators.educators, 0) AS educators,
+    educators.teachers,
     perspectives.perspectives
 FROM numbered
 LEFT JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid

@@ -11,17 +11,29 @@ WITH numbered AS (
 ),
 norms AS (
     SELECT
+        norms.requested_school_bid,
+        norms.test_result_bid,
+        lower(norms.type) AS type,
+        norms.percentile,
+        norms.reference,
+        row_number() OVER (
+            PARTITION BY norms.requested_school_bid, norms.test_result_bid, lower(norms.type)
+            ORDER BY norms.reference DESC NULLS LAST, norms.ordinal, norms.percentile
+        ) AS number
+    FROM {{ ref('stg_growth_export__test_result_norms') }} AS norms
+    WHERE norms.test_result_bid <> ''
+),
+percentiles AS (
+    SELECT
         requested_school_bid,
         test_result_bid,
-        lower(type) AS type,
-        percentile,
-        reference,
-        row_number() OVER (
-            PARTITION BY requested_school_bid, test_result_bid, lower(type)
-            ORDER BY reference DESC NULLS LAST, ordinal
-        ) AS number
-    FROM {{ ref('stg_growth_export__test_result_norms') }}
-    WHERE test_result_bid <> ''
+        max(CASE WHEN type = 'achievement' THEN percentile END) AS achievement_percentile,
+        max(CASE WHEN type = 'achievement' THEN reference END) AS achievement_reference,
+        max(CASE WHEN type = 'growth' THEN percentile END) AS growth_percentile,
+        max(CASE WHEN type = 'growth' THEN reference END) AS growth_reference
+    FROM norms
+    WHERE number = 1
+    GROUP BY requested_school_bid, test_result_bid
 )
 SELECT
     results.requested_school_bid,
@@ -60,6 +72,9 @@ SELECT
     results.quantile_original,
     CASE WHEN upper(trim(results.grade)) = 'PK' THEN -1 WHEN upper(trim(results.grade)) = 'K' THEN 0
         WHEN upper(trim(results.grade)) IN ('1', '01', '2', '02', '3', '03', '4', '04', '5', '05', '6', '06', '7', '07', '8', '08', '9', '09', '10', '11', '12') THEN CAST(upper(trim(results.grade)) AS INTEGER) END AS grade_number,
+    students.student_id,
+    students.first_name,
+    students.last_name,
     schools.school_name,
     schools.district_bid,
     schools.district_name,
@@ -67,21 +82,17 @@ SELECT
     terms.term_begin_date,
     terms.term_end_date,
     terms.academic_year,
-    achievement.percentile AS achievement_percentile,
-    achievement.reference AS achievement_reference,
-    growth.percentile AS growth_percentile,
-    growth.reference AS growth_reference
+    terms.season,
+    terms.school_year,
+    percentiles.achievement_percentile,
+    percentiles.achievement_reference,
+    percentiles.growth_percentile,
+    percentiles.growth_reference
 FROM numbered AS results
 LEFT JOIN {{ ref('analysis_schools') }} AS schools ON schools.school_bid = coalesce(results.school_bid, results.requested_school_bid)
 LEFT JOIN {{ ref('analysis_terms') }} AS terms ON terms.term_bid = results.term_bid
-LEFT JOIN norms AS achievement
-    ON achievement.requested_school_bid = results.requested_school_bid
-    AND achievement.test_result_bid = results.test_result_bid
-    AND achievement.type = 'achievement'
-    AND achievement.number = 1
-LEFT JOIN norms AS growth
-    ON growth.requested_school_bid = results.requested_school_bid
-    AND growth.test_result_bid = results.test_result_bid
-    AND growth.type = 'growth'
-    AND growth.number = 1
+LEFT JOIN {{ ref('analysis_students') }} AS students ON students.student_bid = results.student_bid
+LEFT JOIN percentiles
+    ON percentiles.requested_school_bid = results.requested_school_bid
+    AND percentiles.test_result_bid = results.test_result_bid
 WHERE results.number = 1 OR coalesce(results.test_result_bid, '') = ''

@@ -55,6 +55,8 @@ SELECT
     coalesce(numbered.date_of_birth, details.date_of_birth) AS date_of_birth,
     details.gender,
     details.ethnicity,
+    {{ growth_export_member('details._extra', 'englishLearner') }} AS english_learner,
+    {{ growth_export_member('details._extra', 'individualizedPrograms') }} AS individualized_programs,
     coalesce(numbered.grade, details.grade) AS grade,
     CASE WHEN upper(trim(coalesce(numbered.grade, details.grade))) = 'PK' THEN -1 WHEN upper(trim(coalesce(numbered.grade, details.grade))) = 'K' THEN 0
         WHEN upper(trim(coalesce(numbered.grade, details.grade))) IN ('1', '01', '2', '02', '3', '03', '4', '04', '5', '05', '6', '06', '7', '07', '8', '08', '9', '09', '10', '11', '12') THEN CAST(upper(trim(coalesce(numbered.grade, details.grade))) AS INTEGER) END AS grade_number,

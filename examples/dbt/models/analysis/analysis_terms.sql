@@ -22,12 +22,31 @@ WITH numbered AS (
         AND years.requested_school_bid = sessions.requested_school_bid
         AND years.academic_year_bid = sessions.academic_year_bid
     WHERE sessions.enrollment_session_bid <> ''
+),
+named AS (
+    SELECT
+        *,
+        nullif(regexp_extract(lower(term_name), '(^|[^a-z])(fall|winter|spring|summer)([^a-z]|$)', 2), '') AS season_in_name,
+        nullif(regexp_extract(term_name, '(^|[^0-9])([0-9][0-9][0-9][0-9])([^0-9]|$)', 2), '') AS year_in_name,
+        CAST(extract(MONTH FROM term_begin_date) AS INTEGER) AS begin_month,
+        CAST(extract(YEAR FROM term_begin_date) AS INTEGER) AS begin_year
+    FROM numbered
+    WHERE number = 1
 )
 SELECT
     term_bid,
     term_name,
     term_begin_date,
     term_end_date,
-    academic_year
-FROM numbered
-WHERE number = 1
+    academic_year,
+    CASE
+        WHEN season_in_name IS NOT NULL THEN upper(substr(season_in_name, 1, 1)) || substr(season_in_name, 2)
+        WHEN begin_month BETWEEN 7 AND 11 THEN 'Fall'
+        WHEN begin_month BETWEEN 3 AND 6 THEN 'Spring'
+        WHEN begin_month IS NOT NULL THEN 'Winter'
+    END AS season,
+    coalesce(
+        CAST(year_in_name AS INTEGER),
+        CASE WHEN begin_month < 7 THEN begin_year - 1 ELSE begin_year END
+    ) AS school_year
+FROM named

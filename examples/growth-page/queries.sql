@@ -1,0 +1,48 @@
+-- The figures of the page, over the views of `growth-export sql --history --views analysis`. growth_page.py runs each query.
+
+-- name: distribution
+-- RIT by subject, grade and term.
+SELECT
+    subject_area,
+    grade_number,
+    school_year,
+    season,
+    count(*) AS students,
+    quantile_cont(rit, [0.1, 0.25, 0.5, 0.75, 0.9]) AS quantiles
+FROM analysis_term_results
+WHERE grade_number IS NOT NULL AND season IS NOT NULL
+GROUP BY subject_area, grade_number, school_year, season
+ORDER BY subject_area, grade_number, school_year, CASE season WHEN 'Fall' THEN 1 WHEN 'Winter' THEN 2 ELSE 3 END;
+
+-- name: spans
+-- Which span and school year the page shows: the newest that most students have.
+SELECT span, school_year
+FROM analysis_growth_spans
+GROUP BY span, school_year
+ORDER BY school_year DESC, count(*) DESC, span
+LIMIT 1;
+
+-- name: growth
+-- Growth and achievement by school and subject, over that span.
+SELECT
+    spans.subject_area,
+    schools.school_name,
+    count(*) AS students,
+    avg(spans.observed_growth) AS mean_growth,
+    count(*) FILTER (WHERE spans.met_projected_growth LIKE 'Yes%') AS met,
+    count(*) FILTER (WHERE spans.met_projected_growth LIKE 'No%') AS not_met,
+    median(spans.conditional_growth_percentile) AS growth_percentile,
+    median(spans.to_achievement_percentile) AS achievement_percentile
+FROM analysis_growth_spans AS spans
+JOIN analysis_schools AS schools ON schools.school_bid = spans.to_school_bid
+WHERE spans.span = $span AND spans.school_year = $school_year
+GROUP BY spans.subject_area, schools.school_bid, schools.school_name
+ORDER BY spans.subject_area, schools.school_name;
+
+-- name: completion
+-- How many are tested on each day of the window of the newest day.
+SELECT subject_area, season, school_year, day, sum(students) AS students, sum(tested) AS tested
+FROM analysis_completion
+WHERE (season, school_year) = (SELECT max((season, school_year)) FROM analysis_completion WHERE day = (SELECT max(day) FROM analysis_completion))
+GROUP BY subject_area, season, school_year, day
+ORDER BY subject_area, day;

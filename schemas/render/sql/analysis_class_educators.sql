@@ -1,0 +1,34 @@
+WITH numbered AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY school_class_bid, educator_bid
+            ORDER BY last_name IS NULL, requested_perspective_bid, requested_school_bid, ordinal
+        ) AS number
+    FROM {{table "school_class_educators"}}
+    WHERE school_class_bid <> '' AND educator_bid <> ''
+),
+perspectives AS (
+    SELECT school_class_bid, educator_bid, count(DISTINCT requested_perspective_bid) AS perspectives
+    FROM numbered
+    GROUP BY school_class_bid, educator_bid
+)
+SELECT
+    numbered.school_class_bid,
+    numbered.educator_bid,
+    numbered.first_name,
+    numbered.middle_name,
+    numbered.last_name,
+    classes.class_name,
+    classes.class_subject,
+    classes.begin_date,
+    classes.end_date,
+    classes.school_bid,
+    classes.school_name,
+    classes.district_bid,
+    classes.district_name,
+    perspectives.perspectives
+FROM numbered
+JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid AND perspectives.educator_bid = numbered.educator_bid
+LEFT JOIN {{table "analysis_classes"}} AS classes ON classes.school_class_bid = numbered.school_class_bid
+WHERE numbered.number = 1

@@ -1,0 +1,13 @@
+SELECT
+    'VALID_CASE' AS VALID_CASE,
+    replace(upper(trim(subject_area)), ' ', '_') AS CONTENT_AREA,
+    CAST(school_year AS {{string}}) || '_' || CAST(school_year + 1 AS {{string}})
+        || CASE season WHEN 'Fall' THEN '.1' WHEN 'Winter' THEN '.2' ELSE '.3' END AS YEAR,
+    {{utc_day "administration_start_date_time"}} AS DATE,
+    student_bid AS ID,
+    grade_number AS GRADE,
+    rit AS SCALE_SCORE,
+    standard_error AS SCALE_SCORE_CSEM,
+    school_bid AS SCHOOL_NUMBER,
+    district_bid AS DISTRICT_NUMBER
+FROM {{table "analysis_term_results"}}
