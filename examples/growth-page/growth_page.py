@@ -136,7 +136,7 @@ def growth(rows: list[dict]) -> str:
 
 
 def share(met: int, not_met: int) -> str:
-    """A share, unless it would tell of a few students on one side."""
+    """A share, unless it would describe a few students on one side."""
     if met < LEAST or not_met < LEAST:
         return "–"
     return f"{100 * met / (met + not_met):.0f} %"

@@ -67,7 +67,7 @@ class Reference:
             self.norms[key] = tuple(float(row[name]) for name in ("reported_growth", "typical_growth", "std_dev_of_expectation"))
 
     def ever(self) -> list[dict]:
-        """Every result once: the version that stands, or else the last one."""
+        """Every result once: the version that has not ended, or else the last one."""
         latest = {}
         for row in self.tables["test_results"]:
             if row["test_result_bid"]:

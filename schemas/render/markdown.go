@@ -36,8 +36,8 @@ func markdownTable(t *schemas.Table) string {
 
 func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
-// documentedHistoryViews returns the views of a history: those of each table, with the columns besides the table's own,
-// and those of test results.
+// documentedHistoryViews returns the views of a history that each table has, with the columns besides its own, or else
+// the views of test results.
 func documentedHistoryViews(each bool) []*schemas.Table {
 	ends := []schemas.Column{
 		{Name: validFrom, Doc: "The first snapshot date of this version."},
