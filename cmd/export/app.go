@@ -17,6 +17,7 @@ import (
 // app is shared by all commands. It holds the environment of the process.
 type app struct {
 	env    map[string]string
+	stdin  io.Reader
 	stdout io.Writer
 	stderr *screen
 	now    func() time.Time

@@ -115,7 +115,7 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	}
 	o.s3.Attempts, o.log = doctorAttempts, slog.New(slog.DiscardHandler) // the store's warnings are findings
 	key, err := a.keyOf(d.Privacy)
-	if d.KeyErr = err; key != nil {
+	if d.KeyErr = err; key != nil && d.Privacy.NeedsKey() {
 		d.Fingerprint = key.Fingerprint()
 	}
 	catalog, err := a.newCatalog(ctx, &o.destination, from)

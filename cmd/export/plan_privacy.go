@@ -45,7 +45,7 @@ func exported(runs []*pipeline.Estimate) []string {
 // newPrivacyPlan describes the columns of the datasets that the run exports.
 func newPrivacyPlan(s *pipeline.Settings, datasets []string) *privacyPlan {
 	p := &privacyPlan{Profile: s.Privacy}
-	if s.PrivacyKey != nil {
+	if s.Privacy.NeedsKey() {
 		p.KeyFingerprint = s.PrivacyKey.Fingerprint()
 	}
 	if len(datasets) == 0 {

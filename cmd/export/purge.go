@@ -31,11 +31,13 @@ type purgeOptions struct {
 	dryRun             bool
 	notice             string
 	noticeNames        bool
+	yes                bool
+	unsuppress         []string
 }
 
 func (a *app) purgeCommand() *cobra.Command {
 	o := &purgeOptions{}
-	cmd := newCommand(a, o, a.purge, "dest schools districts students ended-for dry-run", &cobra.Command{
+	cmd := newCommand(a, o, a.purge, "dest schools districts students ended-for dry-run yes", &cobra.Command{
 		Use:   "purge",
 		Short: "Removes all rows of schools, districts or students",
 		Long: "Removes all rows of schools, districts or students from every snapshot, as-of\n" +
@@ -43,8 +45,13 @@ func (a *app) purgeCommand() *cobra.Command {
 			"writes a proof under _purges. What unfinished runs have staged is dropped. The\n" +
 			"same command finishes a purge that was killed.\n\n" +
 			"Nothing is purged while a process works on a run, or if a bid occurs nowhere.\n" +
+			"On a terminal the command shows what it would remove and asks, unless --yes is\n" +
+			"given; without a terminal it does not ask. Object versions, backups and copies\n" +
+			"are not reached.\n\n" +
 			"Students are given in clear; rows with pseudonyms need the key in\n" +
-			privacyKeyVariable + ". Object versions, backups and copies are not reached.",
+			privacyKeyVariable + ". With this key, whatever the profile, students are also put\n" +
+			"on the suppression list of the destination, _purges/suppressed.json: runs with the\n" +
+			"same key leave them out from then on.",
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --students @erase.txt",
 	})
@@ -60,6 +67,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and change nothing")
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the purge to print and sign, as HTML")
 	g.toggle(&o.noticeNames, "notice-names", "name the students in the notice")
+	g.toggle(&o.yes, "yes", "do not ask on a terminal")
+	g.list(&o.unsuppress, "unsuppress", nil, "purge nothing, but take these students, bids or numbers as above, off the suppression list")
 	o.general.define(cmd)
 	return cmd
 }
@@ -69,7 +78,7 @@ func (a *app) purgeCommand() *cobra.Command {
 func (o *purgeOptions) checkTarget(from sources) error {
 	const choices = "--schools LIST, --districts LIST, --students LIST, --student-numbers LIST or --ended-for DAYS"
 	var chosen []string
-	for _, name := range []string{"schools", "districts", "students", "student-numbers", "ended-for"} {
+	for _, name := range []string{"schools", "districts", "students", "student-numbers", "ended-for", "unsuppress"} {
 		if from[name].rank == byFlag {
 			chosen = append(chosen, "--"+name)
 		}
@@ -88,6 +97,7 @@ func (o *purgeOptions) checkTarget(from sources) error {
 	}
 	targets := map[string]*[]string{
 		"--schools": &o.schools, "--districts": &o.districts, "--students": &o.students, "--student-numbers": &o.studentNumbers,
+		"--unsuppress": &o.unsuppress,
 	}
 	for name, target := range targets {
 		if name != chosen[0] {
@@ -113,6 +123,8 @@ func (o *purgeOptions) checkNotice(from sources) error {
 		return usagef("%s needs --notice FILE", from["notice-names"].name)
 	case o.notice == "":
 		return nil
+	case len(o.unsuppress) > 0:
+		return usagef("%s: --unsuppress erases nothing, so there is no notice of it", from["notice"].name)
 	case o.dryRun:
 		return usagef("%s: a dry run erases nothing, so there is no notice of it", from["notice"].name)
 	}
@@ -138,32 +150,28 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if err != nil {
 		return err
 	}
+	if len(o.unsuppress) > 0 {
+		return a.unsuppress(ctx, o, catalog, key)
+	}
 	options := maintenance.PurgeOptions{
 		Schools: o.schools, Districts: o.districts, Students: o.students, StudentNumbers: o.studentNumbers, EndedForDays: o.endedForDays,
 		Key: key, Workspace: func() (sink.Store, func() error, error) { return sink.NewWorkspace(o.scratch) },
 		AllowUnknown: o.allowUnknown, DryRun: o.dryRun, Now: a.now, ToolVersion: thisBuild().Version,
 	}
-	report, err := changing(ctx, a, &o.destination, catalog, o.dryRun, func(*session) (*maintenance.PurgeReport, error) {
-		return maintenance.Purge(ctx, catalog, options)
-	})
+	if !o.dryRun && !o.yes && a.asks() {
+		options.DryRun = true
+		planned, err := a.purgeOnce(ctx, o, catalog, options)
+		if err == nil {
+			err = a.confirmPurge(ctx, planned)
+		}
+		if err != nil {
+			return err
+		}
+		options.DryRun = false
+	}
+	report, err := a.purgeOnce(ctx, o, catalog, options)
 	if err != nil {
-		if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
-			return refused
-		}
-		if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
-			remedy := "or purge the rest with --allow-unknown"
-			if unknown.Students > 0 {
-				remedy = "or add --allow-unknown to delete what unpublished runs have staged"
-			}
-			return usagef("nothing was purged: %w at %s; correct the list, %s", unknown, catalog, remedy)
-		}
-		if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
-			return usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
-		}
-		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrConflict) {
-			return fmt.Errorf("%w; if another process has changed the destination, run the same command again", err)
-		}
-		return fmt.Errorf("%w; run the same command again once this is fixed", err)
+		return err
 	}
 	if asked := erasing(report).Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
 		a.code = exitPartial
@@ -189,6 +197,36 @@ func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
 		return r.Earlier
 	}
 	return r
+}
+
+// purgeOnce purges, or says what a purge would do, and words the errors.
+func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, options maintenance.PurgeOptions) (*maintenance.PurgeReport, error) {
+	report, err := changing(ctx, a, &o.destination, catalog, options.DryRun, func(*session) (*maintenance.PurgeReport, error) {
+		return maintenance.Purge(ctx, catalog, options)
+	})
+	if err == nil {
+		return report, nil
+	}
+	if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
+		return nil, refused
+	}
+	if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
+		remedy := "or purge the rest with --allow-unknown"
+		if unknown.Students > 0 {
+			remedy = "or add --allow-unknown to delete what unpublished runs have staged"
+			if options.Key != nil {
+				remedy += " and to put the students on the suppression list"
+			}
+		}
+		return nil, usagef("nothing was purged: %w at %s; correct the list, %s", unknown, catalog, remedy)
+	}
+	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
+		return nil, usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
+	}
+	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrConflict) {
+		return nil, fmt.Errorf("%w; if another process has changed the destination, run the same command again", err)
+	}
+	return nil, fmt.Errorf("%w; run the same command again once this is fixed", err)
 }
 
 // mentionText names the columns in which rows of others mention what was purged.
@@ -234,11 +272,12 @@ func purgeText(r *maintenance.PurgeReport) string {
 	if r.LedgerRowsRemoved > 0 {
 		fmt.Fprintf(&b, "%s %s of ledgers\n", verb, wording.Many(r.LedgerRowsRemoved, "row"))
 	}
+	writeSuppressed(&b, r)
 	switch {
 	case r.Nothing() && r.Earlier != nil:
 		fmt.Fprintf(&b, "nothing to do; proof: %s\n", maintenance.PurgePath(r.Earlier.ID))
 	case r.Nothing():
-		fmt.Fprintln(&b, "nothing to do")
+		fmt.Fprintln(&b, "nothing to erase")
 	case !r.DryRun:
 		writeProof(&b, r)
 	}
@@ -273,6 +312,21 @@ func foundText(r *maintenance.PurgeReport) string {
 		verb = "was"
 	}
 	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)
+}
+
+// writeSuppressed writes whether later runs leave the students out.
+func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
+	s := r.Suppressed
+	switch {
+	case r.Asked.Students == nil:
+	case s == nil:
+		fmt.Fprintf(b, "not suppressed: without %s, the next run exports these students again while the service lists them\n", privacyKeyVariable)
+	case r.DryRun:
+		fmt.Fprintf(b, "would put %s on the suppression list of the key with the fingerprint %s\n", wording.Many(s.Added, "student"), s.Key)
+	default:
+		fmt.Fprintf(b, "suppressed: %s (%s new on the list); runs with the key with the fingerprint %s leave them out\n",
+			wording.Many(s.Students, "student"), wording.Count(s.Added), s.Key)
+	}
 }
 
 // writeCleared writes which rows lose _extra.

@@ -15,7 +15,7 @@ import (
 
 // execute runs the command and returns its exit code.
 func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{env: make(map[string]string), stdout: stdout, stderr: newScreen(stderr), now: time.Now}
+	a := &app{env: make(map[string]string), stdin: stdin, stdout: stdout, stderr: newScreen(stderr), now: time.Now}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		a.env[name] = value

@@ -138,7 +138,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 	options := o.clientOptions(baseURL, credentials, logger)
 	options.RatePerSecond = o.rateOf(o.rate, settings.Shards)
 	options.Observer = a.observer(baseURL, progress)
-	options.HideErrorCodes = settings.PrivacyKey != nil
+	options.HideErrorCodes = settings.Privacy.NeedsKey()
 	client, err := extract.New(options)
 	if err != nil {
 		disconnect()

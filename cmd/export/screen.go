@@ -18,10 +18,16 @@ type screen struct {
 
 func newScreen(w io.Writer) *screen {
 	s := &screen{w: w, terminal: -1}
-	if file, ok := w.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(file.Fd())) {
+	if file, ok := w.(interface{ Fd() uintptr }); ok && isTerminal(w) {
 		s.terminal = int(file.Fd())
 	}
 	return s
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // isTerminal reports whether the screen is a terminal.

@@ -72,13 +72,11 @@ func (a *app) privacyKey() (*privacy.Key, error) {
 	return key, nil
 }
 
-// keyOf returns the key for a profile's pseudonyms, or nil if the profile has none.
+// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. It makes pseudonyms, and under
+// any profile it is the key of the students who are suppressed.
 func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
-	if !profile.NeedsKey() {
-		return nil, nil
-	}
 	key, err := a.privacyKey()
-	if key == nil && err == nil {
+	if key == nil && err == nil && profile.NeedsKey() {
 		err = badPrivacyKey(privacyKeyVariable, fmt.Errorf("not set, and --privacy %s needs it", profile))
 	}
 	return key, err

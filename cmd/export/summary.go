@@ -84,6 +84,9 @@ func summaryText(s *pipeline.Summary) string {
 		}
 		fmt.Fprintf(&b, "  warning: %s purged on %s %s being exported again\n", wording.Many(purged.Schools, "school"), purged.Date, are)
 	}
+	for _, purged := range s.NotSuppressed {
+		fmt.Fprintf(&b, "  warning: %s\n", purged)
+	}
 	if len(s.LeftOut) > 0 {
 		run := map[snapshot.Kind]string{snapshot.Full: "a full run", snapshot.AsOf: "an as-of run", snapshot.Delta: "a delta run"}
 		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", run[s.Kind], strings.Join(s.LeftOut, ", "))
@@ -95,6 +98,7 @@ func summaryText(s *pipeline.Summary) string {
 	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
 		wording.Count(s.Schools.Total), wording.Count(s.Schools.OK), wording.Count(s.Schools.Denied), wording.Count(s.Schools.Failed))
 	b.WriteString(studentsLine(s.Students))
+	b.WriteString(suppressedLine(s.Suppressed))
 	for i, failure := range s.Schools.Failures {
 		if i == maxListed {
 			fmt.Fprintf(&b, "  and %d more failures, see the ledger\n", len(s.Schools.Failures)-i)
@@ -121,6 +125,18 @@ func studentsLine(s *snapshot.Students) string {
 		return fmt.Sprintf("students  only rows about %s\n", wording.Many(s.Listed, "listed student"))
 	}
 	return fmt.Sprintf("students  %s listed, %s with rows\n", wording.Count(s.Listed), wording.Count(*s.Matched))
+}
+
+// suppressedLine counts the students whom a run left out because they were erased.
+func suppressedLine(s *snapshot.Suppression) string {
+	if s == nil {
+		return ""
+	}
+	line := "erased    " + wording.Many(s.Listed, "student") + " on the suppression list"
+	if s.Matched != nil {
+		line += ", " + wording.Count(*s.Matched) + " left out of this run"
+	}
+	return line + "\n"
 }
 
 // listedText returns how many students are on a list and, once it is known, how many of them have rows.

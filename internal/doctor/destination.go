@@ -42,7 +42,7 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 		c.info = d.Store.Info()
 	}
 	size := c.checkStore(ctx)
-	if c.Privacy.NeedsKey() {
+	if c.Privacy.NeedsKey() || c.KeyErr != nil {
 		c.checkKey(ctx)
 	}
 	need := int64(minFreeBytes)

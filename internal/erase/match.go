@@ -1,14 +1,14 @@
 package erase
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
@@ -79,8 +79,8 @@ type Match struct {
 
 	// Seen are the bids and listed numbers that rows hold.
 	Seen Set
-	// Gives are the numbers that rows of the students give, with the lowest level of these rows.
-	Gives map[string]int
+	// Gives are the numbers that rows of the students give.
+	Gives map[string]Given
 	// Deepest is the highest level of a row that goes.
 	Deepest int
 
@@ -91,6 +91,7 @@ type Match struct {
 	// requests are the columns with parameters of the call, which child rows have too.
 	requests map[int]bool
 	level    int   // of the last row of a student
+	of       Set   // the bids and listed numbers by which the last row was found to be of a student
 	key      []int // of the record; -1 for a column that the file lacks
 	first    bool  // the table is the first of its dataset
 	records  Records
@@ -101,7 +102,7 @@ type Match struct {
 func (t *Target) NewMatch(columns, table *schemas.Table, dataset *schemas.Dataset, r Records) *Match {
 	m := &Match{
 		Target: t, first: dataset == nil || table == dataset.Tables[0], extraAt: -1, records: r, requests: make(map[int]bool),
-		Seen: make(Set), Gives: make(map[string]int),
+		Seen: make(Set), Gives: make(map[string]Given),
 	}
 	find := func(names []string) []int {
 		var found []int
@@ -221,6 +222,7 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 		if m.Students.bids[string(v.Text(i))] {
 			m.Seen.add(v.Text(i))
 			byBid = true
+			m.of = SetOf(string(v.Text(i)))
 		}
 	}
 	if !byBid && !anonymous {
@@ -228,12 +230,18 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 	}
 	m.level = noLevel
 	if !byBid {
+		m.of = make(Set)
+	}
+	if !byBid {
 		for _, c := range m.searched {
 			m.inText(&batch.Cols[c], i, func(text []byte) bool {
 				m.sees(text)
-				byBid = byBid || m.Students.bids[string(text)]
+				if m.Students.bids[string(text)] {
+					byBid, m.of[string(text)] = true, true
+				}
 				if level, ok := m.Students.numbers[string(text)]; ok {
 					m.level = min(m.level, level)
+					maps.Copy(m.of, m.Students.owners[string(text)])
 				}
 				return false
 			})
@@ -248,6 +256,32 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 	return m.level < noLevel
 }
 
+// Given is a number that rows of the students give: the lowest level of these rows, and the listed bids and numbers, as rows
+// hold them, of the students whose rows they are.
+type Given struct {
+	Level int
+	Of    Set
+}
+
+// addGiven adds a number to others.
+func addGiven(to map[string]Given, number string, given Given) {
+	known, ok := to[number]
+	if !ok {
+		to[number] = Given{Level: given.Level, Of: maps.Clone(given.Of)}
+		return
+	}
+	maps.Copy(known.Of, given.Of)
+	known.Level = min(known.Level, given.Level)
+	to[number] = known
+}
+
+// AddGiven adds numbers to others.
+func AddGiven(to, numbers map[string]Given) {
+	for number, given := range numbers {
+		addGiven(to, number, given)
+	}
+}
+
 // noLevel is higher than every level.
 const noLevel = math.MaxInt
 
@@ -258,9 +292,7 @@ func (m *Match) give(batch *rows.Batch, i int) {
 		if v.Null(i) || !identifies(v.Text(i)) {
 			continue
 		}
-		if level, ok := m.Gives[string(v.Text(i))]; !ok || m.level < level {
-			m.Gives[string(v.Text(i))] = m.level
-		}
+		addGiven(m.Gives, string(v.Text(i)), Given{Level: m.level, Of: m.of})
 	}
 }
 
@@ -338,42 +370,13 @@ func (t *Target) inText(v *rows.Vector, i int, use func([]byte) bool) bool {
 // inJSON reports whether a text or number within JSON is one of the bids and numbers, and passes each to use, until that
 // returns true.
 func (t *Target) inJSON(text []byte, use func([]byte) bool) (found bool) {
-	for i := 0; i < len(text); i++ {
-		var value []byte
-		var end int
-		switch {
-		case text[i] == '-' || '0' <= text[i] && text[i] <= '9':
-			for end = i + 1; end < len(text) && !bytes.ContainsRune([]byte(",]} "), rune(text[end])); {
-				end++
-			}
-			value = text[i:end]
-		case text[i] == '"':
-			escaped := false
-			for end = i + 1; end < len(text) && text[end] != '"'; end++ {
-				if text[end] == '\\' {
-					escaped = true
-					end++
-				}
-			}
-			if end >= len(text) {
-				return found
-			}
-			if value = text[i+1 : end]; escaped {
-				var plain string
-				if json.Unmarshal(text[i:end+1], &plain) == nil {
-					value = []byte(plain)
-				}
-			}
-		default:
-			continue
+	privacy.EachValue(text, func(value []byte) bool {
+		if !t.named(value) {
+			return false
 		}
-		if len(value) > 0 && t.named(value) {
-			if found = true; use(value) {
-				return true
-			}
-		}
-		i = end
-	}
+		found = true
+		return use(value)
+	})
 	return found
 }
 

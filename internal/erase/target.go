@@ -42,6 +42,8 @@ type Students struct {
 	bids  Set // asked, or nil
 	// numbers are the listed ones and those that rows give, with the level of the rows that are found by them.
 	numbers map[string]int
+	// owners are the listed bids and numbers, as rows hold them, of the students who have a number.
+	owners map[string]Set
 }
 
 const (
@@ -53,12 +55,14 @@ const (
 func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 	s := &Students{
 		ByNumber: byNumber, key: key, listed: slices.Compact(slices.Sorted(slices.Values(listed))), asked: make(Set), numbers: make(map[string]int),
+		owners: make(map[string]Set),
 	}
 	for _, text := range s.listed {
-		for _, written := range s.written(text) {
+		for _, written := range s.Written(text) {
 			s.asked[written] = true
 			if byNumber {
 				s.numbers[written] = 0
+				s.owners[written] = SetOf(written)
 			}
 		}
 	}
@@ -71,8 +75,8 @@ func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 // Listed returns the list, sorted and without duplicates.
 func (s *Students) Listed() []string { return s.listed }
 
-// written returns how rows may hold a listed bid or number.
-func (s *Students) written(text string) []string {
+// Written returns how rows may hold a listed bid or number.
+func (s *Students) Written(text string) []string {
 	forms := []string{text}
 	if s.key != nil {
 		kind := studentKind
@@ -88,27 +92,48 @@ func (s *Students) written(text string) []string {
 func (s *Students) Matched(seen Set) int {
 	n := 0
 	for _, text := range s.listed {
-		if slices.ContainsFunc(s.written(text), func(form string) bool { return seen[form] }) {
+		if slices.ContainsFunc(s.Written(text), func(form string) bool { return seen[form] }) {
 			n++
 		}
 	}
 	return n
 }
 
-// Learn adds numbers that rows of the students give, as the rows hold them, with the levels of these rows. It reports whether
-// more rows may be found now. Must not be called while rows are matched.
-func (s *Students) Learn(numbers map[string]int) (learned bool) {
-	for number, level := range numbers {
-		if known, ok := s.numbers[number]; ok && known <= level+1 {
+// Learn adds numbers that rows of the students give, as the rows hold them. It reports whether more rows may be found now. Must
+// not be called while rows are matched.
+func (s *Students) Learn(numbers map[string]Given) (learned bool) {
+	for number, given := range numbers {
+		for of := range given.Of {
+			Put(s.owners, number, of)
+		}
+		if known, ok := s.numbers[number]; ok && known <= given.Level+1 {
 			continue
 		}
 		learned = true
-		s.numbers[number] = level + 1
+		s.numbers[number] = given.Level + 1
 		if s.key != nil { // other runs may hold pseudonyms
-			s.numbers[s.key.Pseudonym(numberKind, number)] = level + 1
+			pseudonym := s.key.Pseudonym(numberKind, number)
+			s.numbers[pseudonym], s.owners[pseudonym] = given.Level+1, s.owners[number]
 		}
 	}
 	return learned
+}
+
+// NumbersOf returns the numbers that rows of the students give, as the rows hold them, by the listed bid or number.
+func (s *Students) NumbersOf() map[string]Set {
+	listed := make(map[string]string) // by how rows may hold it
+	for _, text := range s.listed {
+		for _, written := range s.Written(text) {
+			listed[written] = text
+		}
+	}
+	found := make(map[string]Set)
+	for number, owners := range s.owners {
+		for owner := range owners {
+			Put(found, listed[owner], number)
+		}
+	}
+	return found
 }
 
 // identifies reports whether a number can identify a student. A text of one repeated character, such as 0, is what schools

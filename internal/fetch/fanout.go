@@ -161,6 +161,7 @@ func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapsh
 			return nil, err
 		}
 		r.Ledger.RecordsUnavailable += list.Ledger.RecordsUnavailable
+		r.Suppressed = append(r.Suppressed, list.Suppressed...) // no call is made for them
 		if list.Ledger.Status != snapshot.StatusOK {
 			list.drop()
 			r.Ledger.Status, r.Ledger.Error, r.Ledger.RecordsUnavailable = list.Ledger.Status, list.Ledger.Error, 0

@@ -23,7 +23,8 @@ import (
 type Options struct {
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
-	Students   []string // the only students whose rows are returned, in order; nil for all
+	Students   []string            // the only students whose rows are returned, in order; nil for all
+	Suppressed *privacy.Suppressed // students whose rows are not returned; nil for none
 	// Concurrency is how many requests the client sends at once.
 	Concurrency      int
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
@@ -83,6 +84,10 @@ func New(client *extract.Client, o Options) (*Fetcher, error) {
 		if o.Students != nil {
 			d.plan.Restrict(students)
 			f.feeds[d.Name].plan.Restrict(students)
+		}
+		if o.Suppressed != nil {
+			d.plan.Suppress(o.Suppressed)
+			f.feeds[d.Name].plan.Suppress(o.Suppressed)
 		}
 	}
 	return f, nil

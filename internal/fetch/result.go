@@ -17,6 +17,9 @@ type Result struct {
 	childRows int64 // of the records received
 	// Students are positions in Options.Students: of every student who has a row, some of them several times.
 	Students []int
+	// Suppressed are positions in the suppression list: of every student whose rows were dropped, some of them several
+	// times.
+	Suppressed []int
 	// Checks are the counts of the checks that were made of the school; oddPages feeds one of them. Terms and Sessions are
 	// compared over the whole run.
 	Checks   snapshot.CheckCounts
@@ -62,6 +65,7 @@ func (r *Result) count(c *collector, done *transform.Result, n int) {
 	r.Ledger.DuplicatesDropped += done.Duplicates
 	r.Ledger.RowsWritten += int64(n)
 	r.Students = append(r.Students, c.Matched()...)
+	r.Suppressed = append(r.Suppressed, c.Suppressed()...)
 	for _, d := range done.Drift {
 		r.Drift.Add(snapshot.Drift(d))
 	}
@@ -119,7 +123,7 @@ func (r *Result) releaseCollectors() {
 // drop releases the rows and resets their counts, so that no row of an incomplete school is written.
 func (r *Result) drop() {
 	r.Release()
-	r.Drift, r.childRows, r.Students = snapshot.DriftSums{}, 0, nil
+	r.Drift, r.childRows, r.Students, r.Suppressed = snapshot.DriftSums{}, 0, nil, nil
 	r.Checks, r.oddPages, r.Terms, r.Sessions = nil, 0, nil, nil
 	r.Ledger.Pages, r.Ledger.RecordsReceived, r.Ledger.DuplicatesDropped = 0, 0, 0
 	r.Ledger.RowsWritten, r.Ledger.RecordsUnavailable = 0, 0

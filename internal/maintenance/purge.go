@@ -80,8 +80,8 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	if err := p.summarize(ctx); err != nil {
 		return nil, err
 	}
-	if opts.DryRun {
-		return p.report, nil
+	if err := p.suppress(ctx); err != nil || opts.DryRun {
+		return p.report, err
 	}
 	if p.report.Nothing() {
 		p.report.Verification = nil

@@ -89,6 +89,8 @@ type PurgeReport struct {
 	Verification *PurgeVerification `json:"verification,omitempty"`
 	// Orphans are data files that no published run names and that hold rows.
 	Orphans []string `json:"orphans,omitempty"`
+	// Suppressed is set if the students are on the suppression list. Without a privacy key they are not.
+	Suppressed *PurgeSuppression `json:"suppressed,omitempty"`
 	// NotReached says where the rows may still be.
 	NotReached []string `json:"not_reached"`
 

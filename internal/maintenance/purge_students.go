@@ -64,7 +64,7 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 		}
 		current, err := p.catalog.ReadHistory(ctx)
 		if current != nil && err == nil {
-			var given map[string]int
+			var given map[string]erase.Given
 			given, err = p.numbersIn(ctx, current.Manifest.Tables)
 			learned = p.students.Learn(given) || learned
 		}
@@ -75,8 +75,8 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 	return nil
 }
 
-// numbersIn returns the numbers that rows of the students give in some tables, with the levels of these rows.
-func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) (map[string]int, error) {
+// numbersIn returns the numbers that rows of the students give in some tables.
+func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) (map[string]erase.Given, error) {
 	var files []purgeFile
 	for _, table := range schemas.Tables() {
 		if erase.GivesNumbers(table) {
@@ -86,7 +86,7 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 	}
 	target := &erase.Target{Students: p.students}
-	given, err := sink.Map(ctx, verifyConcurrency, files, func(ctx context.Context, f purgeFile) (map[string]int, error) {
+	given, err := sink.Map(ctx, verifyConcurrency, files, func(ctx context.Context, f purgeFile) (map[string]erase.Given, error) {
 		var match *erase.Match
 		pick := func(own *schemas.Table) *schemas.Table {
 			columns := erase.TextColumns(own)
@@ -104,13 +104,9 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 		return match.Gives, nil
 	})
-	all := make(map[string]int)
+	all := make(map[string]erase.Given)
 	for _, numbers := range given {
-		for number, level := range numbers {
-			if known, ok := all[number]; !ok || level < known {
-				all[number] = level
-			}
-		}
+		erase.AddGiven(all, numbers)
 	}
 	return all, err
 }
@@ -166,7 +162,7 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 	}
 	for _, entry := range entries {
 		byName := asked.EndedFor == "" && p.students == nil
-		if !strings.HasSuffix(entry.Path, ".json") || byName && !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
+		if !snapshot.IsPurgeReport(entry.Path) || byName && !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
 			continue
 		}
 		report, _, err := snapshot.ReadDocument[PurgeReport](ctx, p.catalog, entry.Path)

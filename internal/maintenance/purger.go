@@ -118,7 +118,11 @@ func (p *purger) notReached() []string {
 		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests of runs "+
 			"restricted to certain schools, which name schools and districts and hold nothing of students")
 	} else {
-		places = append(places, "the service itself: while it lists these students, the next run exports them again")
+		again := "the next run exports them again"
+		if s := p.report.Suppressed; s != nil {
+			again = "a run without the privacy key with the fingerprint " + s.Key + ", or at another destination, exports them again"
+		}
+		places = append(places, "the service itself: while it lists these students, "+again)
 	}
 	for _, fingerprint := range p.otherKeys.Sorted() {
 		places = append(places, "runs and histories taken under the privacy key with the fingerprint "+fingerprint+

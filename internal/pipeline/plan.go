@@ -21,6 +21,7 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.Districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		Limits: s.Limits, Replace: s.Replace, AcceptBaseURL: s.AcceptBaseURL, Compare: s.Compare,
+		Suppressed: r.suppression.described, NotSuppressed: r.suppression.notListed,
 	}
 	if r.cohort != nil {
 		plan.StudentsKey = r.cohort.text

@@ -23,6 +23,7 @@ type exportRun struct {
 	settings       *Settings
 	scope          snapshot.Scope
 	cohort         *cohort
+	suppression    suppression
 	mark           string             // the fingerprint of the settings
 	now            time.Time          // when the command began: the time of the plan, if it makes one
 	date           string             // the snapshot date, if this command begins the run
@@ -48,6 +49,9 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	kind := s.kind()
 	var err error
 	if r.mark, err = fingerprint(s, kind, r.scope); err != nil {
+		return nil, foundRun{}, err
+	}
+	if r.suppression, err = readSuppression(ctx, deps.Catalog, s.PrivacyKey, r.now); err != nil {
 		return nil, foundRun{}, err
 	}
 	found, err := r.chooseRun(ctx)
@@ -78,7 +82,7 @@ func (r *exportRun) newFetcher() (err error) {
 	s := r.settings
 	o := fetch.Options{
 		Privacy: s.Privacy, PrivacyKey: s.PrivacyKey, Concurrency: s.Concurrency, MaxSchoolRecords: s.MaxSchoolRecords,
-		Scratch: s.Scratch, MaxHeldBytes: s.maxHeldBytes,
+		Scratch: s.Scratch, MaxHeldBytes: s.maxHeldBytes, Suppressed: r.suppression.students,
 	}
 	if r.cohort != nil {
 		o.Students = r.cohort.bids
@@ -238,6 +242,9 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 	var differs []string
 	if plan.Fingerprint != r.mark || !sameStudents {
 		differs = differences(plan, s, r.scope)
+	}
+	if !plan.Suppressed.Same(r.suppression.described) {
+		differs = append(differs, fmt.Sprintf("suppressed students: %s instead of %s", plan.Suppressed, r.suppression.described))
 	}
 	if date := cmp.Or(s.EffectiveDate, s.SnapshotDate); date != "" && date != plan.SnapshotDate {
 		differs = append(differs, fmt.Sprintf("date %s instead of %s", plan.SnapshotDate, date))

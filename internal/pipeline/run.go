@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 			return fmt.Errorf("remove the hold of run %s: %w", r.plan.RunID, err)
 		}
 	}
-	if err := r.warnOfPurged(ctx); err != nil {
+	if err := cmp.Or(r.checkSuppression(ctx), r.warnOfPurged(ctx)); err != nil {
 		return err
 	}
 	err := r.runPhase(ctx, SpanFetch, r.plan.RunID, func(ctx context.Context) error {

@@ -107,7 +107,8 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 			published = run
 		}
 		// A derived id covers how many students are listed, but not which: that would tell who is not.
-		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) {
+		// Nor does it cover which are suppressed.
+		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) && run.plan.Suppressed.Same(r.suppression.described) {
 			return run, nil
 		}
 	}

@@ -55,7 +55,8 @@ type Settings struct {
 	SnapshotDate string
 	Backdate     bool
 	IfMissing    bool // skip a run whose date has an equal published run already
-	// Privacy is the profile; empty is schemas.Full. The other profiles need the key of the pseudonyms.
+	// Privacy is the profile; empty is schemas.Full. The other profiles need the key of the pseudonyms. Under any profile,
+	// students who are suppressed under the key are left out.
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
 	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run;

@@ -40,6 +40,8 @@ type Summary struct {
 	Accepted     []review.Reason `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
 	// PurgedBefore are schools of the run that were purged from the destination, and that the service still lists.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
+	// NotSuppressed are students who were purged from the destination and whom the run could not leave out.
+	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`
 	// Unfinished is why a step after the run was published could not be done. The next command does it.
 	Unfinished string `json:"unfinished,omitempty"`
 	// Privacy is the profile of the rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
@@ -58,16 +60,17 @@ type Summary struct {
 	// Requests counts what all commands of the run have requested or, if there was an error, what this command has.
 	Requests snapshot.Requests `json:"requests"`
 	// Comparison is how a full run differs from the previous snapshot; nil if it was not compared. NotCompared is why not.
-	Comparison   *snapshot.Comparison `json:"comparison,omitempty"`
-	NotCompared  string               `json:"not_compared,omitempty"`
-	Students     *snapshot.Students   `json:"students,omitempty"` // the cohort, if the run is restricted to one
-	Drift        []snapshot.Drift     `json:"drift"`
-	Checks       []review.Check       `json:"checks"`
-	LeftOut      []string             `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
-	TasksTotal   int                  `json:"tasks_total"`        // tasks of this process
-	TasksResumed int                  `json:"tasks_resumed"`      // those that an earlier process had staged
-	CallsResumed int                  `json:"calls_resumed"`      // calls of others that an earlier process had made
-	Duration     time.Duration        `json:"duration_ns"`
+	Comparison   *snapshot.Comparison  `json:"comparison,omitempty"`
+	NotCompared  string                `json:"not_compared,omitempty"`
+	Students     *snapshot.Students    `json:"students,omitempty"`   // the cohort, if the run is restricted to one
+	Suppressed   *snapshot.Suppression `json:"suppressed,omitempty"` // the students whom the run left out
+	Drift        []snapshot.Drift      `json:"drift"`
+	Checks       []review.Check        `json:"checks"`
+	LeftOut      []string              `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
+	TasksTotal   int                   `json:"tasks_total"`        // tasks of this process
+	TasksResumed int                   `json:"tasks_resumed"`      // those that an earlier process had staged
+	CallsResumed int                   `json:"calls_resumed"`      // calls of others that an earlier process had made
+	Duration     time.Duration         `json:"duration_ns"`
 }
 
 // Denial is a school with the datasets to which the service denied access.
@@ -133,7 +136,7 @@ func (s *Summary) fromStaged(g *snapshot.StagedRun) {
 	s.Privacy, s.PrivacyKey = g.Plan.Scope.Profile(), g.Plan.Scope.PrivacyKey
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
-	s.Comparison, s.NotCompared, s.Students = g.Comparison, g.NotCompared, g.Students
+	s.Comparison, s.NotCompared, s.Students, s.Suppressed = g.Comparison, g.NotCompared, g.Students, g.Suppressed
 	s.Denials = denials(g)
 }
 
@@ -145,7 +148,7 @@ func (s *Summary) fromManifest(m *snapshot.Manifest) {
 	s.Manifest = snapshot.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)
 	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
-	s.Comparison, s.NotCompared, s.Students = m.Comparison, m.NotCompared, m.Parameters.Students
+	s.Comparison, s.NotCompared, s.Students, s.Suppressed = m.Comparison, m.NotCompared, m.Parameters.Students, m.Parameters.Suppressed
 	s.Drift = m.Drift
 }
 

@@ -103,6 +103,9 @@ func (t *task) append(ctx context.Context, w *writer, r *fetch.Result) error {
 	for _, student := range r.Students {
 		t.checkpoint.Students = setBit(t.checkpoint.Students, student)
 	}
+	for _, student := range r.Suppressed {
+		t.checkpoint.Suppressed = setBit(t.checkpoint.Suppressed, student)
+	}
 	r.Release()
 	return nil
 }

@@ -79,6 +79,7 @@ func settings(p *Page) []fact {
 		{Name: "schools", Value: allOr(parameters.Schools)},
 		{Name: "districts", Value: allOr(parameters.Districts)},
 		{Name: "students", Value: students(parameters.Students)},
+		{Name: "suppressed students", Value: suppressed(parameters.Suppressed)},
 		{Name: "perspectives", Value: parameters.Perspectives},
 		{Name: "privacy", Value: parameters.PrivacyText()},
 		{Name: "partition-by", Value: parameters.PartitionBy},
@@ -101,6 +102,14 @@ func students(s *snapshot.Students) string {
 		return ""
 	}
 	return wording.Count(s.Listed) + " listed, " + wording.Count(*s.Matched) + " with rows"
+}
+
+// suppressed says how many students the run has left out because they were erased; empty if none are suppressed.
+func suppressed(s *snapshot.Suppression) string {
+	if s == nil || s.Matched == nil {
+		return ""
+	}
+	return wording.Count(s.Listed) + " listed, " + wording.Count(*s.Matched) + " left out"
 }
 
 func allOr(bids []string) string {

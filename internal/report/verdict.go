@@ -101,6 +101,12 @@ func concerns(p *Page) (short, long []string) {
 	if n := len(review.FailedChecks(m.Checks)); n > 0 {
 		short = append(short, wording.Many(n, "check")+" of the service's own rules failed")
 	}
+	if purged := m.Parameters.NotSuppressed; len(purged) > 0 {
+		short = append(short, "students who were purged may be exported again")
+		for _, p := range purged {
+			long = append(long, p.String()+".")
+		}
+	}
 	if len(m.Accepted) > 0 {
 		short = append(short, "it was held back and then accepted by hand")
 	}

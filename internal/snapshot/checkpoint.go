@@ -32,6 +32,8 @@ type Checkpoint struct {
 	Sessions []string   `json:"sessions,omitempty"`
 	// Students has the bits of the students of a cohort who have a row, by their positions in the list.
 	Students []byte `json:"students,omitempty"`
+	// Suppressed has the bits of the suppressed students whom the service still lists, by their positions in the list.
+	Suppressed []byte `json:"suppressed,omitempty"`
 	// Comparison is how the task differs from the baseline; nil if it was not compared.
 	Comparison *TaskComparison `json:"comparison,omitempty"`
 	Requests   Requests        `json:"requests"`

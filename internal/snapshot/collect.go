@@ -31,6 +31,8 @@ type StagedRun struct {
 	Drift    []Drift
 	// Students is the plan's cohort with the number of students that have a row; nil for all students.
 	Students *Students
+	// Suppressed is the plan's, with the number of students whom the service still lists.
+	Suppressed *Suppression
 	// Checks are the checks of the service's own rules that were made.
 	Checks   []review.Check
 	Activity activity.Log
@@ -88,7 +90,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 		}
 	}
 	var drift DriftSums
-	var students []byte
+	var students, suppressed []byte
 	checks := newCheckSums()
 	for _, task := range plan.Tasks() {
 		checkpoint := byTask[task]
@@ -101,14 +103,11 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 			return nil, fmt.Errorf("add up %s: %w", task, err)
 		}
 		checks.add(checkpoint)
-		for i, b := range checkpoint.Students {
-			students = append(students, make([]byte, max(0, i+1-len(students)))...)
-			students[i] |= b
-		}
+		students, suppressed = addBits(students, checkpoint.Students), addBits(suppressed, checkpoint.Suppressed)
 	}
 	g.addFailedSchools()
 	g.finish(&drift)
-	g.countStudents(students)
+	g.countStudents(students, suppressed)
 	g.Checks = checks.list(g.Ledger)
 	if err := g.addBaseline(ctx, c); err != nil {
 		return nil, fmt.Errorf("read the previous snapshot: %w", err)
@@ -152,17 +151,35 @@ func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift 
 	return nil
 }
 
-// countStudents counts the students of a cohort who have a row.
-func (g *StagedRun) countStudents(found []byte) {
-	if g.Plan.Scope.Students == nil {
-		return
+// addBits adds the bits of a set to another one, which grows as needed.
+func addBits(to, set []byte) []byte {
+	to = append(to, make([]byte, max(0, len(set)-len(to)))...)
+	for i, b := range set {
+		to[i] |= b
 	}
-	students, matched := *g.Plan.Scope.Students, 0
-	for _, b := range found {
-		matched += bits.OnesCount8(b)
+	return to
+}
+
+// countStudents counts the students of a cohort who have a row, and the suppressed students whom the service still lists.
+func (g *StagedRun) countStudents(found, suppressed []byte) {
+	if g.Plan.Scope.Students != nil {
+		students := *g.Plan.Scope.Students
+		students.Matched = countBits(found)
+		g.Students = &students
 	}
-	students.Matched = &matched
-	g.Students = &students
+	if g.Plan.Suppressed != nil {
+		list := *g.Plan.Suppressed
+		list.Matched = countBits(suppressed)
+		g.Suppressed = &list
+	}
+}
+
+func countBits(set []byte) *int {
+	n := 0
+	for _, b := range set {
+		n += bits.OnesCount8(b)
+	}
+	return &n
 }
 
 func (g *StagedRun) addRow(row LedgerRow) {
@@ -274,14 +291,17 @@ func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 		ToolVersion:   plan.ToolVersion,
 		SchemaVersion: schemas.Version,
 		BaseURL:       plan.BaseURL,
-		Parameters:    Parameters{Scope: plan.Scope, SchoolsPerFile: plan.SchoolsPerFile, Shards: plan.Shards, Limits: plan.Limits},
-		Tables:        make(map[string]ManifestTable, len(g.Tables)),
-		Schools:       g.Schools,
-		Datasets:      g.Datasets,
-		Requests:      g.Requests,
-		Drift:         orEmpty(g.Drift),
-		Checks:        orEmpty(g.Checks),
-		Activity:      g.Activity,
+		Parameters: Parameters{
+			Scope: plan.Scope, SchoolsPerFile: plan.SchoolsPerFile, Shards: plan.Shards, Limits: plan.Limits,
+			Suppressed: g.Suppressed, NotSuppressed: plan.NotSuppressed,
+		},
+		Tables:   make(map[string]ManifestTable, len(g.Tables)),
+		Schools:  g.Schools,
+		Datasets: g.Datasets,
+		Requests: g.Requests,
+		Drift:    orEmpty(g.Drift),
+		Checks:   orEmpty(g.Checks),
+		Activity: g.Activity,
 
 		Comparison:  g.Comparison,
 		NotCompared: g.NotCompared,

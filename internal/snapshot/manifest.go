@@ -62,6 +62,9 @@ type Parameters struct {
 	SchoolsPerFile int `json:"schools_per_file"`
 	Shards         int `json:"shards"`
 	review.Limits
+	// Suppressed and NotSuppressed are as in the plan.
+	Suppressed    *Suppression     `json:"suppressed,omitempty"`
+	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 }
 
 // Requests counts the requests of a run, or of a part of one.

@@ -28,6 +28,10 @@ type Plan struct {
 	Scope       Scope     `json:"scope"`
 	// StudentsKey is the key of the digest of the scope's students, in hexadecimal; empty if that is the privacy key.
 	StudentsKey string `json:"students_key,omitempty"`
+	// Suppressed describes the students whom the run leaves out; nil for a run without a privacy key. NotSuppressed are
+	// students who were purged and whom it cannot leave out.
+	Suppressed    *Suppression     `json:"suppressed,omitempty"`
+	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 	// Filters are the optional parameters of the enrollment operations, pinned.
 	Filters map[string]string `json:"filters,omitempty"`
 	// Fingerprint covers the settings that the run id is derived from. A run is resumed only with an equal one.

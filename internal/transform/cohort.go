@@ -22,6 +22,12 @@ func NewCohort(bids []string) *Cohort {
 // students who have no rows. Decoders made before are not restricted.
 func (p *Plan) Restrict(c *Cohort) {
 	p.cohort = c
+	p.dropRows()
+	p.tables[0].dropsExtra = p.dataset.ExtraListsStudents()
+}
+
+// dropRows readies the plan for decoders that drop the rows of some students.
+func (p *Plan) dropRows() {
 	for _, tp := range p.tables {
 		tp.plain, tp.students = true, nil
 		for _, name := range schemas.StudentColumns() {
@@ -30,35 +36,67 @@ func (p *Plan) Restrict(c *Cohort) {
 			}
 		}
 	}
-	p.tables[0].dropsExtra = p.dataset.ExtraListsStudents()
 }
 
-// keepsRow reports whether the row just read, the next one of the table, is of the cohort, and if so notes its student.
+// drops reports whether decoders drop the rows of some students.
+func (p *Plan) drops() bool { return p.cohort != nil || p.suppressed != nil }
+
+// keepsRow reports whether the row just read, the next one of the table, is of the cohort and of no suppressed student,
+// and if so notes its student. A row that is kept loses an _extra that mentions a suppressed student.
 func (d *Decoder) keepsRow(t *tableRows) bool {
-	if d.plan.cohort == nil || len(t.plan.students) == 0 {
+	if !d.plan.drops() {
 		return true
 	}
-	found := -1
+	position, kept := d.ofCohort(t)
+	if !kept {
+		return false
+	}
+	if suppressed := d.suppressedIn(t); suppressed >= 0 {
+		d.suppressed = note(d.suppressed, suppressed)
+		return false
+	}
+	if position >= 0 {
+		d.matched = note(d.matched, position)
+	}
+	return true
+}
+
+// note appends a position unless it is the last one already.
+func note(positions []int, position int) []int {
+	if n := len(positions); n > 0 && positions[n-1] == position {
+		return positions
+	}
+	return append(positions, position)
+}
+
+// ofCohort reports whether the row just read is kept, and returns the position of its student in the cohort, or -1 if
+// rows are not restricted.
+func (d *Decoder) ofCohort(t *tableRows) (position int, kept bool) {
+	if d.plan.cohort == nil || len(t.plan.students) == 0 {
+		return -1, true
+	}
+	position = -1
 	for _, column := range t.plan.students {
-		var bid []byte
-		if source := t.plan.table.Columns[column].Source; source[0] == schemas.SourceParam {
-			bid = []byte(d.params[source[1:]]) // its column may hold a pseudonym
-		} else if v := &t.cols[column]; !v.Null(t.n) {
-			bid = v.Text(t.n)
-		}
+		bid := d.bidIn(t, column)
 		if len(bid) == 0 {
 			continue
 		}
-		position, ok := d.plan.cohort.positions[string(bid)]
-		if !ok {
-			return false
+		if position, kept = d.plan.cohort.positions[string(bid)]; !kept {
+			return -1, false
 		}
-		found = position
 	}
-	if n := len(d.matched); found >= 0 && (n == 0 || d.matched[n-1] != found) {
-		d.matched = append(d.matched, found)
+	return position, kept
+}
+
+// bidIn returns the bid as received in a column of the row just read; empty if there is none.
+func (d *Decoder) bidIn(t *tableRows, column int) []byte {
+	if source := t.plan.table.Columns[column].Source; source[0] == schemas.SourceParam {
+		return []byte(d.params[source[1:]]) // its column may hold a pseudonym
 	}
-	return found >= 0
+	if v := &t.cols[column]; !v.Null(t.n) {
+		return v.Text(t.n)
+	}
+	return nil
 }
 
 // Matched returns the positions in the cohort of the students who have a row, some of them several times. They are

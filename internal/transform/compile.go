@@ -26,8 +26,9 @@ type Plan struct {
 	keySource string
 	// modified is the column of modified_date_time, or -1.
 	modified int
-	// cohort are the students whose rows are kept; nil for all.
-	cohort *Cohort
+	// cohort are the students whose rows are kept, nil for all, and suppressed the students whose rows are dropped.
+	cohort     *Cohort
+	suppressed *privacy.Suppressed
 }
 
 // Params are the parameters of a list's calls, by the names in the $ sources of columns: school_bid, perspective_bid,
@@ -56,11 +57,12 @@ type tablePlan struct {
 	bare *member
 	// protected are the columns whose values change when the rows are complete.
 	protected []protectedColumn
-	// The fields below are of a plan that is restricted to a cohort: the columns that hold a student's bid; whether no
-	// text is coded, because a dropped row's text would stay among the texts of a coded column and reach scratch files
-	// with them; and whether _extra is always null.
+	// The fields below are of a plan whose decoders drop rows: the columns that hold a student's bid; whether no text is
+	// coded, because a dropped row's text would stay among the texts of a coded column and reach scratch files with them;
+	// the columns that may mention a suppressed student; and whether _extra is always null.
 	students   []int
 	plain      bool
+	searched   []int
 	dropsExtra bool
 }
 

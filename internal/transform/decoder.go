@@ -36,10 +36,10 @@ type Decoder struct {
 	params Params
 	limits Limits
 	count  int // records of all pages read
-	// others counts the records of the current page that are not of the plan's cohort, and matched lists the students of
-	// the records that are.
-	others  int
-	matched []int
+	// others counts the records of the current page that were dropped. matched lists the students of the cohort whose
+	// records were kept, and suppressed the suppressed students whose rows were dropped.
+	others              int
+	matched, suppressed []int
 	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int
@@ -78,7 +78,8 @@ type Decoder struct {
 	nextDropped int
 	text        []byte // scratch for one text
 	sorted      []sortedRow
-	maker       *privacy.Maker // nil unless identifiers become pseudonyms
+	maker       *privacy.Maker  // nil unless identifiers become pseudonyms
+	finder      *privacy.Finder // nil unless students are suppressed
 	outer       []outerMember
 }
 
@@ -89,6 +90,9 @@ func (p *Plan) NewDecoder() *Decoder {
 	}
 	if p.key != nil {
 		d.maker = p.key.NewMaker()
+	}
+	if p.suppressed != nil {
+		d.finder = p.suppressed.NewFinder()
 	}
 	for _, tp := range p.tables {
 		d.tables = append(d.tables, newTableRows(p, tp))
@@ -112,7 +116,7 @@ func (d *Decoder) Reset(params Params) {
 	d.params = params
 	d.limits = unlimited
 	d.count, d.childRows, d.received = 0, 0, 0
-	d.others, d.matched, d.sorted = 0, d.matched[:0], nil
+	d.others, d.matched, d.suppressed, d.sorted = 0, d.matched[:0], d.suppressed[:0], nil
 	d.runs, d.childRowsInRuns, d.modifiedInRuns = d.runs[:0], 0, nil
 	d.drift.reset()
 	block(d.tables).reset(d.plan, params)
@@ -139,7 +143,7 @@ func (d *Decoder) Held() int {
 // Bytes returns the memory that the decoder holds.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
-		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched) + 8*cap(d.modifiedInRuns)
+		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched) + 8*cap(d.suppressed) + 8*cap(d.modifiedInRuns)
 	for _, t := range d.tables {
 		n += t.bytes()
 	}

@@ -19,6 +19,7 @@
 //	                                           the bytes of JSON, of texts and of the other types
 //	                            intern.go      holds a text that repeats once
 //	                            cohort.go      drops the rows of students who are not listed
+//	                            suppress.go    drops the rows of students who were erased
 //	                            leftovers.go   members for _extra
 //	                            duplicates.go  records that have a member twice
 //	                            limits.go      bounds on what a decoder accepts

@@ -89,7 +89,7 @@ func (d *Decoder) readRecord(pos int) int {
 	return end
 }
 
-// endRecord accepts the record just read, unless it is not of the cohort.
+// endRecord accepts the record just read, unless its student is left out.
 func (d *Decoder) endRecord() {
 	if t := d.tables[0]; d.keepsRow(t) {
 		t.n++
@@ -123,7 +123,7 @@ func (d *Decoder) readElements(t *tableRows, pos int) int {
 			return d.stopAtLimit(ErrNearlyEmpty)
 		}
 		drift := 0
-		if d.plan.cohort != nil {
+		if d.plan.drops() {
 			drift = d.drift.mark()
 		}
 		switch first := at(d.body, pos); {

@@ -1,0 +1,271 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// suppressionTest is a destination of nights whose students are suppressed under testPrivacyKey.
+type suppressionTest struct {
+	t       *testing.T
+	dest    *testDest
+	scratch string
+	key     string // of the commands
+	said    bytes.Buffer
+	code    int // that runs must end with
+}
+
+func newSuppressionTest(t *testing.T, g *testStorage) *suppressionTest {
+	t.Helper()
+	return &suppressionTest{t: t, dest: g.newDest(), scratch: t.TempDir(), key: testPrivacyKey}
+}
+
+func (s *suppressionTest) run(name string, flags ...string) processResult {
+	s.t.Helper()
+	p := s.dest.command(s.t, name, flags...)
+	if s.key != "" {
+		p.cmd.Env = append(p.cmd.Env, privacyKeyVariable+"="+s.key)
+	}
+	result := p.run()
+	s.said.WriteString(result.stdout + result.stderr)
+	require.Equal(s.t, s.code, result.code, result.stderr)
+	return result
+}
+
+// night exports the n-th night.
+func (s *suppressionTest) night(n int, flags ...string) processResult {
+	s.t.Helper()
+	date := time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+	return s.run("run", slices.Concat([]string{
+		"--simulate", "--simulate-quirks", "--simulate-schools", "3", "--simulate-sizes", "40,30,20", "--simulate-date", date, "--snapshot-date", date,
+		"--backdate", "--datasets", "all", "--schools-per-file", "2", "--history", "--delta-lake", "--scratch", s.scratch, "--log-level", "debug",
+		"--progress", "plain", "--max-shrink", "off", "--max-changed", "off", "--max-emptied", "off", "--max-removed", "off",
+	}, flags)...)
+}
+
+// students returns the bids of the students of the newest snapshot, and the numbers of each.
+func (s *suppressionTest) students() map[string][]string {
+	s.t.Helper()
+	found := make(map[string][]string)
+	paths, err := filepath.Glob(s.dest.path("students/snapshot_date=*/*.parquet"))
+	require.NoError(s.t, err)
+	require.NotEmpty(s.t, paths)
+	for _, path := range paths {
+		rows, err := parquet.ReadFile[struct {
+			Bid    *string `parquet:"student_bid"`
+			Number *string `parquet:"student_id"`
+		}](path)
+		require.NoError(s.t, err)
+		for _, row := range rows {
+			if row.Bid != nil && *row.Bid != "" && row.Number != nil && len(*row.Number) > 5 {
+				found[*row.Bid] = append(found[*row.Bid], *row.Number)
+			}
+		}
+	}
+	return found
+}
+
+// traces returns where one of the texts is, at the destination, in the scratch folder or in what commands said.
+func (s *suppressionTest) traces(texts []string) []string {
+	s.t.Helper()
+	var found []string
+	look := func(where string, data []byte) {
+		for _, text := range texts {
+			if bytes.Contains(data, []byte(text)) {
+				found = append(found, where)
+			}
+		}
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	require.NoError(s.t, err)
+	defer decoder.Close()
+	for _, root := range []string{s.dest.folder, s.scratch} {
+		require.NoError(s.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			look(path, data)
+			if strings.HasSuffix(path, ".parquet") {
+				look(path, textValues(s.t, data))
+			}
+			for rest := data; ; rest = rest[1:] {
+				at := bytes.Index(rest, []byte{0x28, 0xb5, 0x2f, 0xfd})
+				if at < 0 {
+					return err
+				}
+				rest = rest[at:]
+				page, _ := decoder.DecodeAll(rest, nil) // the error is that something follows the frame
+				look(path, page)
+			}
+		}))
+	}
+	look("output", s.said.Bytes())
+	return found
+}
+
+// TestErasedStaysErased erases two students after the first night. The service lists them every night, but they occur in no
+// table, history, Delta log, document, report, log or scratch file of any later night, nor after the history was rebuilt.
+// A night without the key brings them back, with a warning.
+func TestErasedStaysErased(t *testing.T) {
+	t.Parallel()
+	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
+		t.Helper()
+		nights := 10
+		if testing.Short() || g.server != nil {
+			nights = 3
+		}
+		s := newSuppressionTest(t, g)
+		s.night(1)
+		s.run("run", "--simulate", "--simulate-quirks", "--simulate-schools", "3", "--simulate-date", "2026-11-01", "--effective-date", "2026-10-01")
+		roster := s.students()
+		var erased, texts []string
+		for _, bid := range slices.Sorted(maps.Keys(roster))[:2] {
+			erased, texts = append(erased, bid), append(append(texts, bid), roster[bid]...)
+		}
+		require.NotEmpty(t, s.traces(texts), "the search finds them")
+		s.said.Reset()
+		notice := filepath.Join(t.TempDir(), "notice.html")
+		s.run("purge", "--students", listFile(t, erased), "--notice", notice)
+		for n := 2; n <= nights; n++ {
+			result := s.night(n)
+			require.Contains(t, result.stdout, "2 students on the suppression list, 2 left out of this run")
+			require.NotContains(t, result.stderr, "may be exported again")
+		}
+		s.run("run", "--simulate", "--simulate-quirks", "--simulate-schools", "3", "--simulate-date", "2026-11-02", "--effective-date", "2026-10-02")
+		s.run("run", "--simulate", "--simulate-quirks", "--simulate-schools", "3", "--simulate-date", "2026-11-02", "--modified-since", "2020-01-01")
+		s.run("verify", "--history")
+		require.Empty(t, s.traces(texts))
+		s.run("history", "--rebuild")
+		for _, args := range [][]string{{"status"}, {"diff"}, {"report", "--run-id", s.dest.currentManifests(t)[0].RunID}, {"sql"}, {"sql", "--history"}} {
+			s.run(args[0], args[1:]...)
+		}
+		require.Empty(t, s.traces(texts))
+		page, err := os.ReadFile(notice)
+		require.NoError(t, err)
+		for _, secret := range append(texts, testPrivacyKey) {
+			require.NotContains(t, string(page), secret)
+		}
+		for _, m := range s.dest.currentManifests(t) {
+			if m.Kind == snapshot.Full && m.SnapshotDate != "2026-11-01" {
+				require.Equal(t, 2, m.Parameters.Suppressed.Listed)
+				require.Equal(t, 2, *m.Parameters.Suppressed.Matched, m.RunID)
+			}
+		}
+		s.requireNamesNobody(roster, erased)
+
+		s.key = ""
+		result := s.night(nights + 1)
+		require.Contains(t, result.stderr, "level=WARN msg=\"students who were purged may be exported again, because the run does not have their privacy key\" students=2")
+		require.Contains(t, result.stdout, "warning: 2 students purged on")
+		report, err := os.ReadFile(s.dest.path(snapshot.ReportPath(s.dest.newestRun(t))))
+		require.NoError(t, err)
+		require.Contains(t, string(report), "students who were purged may be exported again")
+		require.NotEmpty(t, s.traces(texts), "they are back")
+	})
+}
+
+// listFile returns a list, as flags take it, in a file.
+func listFile(t *testing.T, bids []string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "list.txt")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(bids, "\n")+"\n"), 0o600))
+	return "@" + path
+}
+
+// newestRun returns the run of the newest snapshot.
+func (s *testDest) newestRun(t *testing.T) string {
+	t.Helper()
+	var latest snapshot.Latest
+	s.readJSON(t, snapshot.LatestPath, &latest)
+	return latest.RunID
+}
+
+// requireNamesNobody tries to name the students of the suppression list with the whole roster and all that is at the
+// destination, but without the key: each text, as a key of the digest or in place of a student's bid, gives nobody.
+func (s *suppressionTest) requireNamesNobody(roster map[string][]string, erased []string) {
+	s.t.Helper()
+	var list snapshot.SuppressionList
+	s.dest.readJSON(s.t, snapshot.SuppressedPath, &list)
+	key, err := privacy.ParseKey(testPrivacyKey)
+	require.NoError(s.t, err)
+	digests := make(map[string]bool)
+	for _, student := range list.Keys[key.Fingerprint()].Students {
+		digests[student.Bid] = true
+		require.NotEmpty(s.t, student.Numbers)
+		for _, number := range student.Numbers {
+			digests[number] = true
+		}
+	}
+	data, err := json.Marshal(list)
+	require.NoError(s.t, err)
+	named := make(map[string]bool)
+	for bid, numbers := range roster {
+		for _, text := range append(numbers, bid, key.Pseudonym("student", bid)) { // in a pseudonymised copy too
+			require.NotContains(s.t, string(data), text)
+		}
+		for _, guess := range []string{key.Fingerprint(), strings.Repeat(key.Fingerprint(), 4), strings.Repeat("0123456789abcdef", 4)} {
+			wrong, err := privacy.ParseKey(guess)
+			if err != nil {
+				continue // no key could be so weak
+			}
+			require.False(s.t, digests[wrong.SuppressedBid(bid)] || digests[wrong.Pseudonym("student", bid)])
+		}
+		if digests[key.SuppressedBid(bid)] {
+			named[bid] = true
+		}
+	}
+	require.Len(s.t, named, len(erased), "with the key, the same roster names them")
+	for _, bid := range erased {
+		require.True(s.t, named[bid])
+	}
+}
+
+// TestSuppressedAsPurged expects the same files from a night that leaves students out as from one that they were purged
+// from.
+func TestSuppressedAsPurged(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"full", "pseudonymous"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			purged := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+			purged.night(1, "--privacy", profile, "--delta-lake=false", "--history=false")
+			named := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+			named.night(1, "--delta-lake=false", "--history=false")
+			erased := slices.Sorted(maps.Keys(named.students()))
+			purged.run("purge", "--students", listFile(t, erased[:len(erased)/3]))
+			want := purged.dest.currentManifests(t)[0]
+			again := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+			again.night(1, "--privacy", profile, "--datasets", "schools", "--delta-lake=false", "--history=false")
+			list, err := os.ReadFile(purged.dest.path(snapshot.SuppressedPath))
+			require.NoError(t, err)
+			require.NoError(t, os.MkdirAll(again.dest.path("_purges"), 0o700))
+			require.NoError(t, os.WriteFile(again.dest.path(snapshot.SuppressedPath), list, 0o600))
+			again.night(1, "--privacy", profile, "--replace", "--delta-lake=false", "--history=false")
+			got := again.dest.currentManifests(t)[0]
+			for name, table := range want.Tables {
+				require.Equal(t, table.Rows, got.Tables[name].Rows, name)
+				for i, file := range table.Files {
+					require.Equal(t, file.SHA256, got.Tables[name].Files[i].SHA256, "%s, file %d", name, i)
+				}
+			}
+		})
+	}
+}

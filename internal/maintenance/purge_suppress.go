@@ -1,0 +1,104 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// PurgeSuppression says that the students of a purge are on the suppression list, so that runs with the key leave them
+// out.
+type PurgeSuppression struct {
+	// Key is the fingerprint of the privacy key.
+	Key string `json:"key_fingerprint"`
+	// Students is how many students of the purge are on the list, and Added how many of them this purge has put there.
+	Students int `json:"students"`
+	Added    int `json:"added"`
+}
+
+// suppress puts the students of the purge on the suppression list, before anything is erased: a run that begins later must
+// not bring them back. A dry run changes nothing.
+func (p *purger) suppress(ctx context.Context) error {
+	key := p.opts.Key
+	if p.students == nil || key == nil {
+		return nil
+	}
+	var students []snapshot.SuppressedStudent
+	numbers := p.numbersOfStudents()
+	for _, listed := range p.students.Listed() {
+		if p.students.ByNumber {
+			students = append(students, snapshot.SuppressedStudent{Numbers: append(numbers[listed], key.SuppressedNumber(listed))})
+			continue
+		}
+		students = append(students, snapshot.SuppressedStudent{Bid: key.SuppressedBid(listed), Numbers: numbers[listed]})
+	}
+	r := p.report
+	purges, err := p.catalog.PurgesLike(ctx, len(students), r.Asked.Students.Digest, p.students.ByNumber)
+	if err != nil {
+		return err
+	}
+	added, err := p.catalog.Suppress(ctx, key.Fingerprint(), students, append(purges, r.ID), p.opts.DryRun)
+	if r.Suppressed == nil || added > 0 {
+		r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students), Added: added}
+	}
+	p.report.NotReached = p.notReached()
+	return err
+}
+
+// numbersOfStudents returns, for each listed bid, the digests of the numbers that the student's rows give, sorted.
+func (p *purger) numbersOfStudents() map[string][]string {
+	key := p.opts.Key
+	found := make(map[string][]string)
+	for bid, numbers := range p.students.NumbersOf() {
+		var digests []string
+		for number := range numbers {
+			// Rows hold the number in clear or its pseudonym, which may look the same.
+			digests = append(digests, key.SuppressedNumber(number))
+			if len(number) == privacy.PseudonymLength {
+				digests = append(digests, key.SuppressedPseudonym(number))
+			}
+		}
+		found[bid] = slices.Compact(slices.Sorted(slices.Values(digests)))
+	}
+	return found
+}
+
+// UnsuppressReport says how many students were taken off the suppression list.
+type UnsuppressReport struct {
+	DryRun bool `json:"dry_run,omitempty"` // nothing was changed
+	// Key is the fingerprint of the privacy key.
+	Key string `json:"key_fingerprint"`
+	// Listed is how many students were to be taken off, and Found how many of them were on the list.
+	Listed int `json:"listed"`
+	Found  int `json:"found"`
+}
+
+// Unsuppress takes students, given by bid or number, off the suppression list of a privacy key: runs export them again. It
+// fails with an *UnknownBidsError if some are not on the list, unless allowUnknown.
+func Unsuppress(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, students []string, allowUnknown, dryRun bool) (*UnsuppressReport, error) {
+	if key == nil {
+		return nil, errors.New("unsuppress: the privacy key of the list is needed")
+	}
+	listed := slices.Compact(slices.Sorted(slices.Values(students)))
+	digests := make([][]string, len(listed))
+	for i, text := range listed {
+		digests[i] = []string{key.SuppressedBid(text), key.SuppressedNumber(text)}
+	}
+	found, err := catalog.Unsuppress(ctx, key.Fingerprint(), digests, dryRun)
+	if err != nil {
+		return nil, err
+	}
+	r := &UnsuppressReport{DryRun: dryRun, Key: key.Fingerprint(), Listed: len(listed)}
+	for _, ok := range found {
+		if ok {
+			r.Found++
+		}
+	}
+	if r.Found == 0 && !allowUnknown {
+		return nil, &UnknownBidsError{Students: len(listed)}
+	}
+	return r, nil
+}

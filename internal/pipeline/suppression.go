@@ -1,0 +1,75 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// suppression is the students whom a run leaves out, because a purge has erased them. The scope does not include it: the
+// earlier snapshots do not hold these students either, so a run is compared with them as before.
+type suppression struct {
+	students  *privacy.Suppressed       // nil for none
+	described *snapshot.Suppression     // nil for none
+	notListed []snapshot.PurgedStudents // students who were purged and whom the run cannot leave out
+}
+
+// readSuppression reads the students who are suppressed under a privacy key. Without a key, a run leaves out no student.
+func readSuppression(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, now time.Time) (s suppression, err error) {
+	fingerprint := ""
+	if key != nil {
+		fingerprint = key.Fingerprint()
+		if err := s.read(ctx, catalog, key); err != nil {
+			return s, err
+		}
+	}
+	if s.notListed, err = catalog.PurgedStudents(ctx, fingerprint, now); err != nil {
+		return s, fmt.Errorf("look for purged students: %w", err)
+	}
+	return s, nil
+}
+
+func (s *suppression) read(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key) error {
+	list, err := catalog.ReadSuppressed(ctx, key.Fingerprint())
+	if err != nil || len(list.Students) == 0 {
+		return err
+	}
+	s.students = key.NewSuppressed()
+	for i, student := range list.Students {
+		s.students.Add(i, student.Bid, student.Numbers)
+	}
+	s.described, err = list.Describe(key.Fingerprint())
+	return err
+}
+
+// errSuppressionChanged ends a run whose plan was made while a purge changed the list.
+var errSuppressionChanged = errors.New("the list of suppressed students has changed since the run began: run the same command again")
+
+// checkSuppression reads the list again. The plan has been written, so a purge that changes the list from now on finds the
+// run.
+func (r *exportRun) checkSuppression(ctx context.Context) error {
+	if key := r.settings.PrivacyKey; key != nil {
+		var now suppression
+		if err := now.read(ctx, r.Catalog, key); err != nil {
+			return err
+		}
+		if !now.described.Same(r.plan.Suppressed) {
+			return errSuppressionChanged
+		}
+	}
+	r.summary.NotSuppressed = r.plan.NotSuppressed
+	for _, p := range r.plan.NotSuppressed {
+		if p.Key != "" {
+			r.Logger.WarnContext(ctx, "students who were purged may be exported again, because the run does not have their privacy key",
+				"students", p.Students, "purged_on", p.Date, "key_fingerprint", p.Key)
+			continue
+		}
+		r.Logger.WarnContext(ctx, "students who were purged may be exported again, because they are not on the suppression list: "+
+			"purge the same list again with the privacy key", "students", p.Students, "purged_on", p.Date)
+	}
+	return nil
+}

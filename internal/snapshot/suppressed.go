@@ -1,0 +1,280 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
+)
+
+// SuppressedPath is the path of the suppression list.
+const SuppressedPath = PurgesPrefix + "suppressed.json"
+
+// SuppressionList is _purges/suppressed.json: the students whom runs leave out, because a purge has erased them. It knows
+// them by digests under the privacy key, so it names nobody to a reader who does not have the key.
+type SuppressionList struct {
+	FormatVersion int `json:"format_version"`
+	// Keys are the students by the fingerprint of the privacy key of their digests. A run leaves out the students of its own key.
+	Keys map[string]SuppressedStudents `json:"keys"`
+}
+
+// SuppressedStudents are the students of a suppression list who are known by digests under one privacy key.
+type SuppressedStudents struct {
+	Students []SuppressedStudent `json:"students"` // sorted
+	// Purges are the ids of the purges whose students are, or were, on the list.
+	Purges []string `json:"purges"`
+}
+
+// SuppressedStudent is a student of a suppression list.
+type SuppressedStudent struct {
+	// Bid is the digest of the student's bid; empty if the student was listed by number.
+	Bid string `json:"bid,omitempty"`
+	// Numbers are the digests of the student's numbers, sorted. Rows without a bid are found by them.
+	Numbers []string `json:"numbers,omitempty"`
+}
+
+// Suppression is how the documents of a run describe the suppression list that it follows.
+type Suppression struct {
+	// Listed is how many students are on the list, and Matched how many of them the service still lists: nil before the
+	// run is published.
+	Listed  int  `json:"listed"`
+	Matched *int `json:"matched,omitempty"`
+	// Key is the fingerprint of the privacy key.
+	Key string `json:"key_fingerprint"`
+	// SHA256 is the hash of the list.
+	SHA256 string `json:"sha256"`
+}
+
+// Same reports whether two runs leave out the same students. A run without a list leaves out nobody.
+func (s *Suppression) Same(other *Suppression) bool {
+	if s.empty() || other.empty() {
+		return s.empty() && other.empty()
+	}
+	return s.Key == other.Key && s.SHA256 == other.SHA256
+}
+
+func (s *Suppression) empty() bool { return s == nil || s.Listed == 0 }
+
+// String describes the list for messages.
+func (s *Suppression) String() string {
+	if s.empty() {
+		return "no students"
+	}
+	return fmt.Sprintf("%s under the privacy key %s, list %.12s", wording.Many(s.Listed, "student"), s.Key, s.SHA256)
+}
+
+// Describe returns how the documents of a run describe the students of a key.
+func (s SuppressedStudents) Describe(fingerprint string) (*Suppression, error) {
+	data, err := EncodeDocument(s.Students)
+	if err != nil {
+		return nil, err
+	}
+	return &Suppression{Listed: len(s.Students), Key: fingerprint, SHA256: sink.Hash(data)}, nil
+}
+
+// has reports whether a student is on the list with all of the numbers.
+func (s SuppressedStudents) has(student SuppressedStudent) bool {
+	return slices.ContainsFunc(s.Students, func(other SuppressedStudent) bool {
+		return other.Bid == student.Bid && (student.Bid != "" || slices.Equal(other.Numbers, student.Numbers)) &&
+			!slices.ContainsFunc(student.Numbers, func(number string) bool { return !slices.Contains(other.Numbers, number) })
+	})
+}
+
+// with returns the list with another student, or with more numbers of one who is on it.
+func (s SuppressedStudents) with(student SuppressedStudent) SuppressedStudents {
+	var students []SuppressedStudent
+	for _, other := range s.Students {
+		if student.Bid != "" && other.Bid == student.Bid {
+			student.Numbers = slices.Concat(student.Numbers, other.Numbers)
+			continue
+		}
+		students = append(students, other)
+	}
+	student.Numbers = slices.Compact(slices.Sorted(slices.Values(student.Numbers)))
+	s.Students = append(students, student)
+	slices.SortFunc(s.Students, func(a, b SuppressedStudent) int {
+		return cmp.Or(strings.Compare(a.Bid, b.Bid), slices.Compare(a.Numbers, b.Numbers))
+	})
+	return s
+}
+
+// ReadSuppressed returns the students whom runs with a privacy key leave out.
+func (c Catalog) ReadSuppressed(ctx context.Context, fingerprint string) (SuppressedStudents, error) {
+	list, _, err := c.readSuppressionList(ctx)
+	if err != nil {
+		return SuppressedStudents{}, err
+	}
+	return list.Keys[fingerprint], nil
+}
+
+// readSuppressionList reads the list; an empty one if there is none. A damaged list is an error: without it, students who
+// were erased would be exported again.
+func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, string, error) {
+	list, version, err := ReadDocument[SuppressionList](ctx, c, SuppressedPath)
+	switch {
+	case errors.Is(err, sink.ErrNotFound):
+		return &SuppressionList{FormatVersion: FormatVersion, Keys: make(map[string]SuppressedStudents)}, "", nil
+	case errors.Is(err, sink.ErrDamaged):
+		return nil, "", &wording.AdvisedError{
+			Err: err, Advice: "restore it from a backup, or remove it and purge again all students who must not come back",
+		}
+	case err != nil:
+		return nil, "", err
+	}
+	if list.Keys == nil {
+		list.Keys = make(map[string]SuppressedStudents)
+	}
+	return list, version, nil
+}
+
+// Suppress puts students on the suppression list of a privacy key, and returns how many of them were not there. The list
+// then also names the purges. A dry run changes nothing.
+func (c Catalog) Suppress(
+	ctx context.Context, fingerprint string, students []SuppressedStudent, purges []string, dryRun bool,
+) (added int, err error) {
+	err = c.changeSuppressed(ctx, fingerprint, dryRun, func(s SuppressedStudents) SuppressedStudents {
+		added = 0
+		for _, student := range students {
+			if !s.has(student) {
+				before := len(s.Students)
+				s = s.with(student)
+				added += len(s.Students) - before
+			}
+		}
+		s.Purges = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Purges, purges))))
+		return s
+	})
+	return added, err
+}
+
+// Unsuppress takes students off the suppression list of a privacy key. Each is given by the digests that may be the
+// student's bid or number. It returns which of them were on the list.
+func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students [][]string, dryRun bool) (found []bool, err error) {
+	err = c.changeSuppressed(ctx, fingerprint, dryRun, func(s SuppressedStudents) SuppressedStudents {
+		found = make([]bool, len(students))
+		s.Students = slices.DeleteFunc(slices.Clone(s.Students), func(listed SuppressedStudent) bool {
+			gone := false
+			for i, digests := range students {
+				if listed.Bid != "" && slices.Contains(digests, listed.Bid) ||
+					listed.Bid == "" && slices.ContainsFunc(listed.Numbers, func(n string) bool { return slices.Contains(digests, n) }) {
+					found[i], gone = true, true
+				}
+			}
+			return gone
+		})
+		return s
+	})
+	return found, err
+}
+
+// changeSuppressed replaces the students of a privacy key in one step, whatever other processes do to the list. A dry run
+// only calls change.
+func (c Catalog) changeSuppressed(
+	ctx context.Context, fingerprint string, dryRun bool, change func(SuppressedStudents) SuppressedStudents,
+) error {
+	return sink.Swap(ctx, SuppressedPath, func() error {
+		list, version, err := c.readSuppressionList(ctx)
+		if err != nil {
+			return err
+		}
+		was := list.Keys[fingerprint]
+		s := change(was)
+		if dryRun || slices.EqualFunc(was.Students, s.Students, func(a, b SuppressedStudent) bool {
+			return a.Bid == b.Bid && slices.Equal(a.Numbers, b.Numbers)
+		}) && slices.Equal(was.Purges, s.Purges) {
+			return nil
+		}
+		s.Students, s.Purges = orEmpty(s.Students), orEmpty(s.Purges)
+		list.Keys[fingerprint] = s
+		return WriteDocument(ctx, c.store, SuppressedPath, list, sink.Condition{Absent: version == "", Version: version})
+	})
+}
+
+// PurgedStudents counts students who were purged from the destination on a day and whom a run cannot leave out: if the
+// service still lists them, they are exported again.
+type PurgedStudents struct {
+	Date     string `json:"purged_on"` // the day
+	Students int    `json:"students"`  // how many
+	// Key is the fingerprint of the privacy key that the run lacks; empty if the students are not on the suppression list.
+	Key string `json:"key_fingerprint,omitempty"`
+}
+
+// String says what is to be done about the students.
+func (p PurgedStudents) String() string {
+	text := fmt.Sprintf("%s purged on %s may be exported again: ", wording.Many(p.Students, "student"), p.Date)
+	if p.Key != "" {
+		return text + "the run does not have the privacy key with the fingerprint " + p.Key
+	}
+	return text + "no suppression list names them; purge the same list again with the privacy key"
+}
+
+// keylessWarningDays is for how many days runs warn of a purge without a privacy key, whose students are on no list.
+// Nothing can tell whether they have come back.
+const keylessWarningDays = 30
+
+// PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy key, or
+// without one if it is empty, cannot leave out. The counts come from the reports of purges, which are never removed.
+func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now time.Time) ([]PurgedStudents, error) {
+	records, err := c.purgeRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records = slices.DeleteFunc(records, func(r purgeRecord) bool {
+		return r.Asked.Students == nil || r.Asked.Students.Matched != nil && *r.Asked.Students.Matched == 0
+	})
+	if len(records) == 0 {
+		return nil, nil
+	}
+	list, _, err := c.readSuppressionList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[PurgedStudents]int)
+	for _, record := range records {
+		key, listed := "", false
+		for of, students := range list.Keys {
+			if slices.Contains(students.Purges, record.ID) {
+				key, listed = of, true
+				if of == fingerprint {
+					break
+				}
+			}
+		}
+		switch {
+		case listed && key == fingerprint:
+			continue
+		case !listed && record.Suppressed == nil && record.at().AddDate(0, 0, keylessWarningDays).Before(now):
+			continue
+		}
+		counts[PurgedStudents{Date: record.day(), Key: key}] += record.Asked.Students.count()
+	}
+	var found []PurgedStudents
+	for of, n := range counts {
+		of.Students = n
+		found = append(found, of)
+	}
+	slices.SortFunc(found, func(a, b PurgedStudents) int {
+		return cmp.Or(strings.Compare(a.Date, b.Date), strings.Compare(a.Key, b.Key))
+	})
+	return found, nil
+}
+
+// PurgesLike returns the ids of earlier purges of a list of students. Those without a privacy key have no digest, so every
+// one of as many students counts.
+func (c Catalog) PurgesLike(ctx context.Context, listed int, digest string, byNumber bool) ([]string, error) {
+	records, err := c.purgeRecords(ctx)
+	var ids []string
+	for _, record := range records {
+		s := record.Asked.Students
+		if s != nil && s.ByNumber == byNumber && s.Listed == listed && (s.Digest == digest || record.Suppressed == nil) {
+			ids = append(ids, record.ID)
+		}
+	}
+	return ids, err
+}
