@@ -176,8 +176,13 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if asked := erasing(report).Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
 		a.code = exitPartial
 	}
-	err = a.writeOutput(o.output, report, purgeText(report))
-	if err == nil && o.notice != "" {
+	text := purgeText(report)
+	noNotice := report.Nothing() && report.Earlier == nil
+	if noNotice && o.notice != "" {
+		text += "no notice was written\n"
+	}
+	err = a.writeOutput(o.output, report, text)
+	if err == nil && o.notice != "" && !noNotice {
 		err = a.writeNotice(ctx, o, catalog, report)
 	}
 	if left := report.Left(); err == nil && left > 0 {
@@ -275,7 +280,7 @@ func purgeText(r *maintenance.PurgeReport) string {
 	writeSuppressed(&b, r)
 	switch {
 	case r.Nothing() && r.Earlier != nil:
-		fmt.Fprintf(&b, "nothing to do; proof: %s\n", maintenance.PurgePath(r.Earlier.ID))
+		fmt.Fprintf(&b, "nothing to erase; proof: %s\n", maintenance.PurgePath(r.Earlier.ID))
 	case r.Nothing():
 		fmt.Fprintln(&b, "nothing to erase")
 	case !r.DryRun:
@@ -296,6 +301,33 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if r.Asked.EndedFor != "" && len(r.Ended) == 0 {
 		fmt.Fprintf(b, "no previously exported school has been denied or missing for %s\n", r.Asked.EndedFor)
 	}
+	for i := range r.NearlyEnded {
+		if i == maxListed {
+			fmt.Fprintf(b, "and %s that are not chosen\n", wording.Many(len(r.NearlyEnded)-i, "more school"))
+			break
+		}
+		fmt.Fprintf(b, "not chosen: %s\n", nearlyText(&r.NearlyEnded[i], r.Asked.EndedFor))
+	}
+}
+
+// nearlyText says why a school was not chosen although it misses datasets.
+func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
+	missing := "everything"
+	if len(n.StillRead) > 0 {
+		missing = strings.Join(n.Missing, ", ")
+	}
+	text := fmt.Sprintf("%s: %s denied or missing since %s, ", wording.School(n.Name, n.Bid), missing, n.Since)
+	switch {
+	case len(n.StillRead) > 0:
+		text += "but the service still returns " + strings.Join(n.StillRead, ", ")
+	case n.LastFailed != "":
+		text += "but a request failed on " + n.LastFailed + ", so it is not certain"
+	case n.Snapshots < 2:
+		text += "but only one snapshot shows it"
+	default:
+		text += fmt.Sprintf("for %s, not for %s", wording.Many(n.Days, "day"), wanted)
+	}
+	return text
 }
 
 // foundText says how many of the listed students were found.

@@ -230,7 +230,7 @@ func (s *purgeDest) requirePurged() {
 			require.Equal(s.t, before[name], data, "%s was not to be rewritten", name)
 		}
 	}
-	require.Contains(s.t, s.command("purge", "--schools", school), "nothing to do")
+	require.Contains(s.t, s.command("purge", "--schools", school), "nothing to erase")
 
 	other := s.world.Schools()[1]
 	district := s.purge("--districts", other.DistrictBid)

@@ -37,7 +37,9 @@ type simulation struct {
 	faults  float64
 	failing int
 	denied  int
-	breaks  []string
+	// deniedAll are schools that deny everything.
+	deniedAll int
+	breaks    []string
 }
 
 func (o *simulation) define(cmd *cobra.Command) {
@@ -56,6 +58,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.toggle(&o.quirks, simulatePrefix+"quirks", "send odd values, names and members, as the live service does, and more")
 	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results always return 500")
 	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results return 403")
+	define(g, &o.deniedAll, simulatePrefix+"denied-all", "N", "0", between(0, math.MaxInt), "further schools of which every request returns 403")
 	g.list(&o.breaks, simulatePrefix+"break", parseBreaks,
 		"break the service's own rules (names of checks, or all); list_moves: lists change during the first reading")
 	g.shownDefault(simulatePrefix+"break", "none")
@@ -141,10 +144,13 @@ func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (bas
 	}
 	world := simulator.NewWorld(o.world)
 	var faults []simulator.Fault
-	for i := range min(o.failing+o.denied, world.Listed()) {
+	for i := range min(o.failing+o.denied+o.deniedAll, world.Listed()) {
 		fault := simulator.Fault{Operation: "test_results", School: world.SchoolBid(i), Kind: simulator.FaultStatus, Status: http.StatusForbidden}
-		if i < o.failing {
+		switch {
+		case i < o.failing:
 			fault.Status = http.StatusInternalServerError
+		case i >= o.failing+o.denied:
+			fault.Operation = ""
 		}
 		faults = append(faults, fault)
 	}
@@ -217,7 +223,7 @@ func (a *app) simulateCommand() *cobra.Command {
 	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parsePath, "YAML file of settings, with the names of the flags")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name {
-		case "date", "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied", "break":
+		case "date", "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied", "denied-all", "break":
 			name = simulatePrefix + name
 		}
 		return pflag.NormalizedName(name)

@@ -1,7 +1,6 @@
 package maintenance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +19,9 @@ type evidence struct {
 	// nights are the datasets that each full snapshot of all schools asked for, by its date.
 	nights map[string]erase.Set
 	lastOK map[string]string
-	// exported are the datasets in which a school was ok on any night. A night without one of them says nothing of the
-	// school.
-	exported map[string]erase.Set
+	// okIn is the last night on which a school was ok, by school and by the datasets in which it was so on any night. A night
+	// without one of these datasets says nothing of the school.
+	okIn map[string]map[string]string
 	// lastFailed is the last night on which a dataset failed, so that it is unknown whether the school had ended.
 	lastFailed map[string]string
 }
@@ -34,7 +33,10 @@ func (e *evidence) note(school, dataset, night, status string) {
 	switch snapshot.Status(status) {
 	case snapshot.StatusOK:
 		latest(e.lastOK, school, night)
-		erase.Put(e.exported, school, dataset)
+		if e.okIn[school] == nil {
+			e.okIn[school] = make(map[string]string)
+		}
+		latest(e.okIn[school], dataset, night)
 	case snapshot.StatusFailed:
 		latest(e.lastFailed, school, night)
 	case snapshot.StatusDenied:
@@ -43,32 +45,32 @@ func (e *evidence) note(school, dataset, night, status string) {
 
 // endedSchools returns the schools that ended at least that many days ago, sorted by bid: at least two snapshots that asked
 // for every dataset of the school, and did not get it, span that time. A school that was never exported has no rows and
-// is left out.
-func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]EndedSchool, error) {
+// is left out. Other schools that miss a dataset which they once had are returned apart.
+func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]EndedSchool, []NearlyEnded, error) {
 	runs, unreadable, err := catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
-		return nil, fmt.Errorf("purge: cannot read which schools have ended: %w", err)
+		return nil, nil, fmt.Errorf("purge: cannot read which schools have ended: %w", err)
 	}
 	e := &evidence{
-		nights: make(map[string]erase.Set), lastOK: make(map[string]string), exported: make(map[string]erase.Set), lastFailed: make(map[string]string),
+		nights: make(map[string]erase.Set), lastOK: make(map[string]string), okIn: make(map[string]map[string]string), lastFailed: make(map[string]string),
 	}
 	newest, err := catalog.NewestUnfiltered(ctx)
 	if newest == nil || err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
 		if m := runs[run]; m.Status == snapshot.Published && snapshot.SameService(m.BaseURL, newest.BaseURL) {
 			if err := e.addLedger(ctx, catalog, m); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
 	if err := e.addHistory(ctx, catalog, newest.BaseURL); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ended, err := e.ended(days)
-	if len(ended) == 0 || err != nil {
-		return nil, err
+	ended, nearly, err := e.ended(days)
+	if len(ended)+len(nearly) == 0 || err != nil {
+		return nil, nil, err
 	}
 	names := make(map[string]string)
 	for run := range runs {
@@ -79,7 +81,10 @@ func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]En
 	for i := range ended {
 		ended[i].Name = names[ended[i].Bid]
 	}
-	return ended, ctx.Err()
+	for i := range nearly {
+		nearly[i].Name = names[nearly[i].Bid]
+	}
+	return ended, nearly, ctx.Err()
 }
 
 // addLedger adds the outcomes of a run. Only a full run of all schools shows which schools are missing; any run shows
@@ -154,30 +159,79 @@ func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 }
 
 // ended returns the schools of endedSchools.
-func (e *evidence) ended(days int) ([]EndedSchool, error) {
-	var ended []EndedSchool
-	for school, lastOK := range e.lastOK {
-		var without []string
-		for _, night := range slices.Sorted(maps.Keys(e.nights)) {
-			if night > lastOK && e.exported[school].Within(e.nights[night]) {
-				without = append(without, night)
-			}
+func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, err error) {
+	for _, school := range slices.Sorted(maps.Keys(e.lastOK)) {
+		lastOK := e.lastOK[school]
+		asked := make(erase.Set)
+		for dataset := range e.okIn[school] {
+			asked[dataset] = true
 		}
-		if len(without) < 2 || e.lastFailed[school] > lastOK {
+		without := e.nightsAfter(lastOK, asked)
+		span, err := spanOf(without)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(without) >= 2 && span >= days && e.lastFailed[school] <= lastOK {
+			ended = append(ended, EndedSchool{Bid: school, LastOK: lastOK, Since: without[0]})
 			continue
 		}
-		since, err := snapshot.DayOf(without[0])
+		near, err := e.nearlyEnded(school)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		newest, err := snapshot.DayOf(without[len(without)-1])
-		if err != nil {
-			return nil, err
-		}
-		if newest-since >= int32(days) {
-			ended = append(ended, EndedSchool{Bid: school, LastOK: lastOK, Since: without[0]})
+		if near != nil {
+			nearly = append(nearly, *near)
 		}
 	}
-	slices.SortFunc(ended, func(a, b EndedSchool) int { return cmp.Compare(a.Bid, b.Bid) })
-	return ended, nil
+	return ended, nearly, nil
+}
+
+// nearlyEnded returns what a school that has not ended misses; nil if it misses no dataset that it once had.
+func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
+	n := NearlyEnded{Bid: school, LastOK: e.lastOK[school]}
+	var nights []string
+	for _, dataset := range slices.Sorted(maps.Keys(e.okIn[school])) {
+		without := e.nightsAfter(e.okIn[school][dataset], erase.SetOf(dataset))
+		if len(without) == 0 {
+			n.StillRead = append(n.StillRead, dataset)
+			continue
+		}
+		n.Missing = append(n.Missing, dataset)
+		nights = append(nights, without...)
+	}
+	if len(n.Missing) == 0 {
+		return nil, nil
+	}
+	nights = slices.Compact(slices.Sorted(slices.Values(nights)))
+	n.Since, n.Snapshots = nights[0], len(nights)
+	if failed := e.lastFailed[school]; failed >= n.Since {
+		n.LastFailed = failed
+	}
+	var err error
+	n.Days, err = spanOf(nights)
+	return &n, err
+}
+
+// nightsAfter returns the nights after another one that asked for some datasets, sorted.
+func (e *evidence) nightsAfter(night string, datasets erase.Set) []string {
+	var nights []string
+	for _, other := range slices.Sorted(maps.Keys(e.nights)) {
+		if other > night && datasets.Within(e.nights[other]) {
+			nights = append(nights, other)
+		}
+	}
+	return nights
+}
+
+// spanOf returns the days between the first and the last night.
+func spanOf(nights []string) (int, error) {
+	if len(nights) == 0 {
+		return 0, nil
+	}
+	first, err := snapshot.DayOf(nights[0])
+	if err != nil {
+		return 0, err
+	}
+	last, err := snapshot.DayOf(nights[len(nights)-1])
+	return int(last - first), err
 }

@@ -232,7 +232,55 @@ func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
 					since = append(since, school.Since)
 				}
 				require.Equal(t, test.want, since, "pruned: %t", pruned)
+				require.Equal(t, test.want == nil, len(report.NearlyEnded) == 1, "it misses datasets: chosen or nearly")
 			}
 		})
 	}
+}
+
+// TestPurgeNearlyEnded names the schools that are not chosen although they miss datasets, and what speaks against them.
+func TestPurgeNearlyEnded(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	dates := []string{"2026-01-01", "2026-01-10", "2026-02-01", "2026-03-20"}
+	failed, denied := snapshot.StatusFailed, snapshot.StatusDenied
+	for night, date := range dates {
+		plan := snapshottest.NewPlan("night-"+date, snapshottest.Datasets("schools", "students", "test_results"), snapshottest.OnDate(date))
+		plan.Schools, plan.Buckets, plan.MaxFailedSchools = nil, []snapshot.Bucket{{Index: 0, District: "d1"}}, 10
+		status := snapshottest.StatusOf{}
+		add := func(school string, listed bool, outcome snapshot.Status) {
+			if listed {
+				plan.Schools = append(plan.Schools, snapshot.School{Bid: school, Name: "School " + school, District: "d1"})
+			}
+			if outcome != "" {
+				status[school] = outcome
+			}
+		}
+		after := func(n int, outcome snapshot.Status) snapshot.Status {
+			if night >= n {
+				return outcome
+			}
+			return ""
+		}
+		add("a ends", true, after(1, denied))
+		add("b ends late", true, after(2, denied))
+		add("c fails", true, map[int]snapshot.Status{1: denied, 2: failed, 3: denied}[night])
+		add("d is missing once", night < 3, "")
+		add("e stays", true, "")
+		plan.Buckets[0].End = len(plan.Schools)
+		snapshottest.StageRun(t, store, plan, status)
+		snapshottest.PublishRun(t, store, plan.RunID)
+	}
+	options := endedOptions(60)
+	options.DryRun = true
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Len(t, report.Ended, 1)
+	require.Equal(t, "a ends", report.Ended[0].Bid)
+	both := []string{"students", "test_results"}
+	require.Equal(t, []maintenance.NearlyEnded{
+		{Bid: "b ends late", Name: "School b ends late", Missing: both, Since: "2026-02-01", LastOK: "2026-01-10", Snapshots: 2, Days: 47},
+		{Bid: "c fails", Name: "School c fails", Missing: both, Since: "2026-01-10", LastOK: "2026-01-01", Snapshots: 3, Days: 69, LastFailed: "2026-02-01"},
+		{Bid: "d is missing once", Name: "School d is missing once", Missing: both, Since: "2026-03-20", LastOK: "2026-02-01", Snapshots: 1},
+	}, report.NearlyEnded)
 }

@@ -70,6 +70,8 @@ type PurgeReport struct {
 	Schools []string `json:"schools"`
 	// Ended are the schools that were chosen because their agreement has ended.
 	Ended []EndedSchool `json:"ended,omitempty"`
+	// NearlyEnded are schools that were not chosen, but miss some of their datasets.
+	NearlyEnded []NearlyEnded `json:"nearly_ended,omitempty"`
 	// Unknown are bids that occur in no table, plan, ledger or manifest.
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`             // when the purge began
@@ -261,4 +263,22 @@ type EndedSchool struct {
 	// LastOK is the last night on which a dataset of the school was exported, and Since the first snapshot after it.
 	LastOK string `json:"last_ok"`
 	Since  string `json:"since"`
+}
+
+// NearlyEnded is a school that once had datasets which the newest snapshots lack, and whose agreement has not ended for as
+// long as was asked.
+type NearlyEnded struct {
+	Bid  string `json:"school_bid"`
+	Name string `json:"school_name,omitempty"` // as in the school list
+	// Missing are the datasets that were denied, or of which the school was missing, in every snapshot from Since, and
+	// StillRead the other datasets that it once had.
+	Missing   []string `json:"missing"`
+	StillRead []string `json:"still_read,omitempty"`
+	Since     string   `json:"since"`   // the first of these snapshots
+	LastOK    string   `json:"last_ok"` // the last night on which any dataset was exported
+	// Snapshots is how many of them there are, and Days how many days they span.
+	Snapshots int `json:"snapshots"`
+	Days      int `json:"days"`
+	// LastFailed is the last night on which a request failed, if that was since: a failure proves nothing.
+	LastFailed string `json:"last_failed,omitempty"`
 }

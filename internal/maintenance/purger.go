@@ -55,8 +55,9 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		return nil, err
 	}
 	var ended []EndedSchool
+	var nearly []NearlyEnded
 	if asked.EndedFor != "" && len(asked.Schools) == 0 {
-		if ended, err = endedSchools(ctx, catalog, opts.EndedForDays); err != nil {
+		if ended, nearly, err = endedSchools(ctx, catalog, opts.EndedForDays); err != nil {
 			return nil, err
 		}
 		for i := range ended {
@@ -70,7 +71,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 	}
 	p.fresh = &PurgeReport{
 		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
-		State: state, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, BegunAt: begunAt,
+		State: state, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, NearlyEnded: nearly, BegunAt: begunAt,
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
 	p.report = p.fresh
