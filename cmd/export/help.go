@@ -41,7 +41,9 @@ type helpText struct {
 func (h *helpText) writeRoot(root *cobra.Command, sections []section) {
 	fmt.Fprintf(&h.b, "%s\nUsage: growth-export COMMAND [--flags] (COMMAND -h: common flags, --help: all)\n", root.Long)
 	for _, s := range sections {
-		fmt.Fprintf(&h.b, "%s:\n", s.title)
+		if s.title != "" { // the purpose of growth-export is the title of the first section
+			fmt.Fprintf(&h.b, "%s:\n", s.title)
+		}
 		for _, cmd := range s.commands {
 			fmt.Fprintf(&h.b, "  %-10s  %s\n", cmd.Name(), cmd.Short)
 		}

@@ -37,21 +37,15 @@ type purgeOptions struct {
 
 func (a *app) purgeCommand() *cobra.Command {
 	o := &purgeOptions{}
-	cmd := newCommand(a, o, a.purge, "dest schools districts students ended-for dry-run yes", &cobra.Command{
+	cmd := newCommand(a, o, a.purge, "dest schools districts students ended-for dry-run", &cobra.Command{
 		Use:   "purge",
 		Short: "Removes all rows of schools, districts or students",
-		Long: "Removes all rows of schools, districts or students from every snapshot, as-of\n" +
-			"snapshot and delta run, from ledgers and the history, re-reads all files and\n" +
-			"writes a proof under _purges. What unfinished runs have staged is dropped. The\n" +
-			"same command finishes a purge that was killed.\n\n" +
-			"Nothing is purged while a process works on a run, or if a bid occurs nowhere.\n" +
-			"On a terminal the command shows what it would remove and asks, unless --yes is\n" +
-			"given; without a terminal it does not ask. Object versions, backups and copies\n" +
-			"are not reached.\n\n" +
-			"Students are given in clear; rows with pseudonyms need the key in\n" +
-			privacyKeyVariable + ". With this key, whatever the profile, students are also put\n" +
-			"on the suppression list of the destination, _purges/suppressed.json: runs with the\n" +
-			"same key leave them out from then on.",
+		Long: "Removes all rows of schools, districts or students from snapshots, changes,\n" +
+			"ledgers and the history, drops what unfinished runs have staged, reads all files\n" +
+			"again and writes a proof under _purges. On a terminal it asks first; without one\n" +
+			"it does not. Nothing is purged while a process works on a run.\n\n" +
+			"With the key in " + privacyKeyVariable + ", later runs with that key leave out\n" +
+			"the students who were purged. Rows with pseudonyms need it too.",
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --students @erase.txt",
 	})

@@ -94,8 +94,8 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 // sections returns all commands in the order of help.
 func (a *app) sections() []section {
 	return []section{
-		{"Take snapshots", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.planCommand(), a.runCommand(), a.publishCommand()}},
-		{"Inspect snapshots", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.diffCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
+		{"", []*cobra.Command{a.configCommand(), a.doctorCommand(), a.planCommand(), a.runCommand(), a.publishCommand()}},
+		{"Inspect snapshots", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.diffCommand(), a.findCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
 		{"Other", []*cobra.Command{a.historyCommand(), a.deltaLakeCommand(), a.pruneCommand(), a.purgeCommand(), a.simulateCommand(), a.completionCommand(), a.versionCommand()}},
 	}
 }

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+)
+
+// findOptions holds the settings of find.
+type findOptions struct {
+	general
+	destination
+	bids, numbers []string
+	name          string
+	record        string
+}
+
+func (a *app) findCommand() *cobra.Command {
+	o := &findOptions{}
+	cmd := newCommand(a, o, a.find, "dest name number bid record", &cobra.Command{
+		Use:   "find",
+		Short: "Finds a student's bid and rows, by name, number or bid",
+		Long: "Looks for a student in all snapshots, changes and the history, and prints the bids,\n" +
+			"as purge takes them, and the places of the rows. --record writes all rows: the\n" +
+			"answer to a request to see a student's record. It changes and logs nothing.\n\n" +
+			"Use @FILE: other users of the machine can see the arguments of a process. Rows\n" +
+			"with pseudonyms need the key in " + privacyKeyVariable + ", and hold no names.",
+		Example: "  growth-export find --dest /data/growth --name @name.txt\n" +
+			"  growth-export find --dest /data/growth --bid 4be8... --record record.html",
+	})
+	o.destination.define(cmd)
+	g := group{cmd.Flags(), "Whom to find"}
+	define(g, &o.name, "name", "TEXT", "", parseName, "a name, or @FILE with one: each word begins one of the student's first, middle and last names")
+	g.list(&o.numbers, "number", nil, "numbers of the student at school, district or state: a comma list, or @FILE")
+	g.list(&o.bids, "bid", nil, "the service's own identifiers of the student: as above")
+	define(g, &o.record, "record", "FILE", "", parsePath,
+		"also write all rows of the one student found, readable for you alone: a page to print if FILE ends in .html, else JSON")
+	o.general.define(cmd)
+	return cmd
+}
+
+// parseName reads a name, or the first line of a file. Errors do not repeat it.
+func parseName(text string) (string, error) {
+	if path, isFile := strings.CutPrefix(text, "@"); isFile {
+		lines, err := readLines(path)
+		if err != nil {
+			return "", err
+		}
+		if len(lines) != 1 {
+			return "", fmt.Errorf("file %s must hold one name, in one line", quoted(path))
+		}
+		text = lines[0]
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", errors.New("the name is empty")
+	}
+	return text, nil
+}
+
+func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
+	var given []string
+	for _, name := range []string{"name", "number", "bid"} {
+		if from.given(name) {
+			given = append(given, from[name].name)
+		}
+	}
+	if len(given) != 1 {
+		return usagef("say whom to find with one of --name, --number and --bid")
+	}
+	if o.record != "" {
+		if _, err := parseScratch(filepath.Dir(o.record)); err != nil {
+			return usagef("%s: %w", from["record"].name, err)
+		}
+		if info, err := os.Stat(o.record); err == nil && info.IsDir() {
+			return usagef("%s: %q is a folder: name a file in it", from["record"].name, o.record)
+		}
+	}
+	key, err := a.privacyKey()
+	if err != nil {
+		return err
+	}
+	o.log = a.newLogger(&o.general)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
+	if err != nil {
+		return err
+	}
+	found, err := await(ctx, func() (*maintenance.FindReport, error) {
+		return maintenance.Find(ctx, catalog, maintenance.FindOptions{
+			Bids: o.bids, Numbers: o.numbers, Name: o.name, Key: key, Records: o.record != "",
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("look for the student: %w", err)
+	}
+	shown := *found
+	if o.record != "" { // the file holds the rows
+		shown.Students = nil
+		for _, s := range found.Students {
+			without := *s
+			without.Records = nil
+			shown.Students = append(shown.Students, &without)
+		}
+	}
+	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog)); err != nil {
+		return err
+	}
+	switch {
+	case len(found.Students) == 0:
+		return fmt.Errorf("no student was found in %s at %s", searchedText(found), catalog)
+	case o.record == "":
+		return nil
+	case len(found.Students) > 1:
+		return usagef("%s: %s were found, and a record is of one: choose with --bid", from["record"].name, wording.Many(len(found.Students), "student"))
+	}
+	return a.writeRecord(o, catalog, found)
+}
+
+// searchedText says what was searched.
+func searchedText(r *maintenance.FindReport) string {
+	text := wording.Many(r.Runs, "run")
+	if r.History {
+		text += " and the history"
+	}
+	if r.Unsearchable > 0 {
+		text += fmt.Sprintf(" (%s cannot be searched: pseudonyms need their key, and hold no names)", wording.Count(r.Unsearchable))
+	}
+	return text
+}
+
+// maxLocated is up to how many students are shown with the places of their rows.
+const maxLocated = 3
+
+// foundStudentsText lists the students and the places of their rows.
+func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
+	if len(r.Students) > maxLocated {
+		fmt.Fprintf(&b, "choose one with --bid to see where the rows are\n\n")
+		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+		for _, s := range r.Students {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", printable(s.Bid), printable(strings.Join(s.Names, ", ")), printable(strings.Join(s.Numbers, ", ")))
+		}
+		_ = t.Flush() // A strings.Builder returns no errors.
+		return b.String()
+	}
+	for _, s := range r.Students {
+		kind := "bid      "
+		if s.Pseudonym {
+			kind = "pseudonym"
+		}
+		fmt.Fprintf(&b, "\n%s  %s\n", kind, printable(s.Bid))
+		for _, list := range []struct {
+			name   string
+			values []string
+		}{{"names    ", s.Names}, {"numbers  ", s.Numbers}, {"schools  ", s.Schools}} {
+			if len(list.values) > 0 {
+				fmt.Fprintf(&b, "%s  %s\n", list.name, printable(strings.Join(list.values, ", ")))
+			}
+		}
+		writePlaces(&b, s.Places)
+	}
+	if r.WithoutBid > 0 {
+		fmt.Fprintf(&b, "\n%s without a bid: erase them with purge --student-numbers\n", wording.Many(r.WithoutBid, "row"))
+	}
+	if len(r.Students) == 1 && !r.Students[0].Pseudonym {
+		for _, next := range []string{
+			wording.Command("find", wording.Setting("dest"), absolute(catalog.String()), wording.Setting("bid"), r.Students[0].Bid, wording.Setting("record"), "record.html"),
+			wording.Command("purge", wording.Setting("dest"), absolute(catalog.String()), wording.Setting("students"), r.Students[0].Bid, wording.Setting("dry-run")),
+		} {
+			fmt.Fprintf(&b, "next       %s\n", next)
+		}
+	}
+	return b.String()
+}
+
+// writePlaces writes one line for each run and the history.
+func writePlaces(b *strings.Builder, places []maintenance.FoundPlace) {
+	for len(places) > 0 {
+		first := places[0]
+		n := slices.IndexFunc(places, func(p maintenance.FoundPlace) bool { return p.RunID != first.RunID })
+		if n < 0 {
+			n = len(places)
+		}
+		name := "history"
+		if first.RunID != "" {
+			name = fmt.Sprintf("%s, run %s", snapshotName(first.Kind, first.SnapshotDate), first.RunID)
+		}
+		var rows []string
+		for _, p := range places[:n] {
+			text := wording.Count(p.Rows) + " " + p.Table
+			if p.Mentions > 0 {
+				text += fmt.Sprintf(" (and %s of others that mention the student)", wording.Count(p.Mentions))
+			}
+			rows = append(rows, text)
+		}
+		fmt.Fprintf(b, "rows       %s: %s\n", name, strings.Join(rows, ", "))
+		places = places[n:]
+	}
+}
+
+// studentRecord is the record of a student in JSON.
+type studentRecord struct {
+	*maintenance.FoundStudent
+
+	Destination string `json:"destination"`
+	ToolVersion string `json:"tool_version"`
+	At          string `json:"searched_at"`
+}
+
+// writeRecord writes all rows of the student to a file.
+func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maintenance.FindReport) error {
+	s := found.Students[0]
+	var data bytes.Buffer
+	at := a.now().UTC()
+	if strings.EqualFold(filepath.Ext(o.record), ".html") {
+		page := &report.Record{
+			Destination: absolute(catalog.String()), ToolVersion: thisBuild().Version, At: at, Bid: s.Bid, Names: s.Names, Numbers: s.Numbers, Runs: found.Runs,
+		}
+		for _, table := range schemas.Tables() {
+			t := report.RecordTable{Name: table.Name, Doc: table.Doc}
+			for _, r := range s.Records {
+				if r.Table == table.Name {
+					t.Rows = append(t.Rows, recordRow(r))
+				}
+			}
+			if len(t.Rows) > 0 {
+				page.Tables = append(page.Tables, t)
+			}
+		}
+		if err := report.WriteRecord(&data, page); err != nil {
+			return err
+		}
+	} else if err := writeJSON(&data, studentRecord{s, absolute(catalog.String()), thisBuild().Version, at.Format("2006-01-02T15:04:05Z")}); err != nil {
+		return err
+	}
+	if err := replaceFile(o.record, data.Bytes()); err != nil {
+		return fmt.Errorf("write the record: %w", err)
+	}
+	return nil
+}
+
+// maxPlaces is how many places of a row the page names; it counts more.
+const maxPlaces = 4
+
+func recordRow(r maintenance.FoundRecord) report.RecordRow {
+	row := report.RecordRow{Places: strings.Join(r.Places, "; ")}
+	if n := len(r.Places); n > maxPlaces {
+		row.Places = fmt.Sprintf("%s; ... ; %s (%s)", r.Places[0], r.Places[n-1], wording.Many(n, "place"))
+	}
+	for _, v := range r.Row {
+		row.Values = append(row.Values, report.RecordValue{Column: v.Column, Text: v.Text()})
+	}
+	return row
+}

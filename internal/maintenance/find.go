@@ -1,0 +1,476 @@
+package maintenance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"example.org/growthexport/internal/erase"
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// FindOptions say which students Find looks for: by bids, by numbers, or by one name.
+type FindOptions struct {
+	Bids, Numbers []string
+	Name          string
+	// Key is the privacy key of runs that hold pseudonyms.
+	Key *privacy.Key
+	// Records adds the students' rows to the report.
+	Records bool
+}
+
+// maxFound is how many students Find looks up in all tables.
+const maxFound = 20
+
+// FindReport is what Find has found. It names students.
+type FindReport struct {
+	// Students are those who have a bid, sorted by it.
+	Students []*FoundStudent `json:"students"`
+	// WithoutBid counts rows that hold a number or name that was asked for and no bid: they are erased by number.
+	WithoutBid int64 `json:"rows_without_bid"`
+	// Runs is how many runs were searched, and History reports whether there is a history, which was.
+	Runs    int  `json:"runs"`
+	History bool `json:"history"`
+	// Unsearchable is how many of them hold no names, or pseudonyms under a key that was not given.
+	Unsearchable int `json:"unsearchable"`
+}
+
+// FoundStudent is a student with the places of the student's rows.
+type FoundStudent struct {
+	// Bid is the student's bid as rows hold it: Pseudonym means that only its pseudonym is known.
+	Bid       string   `json:"student_bid"`
+	Pseudonym bool     `json:"pseudonym,omitempty"`
+	Names     []string `json:"names"`
+	Numbers   []string `json:"numbers"`
+	Schools   []string `json:"school_bids"` // the schools whose lists have the student
+	// Places are where rows are, and Records the rows; nil if more than maxFound students were found.
+	Places  []FoundPlace  `json:"places"`
+	Records []FoundRecord `json:"records,omitempty"`
+
+	forms erase.Set // the bid as rows may hold it
+	gives erase.Set // the numbers that the student's rows give
+}
+
+// FoundPlace counts the rows of a table in a run or in the history.
+type FoundPlace struct {
+	Kind         snapshot.Kind `json:"kind,omitempty"` // of the run; empty for the history
+	SnapshotDate string        `json:"snapshot_date,omitempty"`
+	RunID        string        `json:"run_id,omitempty"`
+	Table        string        `json:"table"`
+	Rows         int64         `json:"rows"` // about the student
+	// Mentions are rows of others that name the student in _extra or in another column.
+	Mentions int64 `json:"mentions,omitempty"`
+}
+
+// FoundRecord is a row of a student, in all places that hold it.
+type FoundRecord struct {
+	Table string `json:"table"`
+	Row   Row    `json:"row"`
+	// Places are the dates of snapshots, or the days from which and until which the history has the row.
+	Places []string `json:"places"`
+}
+
+// Find looks for students in all published runs and in the history, and tells where their rows are. It changes nothing.
+// Rows are theirs by the rules of package erase. Names match if each word of the name that is asked for begins a word of
+// the student's names, so that "Ruth M" finds Ruth Miller.
+func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*FindReport, error) {
+	if len(opts.Bids) == 0 && len(opts.Numbers) == 0 && len(nameWords(opts.Name)) == 0 {
+		return nil, errors.New("find: say which students")
+	}
+	f := &finder{catalog: catalog, opts: opts, students: make(map[string]*FoundStudent), report: &FindReport{Students: []*FoundStudent{}}}
+	if err := f.listSources(ctx); err != nil {
+		return nil, err
+	}
+	for _, bid := range opts.Bids {
+		f.student(bid, false)
+	}
+	if len(opts.Bids) == 0 {
+		if err := f.identify(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.describe(ctx); err != nil {
+		return nil, err
+	}
+	found := f.sorted()
+	if len(found) <= maxFound {
+		if err := f.locate(ctx, found); err != nil {
+			return nil, err
+		}
+		found = slices.DeleteFunc(found, func(s *FoundStudent) bool { return len(s.Places) == 0 })
+	}
+	f.report.Students = append(f.report.Students, found...)
+	return f.report, nil
+}
+
+// finder is the state of one search.
+type finder struct {
+	catalog  snapshot.Catalog
+	opts     FindOptions
+	sources  []findSource
+	students map[string]*FoundStudent // by every form of the bid
+	report   *FindReport
+}
+
+// findSource is a run or the history.
+type findSource struct {
+	place  FoundPlace
+	tables map[string]snapshot.ManifestTable
+	// named means that rows have names; pseudonyms that identifiers are pseudonyms, and known that the key is given.
+	named, pseudonyms, known bool
+}
+
+// listSources lists what is searched.
+func (f *finder) listSources(ctx context.Context) error {
+	runs, unreadable, err := f.catalog.PublishedRuns(ctx)
+	if err = errors.Join(err, unreadable); err != nil {
+		return fmt.Errorf("find: cannot read which files a run has: %w", err)
+	}
+	add := func(place FoundPlace, tables map[string]snapshot.ManifestTable, profile schemas.Profile, key string) {
+		s := findSource{place: place, tables: tables, named: !profile.NeedsKey(), pseudonyms: profile.NeedsKey()}
+		s.known = !s.pseudonyms || f.opts.Key != nil && f.opts.Key.Fingerprint() == key
+		if !s.known || f.opts.Name != "" && !s.named {
+			f.report.Unsearchable++
+		}
+		f.sources = append(f.sources, s)
+	}
+	ordered := slices.SortedFunc(maps.Values(runs), func(a, b *snapshot.Manifest) int {
+		return cmp.Or(strings.Compare(a.SnapshotDate, b.SnapshotDate), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.RunID, b.RunID))
+	})
+	for _, m := range ordered {
+		if m.Status == snapshot.Published {
+			add(FoundPlace{Kind: m.Kind, SnapshotDate: m.SnapshotDate, RunID: m.RunID}, m.Tables, m.Parameters.Profile(), m.Parameters.PrivacyKey)
+			f.report.Runs++
+		}
+	}
+	current, err := f.catalog.ReadHistory(ctx)
+	if current != nil && err == nil {
+		f.report.History = true
+		scope := current.Manifest.Scope
+		add(FoundPlace{}, current.Manifest.Tables, schemas.Profile(cmp.Or(scope.Privacy, string(schemas.Full))), scope.PrivacyKey)
+	}
+	return err
+}
+
+// student returns the student with a bid as rows hold it.
+func (f *finder) student(bid string, pseudonym bool) *FoundStudent {
+	if s := f.students[bid]; s != nil {
+		return s
+	}
+	s := &FoundStudent{Bid: bid, Pseudonym: pseudonym, forms: erase.SetOf(bid), gives: make(erase.Set), Names: []string{}, Numbers: []string{}, Schools: []string{}, Places: []FoundPlace{}}
+	if !pseudonym && f.opts.Key != nil {
+		form := f.opts.Key.Pseudonym("student", bid)
+		s.forms[form] = true
+		if known := f.students[form]; known != nil { // of a run that was read before
+			known.Bid, known.Pseudonym, known.forms[bid] = bid, false, true
+			s = known
+		}
+	}
+	for form := range s.forms {
+		f.students[form] = s
+	}
+	return s
+}
+
+// sorted returns the students, each once.
+func (f *finder) sorted() []*FoundStudent {
+	all := slices.Collect(maps.Values(f.students))
+	slices.SortFunc(all, func(a, b *FoundStudent) int { return strings.Compare(a.Bid, b.Bid) })
+	return slices.Compact(all)
+}
+
+// personColumns are the columns of a table by which people look for a student.
+var personColumns = []string{"first_name", "middle_name", "last_name", "student_id", "state_student_id", "district_student_id"}
+
+// eachPerson passes the rows of all tables of students to use, with the bids, names and numbers that they hold.
+func (f *finder) eachPerson(ctx context.Context, use func(s *findSource, p person)) error {
+	names := slices.Concat(schemas.StudentColumns(), personColumns, []string{"requested_school_bid"})
+	for i := range f.sources {
+		s := &f.sources[i]
+		for _, table := range schemas.Tables() {
+			if table.Column("student_bid") < 0 || !slices.ContainsFunc(personColumns, func(c string) bool { return table.Column(c) >= 0 }) {
+				continue
+			}
+			for _, file := range s.tables[table.Name].Files {
+				err := erase.ReadFile(ctx, f.catalog, file.Path, table, erase.SelectText(names...), func(batch *rows.Batch) error {
+					for i := range batch.N {
+						use(s, personIn(batch, i))
+					}
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// person is who a row is about.
+type person struct {
+	bids, numbers []string
+	name, school  string
+}
+
+func personIn(batch *rows.Batch, i int) person {
+	p := person{school: erase.TextOf(batch, i, "requested_school_bid")}
+	for _, name := range schemas.StudentColumns() {
+		if bid := erase.TextOf(batch, i, name); bid != "" {
+			p.bids = append(p.bids, bid)
+		}
+	}
+	var words []string
+	for _, name := range personColumns {
+		switch text := erase.TextOf(batch, i, name); {
+		case text == "":
+		case strings.HasSuffix(name, "_name"):
+			words = append(words, text)
+		default:
+			p.numbers = append(p.numbers, text)
+		}
+	}
+	p.name = strings.Join(words, " ")
+	return p
+}
+
+// identify finds the bids of the students who have a number or a name.
+func (f *finder) identify(ctx context.Context) error {
+	numbers := erase.SetOf(f.opts.Numbers...)
+	if f.opts.Key != nil {
+		for _, number := range f.opts.Numbers {
+			numbers[f.opts.Key.Pseudonym("student_number", number)] = true
+		}
+	}
+	words := nameWords(f.opts.Name)
+	return f.eachPerson(ctx, func(s *findSource, p person) {
+		if !slices.ContainsFunc(p.numbers, func(n string) bool { return numbers[n] }) && (len(words) == 0 || !nameMatches(words, p.name)) {
+			return
+		}
+		if len(p.bids) == 0 {
+			f.report.WithoutBid++
+		}
+		for _, bid := range p.bids {
+			f.student(bid, s.pseudonyms)
+		}
+	})
+}
+
+// describe collects the names, numbers and schools of the students.
+func (f *finder) describe(ctx context.Context) error {
+	names, numbers, schools := make(map[*FoundStudent]erase.Set), make(map[*FoundStudent]erase.Set), make(map[*FoundStudent]erase.Set)
+	put := func(sets map[*FoundStudent]erase.Set, s *FoundStudent, text string) {
+		if sets[s] == nil {
+			sets[s] = make(erase.Set)
+		}
+		if text != "" {
+			sets[s][text] = true
+		}
+	}
+	err := f.eachPerson(ctx, func(source *findSource, p person) {
+		for _, bid := range p.bids {
+			s := f.students[bid]
+			if s == nil {
+				continue
+			}
+			put(names, s, p.name)
+			put(schools, s, p.school)
+			for _, number := range p.numbers {
+				s.gives[number] = true
+				if !source.pseudonyms {
+					put(numbers, s, number)
+				}
+			}
+		}
+	})
+	for _, s := range f.sorted() {
+		s.Names, s.Numbers, s.Schools = names[s].Sorted(), numbers[s].Sorted(), schools[s].Sorted()
+	}
+	return err
+}
+
+// nameWords returns the words of a name in lower case.
+func nameWords(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+}
+
+// nameMatches reports whether each of the words begins a word of the name, another one for each.
+func nameMatches(words []string, name string) bool {
+	left := nameWords(name)
+	for _, word := range words {
+		at := slices.IndexFunc(left, func(w string) bool { return strings.HasPrefix(w, word) })
+		if at < 0 {
+			return false
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	return true
+}
+
+// locate counts the rows of the students in all tables, and collects them if they were asked for.
+func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
+	if len(students) == 0 {
+		return nil
+	}
+	for _, s := range students {
+		l := &locator{finder: f, student: s, records: make(map[string]int)}
+		bids := []string{s.Bid}
+		l.target = &erase.Target{Students: erase.NewStudents(bids, false, nil)}
+		if !s.Pseudonym {
+			l.target.Students = erase.NewStudents(bids, false, f.opts.Key)
+		}
+		l.target.Students.Learn(maps.Keys(s.gives))
+		for i := range f.sources {
+			if err := l.source(ctx, &f.sources[i]); err != nil {
+				return err
+			}
+		}
+		s.Records = l.found
+	}
+	return nil
+}
+
+// locator looks for the rows of one student.
+type locator struct {
+	*finder
+
+	student *FoundStudent
+	target  *erase.Target
+	found   []FoundRecord
+	records map[string]int // in found, by table and row
+}
+
+// source looks into a run or the history.
+func (l *locator) source(ctx context.Context, s *findSource) error {
+	if s.place.RunID == "" {
+		for _, dataset := range schemas.Datasets() {
+			var files []purgeFile
+			for _, table := range dataset.Tables {
+				for _, file := range s.tables[table.Name].Files {
+					files = append(files, purgeFile{table: table, file: file})
+				}
+			}
+			if err := l.files(ctx, s, dataset, files); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	units := purgeUnits(&snapshot.Manifest{Kind: s.place.Kind, SnapshotDate: s.place.SnapshotDate, Tables: s.tables})
+	for _, unit := range units {
+		if err := l.files(ctx, s, unit.dataset, unit.files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// span is the days of a version, from one until before another; all days in a run.
+type span struct{ from, to int32 }
+
+// files looks into files whose rows are of the same records.
+func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dataset, files []purgeFile) error {
+	owned := make(map[string][]span) // the student's records, by key
+	for i := range files {
+		table, file := files[i].table, files[i].file
+		to := int32(0)
+		if s.place.RunID == "" {
+			var err error
+			if to, err = snapshot.ValidTo(file.Path); err != nil {
+				return err
+			}
+		}
+		var match *erase.Match
+		from := -1
+		pick := func(own *schemas.Table) *schemas.Table {
+			from = own.Column("valid_from")
+			match = l.target.NewMatch(own, table, dataset, make(erase.Records))
+			return own
+		}
+		place := FoundPlace{Kind: s.place.Kind, SnapshotDate: s.place.SnapshotDate, RunID: s.place.RunID, Table: table.Name}
+		err := erase.ReadFile(ctx, l.catalog, file.Path, table, pick, func(batch *rows.Batch) error {
+			for i := range batch.N {
+				days := span{0, 1}
+				if from >= 0 {
+					days = span{batch.Cols[from].I32[i], to}
+				}
+				_, own := match.Owner(batch, i)
+				switch {
+				case own && match.IsFirst() && match.HasRecords():
+					key := match.Record(batch, i)
+					owned[key] = append(owned[key], days)
+				case own:
+				case !match.IsFirst() && len(owned) > 0 && slices.ContainsFunc(owned[match.Record(batch, i)], days.overlaps):
+				default:
+					if match.LosesExtra(batch, i) || match.Mentions(batch, i) != "" {
+						place.Mentions++
+					}
+					continue
+				}
+				place.Rows++
+				if l.opts.Records {
+					l.record(table, batch, i, s.placeOf(days))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		l.addPlace(place)
+	}
+	return nil
+}
+
+func (d span) overlaps(other span) bool { return d.from < other.to && other.from < d.to }
+
+// placeOf names the place of a row.
+func (s *findSource) placeOf(days span) string {
+	switch {
+	case s.place.RunID == "":
+		to := snapshot.DateOf(days.to)
+		if to == snapshot.Open {
+			return "history from " + snapshot.DateOf(days.from)
+		}
+		return "history from " + snapshot.DateOf(days.from) + " until " + to
+	case s.place.Kind == snapshot.Full:
+		return "snapshot " + s.place.SnapshotDate
+	default:
+		return string(s.place.Kind) + " " + s.place.SnapshotDate
+	}
+}
+
+// addPlace adds a place, or the rows of another file of the same table.
+func (l *locator) addPlace(place FoundPlace) {
+	if place.Rows+place.Mentions == 0 {
+		return
+	}
+	places := l.student.Places
+	if n := len(places); n > 0 && places[n-1].RunID == place.RunID && places[n-1].Table == place.Table {
+		places[n-1].Rows += place.Rows
+		places[n-1].Mentions += place.Mentions
+		return
+	}
+	l.student.Places = append(places, place)
+}
+
+// record adds a row, or the place of one that is known.
+func (l *locator) record(table *schemas.Table, batch *rows.Batch, i int, place string) {
+	row := rowOf(batch, i)
+	key := table.Name + "\x00" + row.text()
+	at, known := l.records[key]
+	if !known {
+		at = len(l.found)
+		l.records[key] = at
+		l.found = append(l.found, FoundRecord{Table: table.Name, Row: row})
+	}
+	l.found[at].Places = append(l.found[at].Places, place)
+}

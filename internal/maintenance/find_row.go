@@ -1,0 +1,89 @@
+package maintenance
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// Row is the values of a row, in the order of the columns, without nulls. In JSON it is an object.
+type Row []Value
+
+// Value is the value of a column. JSON is its form in JSON.
+type Value struct {
+	Column string
+	JSON   json.RawMessage
+}
+
+// Text returns the value for people.
+func (v Value) Text() string {
+	var text string
+	if json.Unmarshal(v.JSON, &text) == nil {
+		return text
+	}
+	return string(v.JSON)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Row) MarshalJSON() ([]byte, error) { return []byte(r.text()), nil }
+
+// text returns the row in JSON.
+func (r Row) text() string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, v := range r {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Quote(v.Column) + ":")
+		b.Write(v.JSON)
+	}
+	return b.String() + "}"
+}
+
+// rowOf returns row i of a batch, without the columns that only say when the history has it.
+func rowOf(batch *rows.Batch, i int) Row {
+	var row Row
+	for c := range batch.Cols {
+		column, v := &batch.Table.Columns[c], &batch.Cols[c]
+		if v.Null(i) || column.Name == "valid_from" || column.Name == "ended_because" {
+			continue
+		}
+		row = append(row, Value{column.Name, valueOf(column, v, i)})
+	}
+	return row
+}
+
+// valueOf returns a value in JSON. Text of a column of JSON stands as it is if it is valid.
+func valueOf(column *schemas.Column, v *rows.Vector, i int) json.RawMessage {
+	var value any
+	switch v.Type {
+	case schemas.Int32:
+		value = v.I32[i]
+	case schemas.Int64:
+		value = v.I64[i]
+	case schemas.Double:
+		value = v.F64[i]
+	case schemas.Boolean:
+		value = v.Bool[i] != 0
+	case schemas.Date:
+		value = snapshot.DateOf(v.I32[i])
+	case schemas.Timestamp:
+		value = time.UnixMicro(v.I64[i]).UTC()
+	case schemas.String, schemas.JSON:
+		if text := v.Text(i); column.Type == schemas.JSON && json.Valid(text) {
+			return append(json.RawMessage{}, text...)
+		}
+		value = string(v.Text(i))
+	}
+	data, err := json.Marshal(value)
+	if err != nil { // a number that JSON cannot hold
+		return json.RawMessage(`"unreadable"`)
+	}
+	return data
+}

@@ -1,0 +1,47 @@
+package report
+
+import (
+	"html/template"
+	"io"
+	"time"
+)
+
+// Record is all rows about one student, for a page that can be printed and handed to whoever may see it.
+type Record struct {
+	Destination, ToolVersion string
+	// At is when the destination was searched.
+	At    time.Time
+	Bid   string
+	Names []string
+	// Numbers are the student's numbers, and Runs how many runs were searched.
+	Numbers []string
+	Runs    int
+	Tables  []RecordTable
+}
+
+// RecordTable is the rows of a table.
+type RecordTable struct {
+	Name, Doc string
+	Rows      []RecordRow
+}
+
+// RecordRow is a row with the places that hold it.
+type RecordRow struct {
+	Values []RecordValue
+	Places string
+}
+
+// RecordValue is the value of a column.
+type RecordValue struct{ Column, Text string }
+
+// recordView is what the template shows.
+type recordView struct {
+	*Record
+
+	Style template.CSS
+}
+
+// WriteRecord writes the page.
+func WriteRecord(w io.Writer, r *Record) error {
+	return draw(w, "record.html", &recordView{Record: r, Style: template.CSS(styleText)}) //nolint:gosec // a constant
+}
