@@ -32,7 +32,7 @@ const (
 
 // CallLog keeps what the calls of a task's fan-out returned in files, so that a run that resumes after a kill need not
 // make them again. It holds windows of calls and their rows, as they will be written: without what the privacy profile
-// removes, and only the rows of the cohort. It is safe for concurrent use; a nil CallLog keeps nothing.
+// removes, and only the rows of the cohort, without suppressed students. It is safe for concurrent use; a nil CallLog keeps nothing.
 //
 // A file is a header, a frame (the lengths of the other two and their checksum), the windows in JSON, and their rows, one
 // batch per table. A file that cannot be read is ignored, and its calls are made again.
@@ -73,6 +73,7 @@ type loggedWindow struct {
 	Unavailable int64            `json:"unavailable"`
 	ChildRows   int64            `json:"child_rows"`
 	Students    []int            `json:"students,omitempty"`
+	Suppressed  []int            `json:"suppressed,omitempty"`
 	Drift       []snapshot.Drift `json:"drift,omitempty"`
 }
 
@@ -203,7 +204,7 @@ func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
 			Pages: at.Pages, RecordsReceived: at.Records, DuplicatesDropped: at.Duplicates, RowsWritten: int64(at.Rows[0]),
 			RecordsUnavailable: at.Unavailable,
 		},
-		childRows: at.ChildRows, Students: at.Students,
+		childRows: at.ChildRows, Students: at.Students, Suppressed: at.Suppressed,
 	}
 	for _, d := range at.Drift {
 		window.Drift.Add(d)
@@ -221,7 +222,7 @@ func (l *CallLog) add(ctx context.Context, calls []fanOutCall, window *Result, f
 	w := loggedWindow{
 		Calls: len(calls), First: digestOf(calls[:1]), All: digestOf(calls), Rows: make([]int, len(l.tables)),
 		Pages: counts.Pages, Records: counts.RecordsReceived, Duplicates: counts.DuplicatesDropped, Unavailable: counts.RecordsUnavailable,
-		ChildRows: window.childRows, Students: window.Students, Drift: window.Drift.List(),
+		ChildRows: window.childRows, Students: window.Students, Suppressed: window.Suppressed, Drift: window.Drift.List(),
 	}
 	l.mu.Lock()
 	size := 0

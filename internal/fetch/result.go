@@ -183,6 +183,7 @@ func (r *Result) addCounts(window *Result) {
 	r.Ledger.RecordsUnavailable += window.Ledger.RecordsUnavailable
 	r.childRows += window.childRows
 	r.Students = append(r.Students, window.Students...)
+	r.Suppressed = append(r.Suppressed, window.Suppressed...)
 	for _, d := range window.Drift.List() {
 		r.Drift.Add(d)
 	}

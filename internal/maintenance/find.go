@@ -327,7 +327,11 @@ func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 		if !s.Pseudonym {
 			l.target.Students = erase.NewStudents(bids, false, f.opts.Key)
 		}
-		l.target.Students.Learn(maps.Keys(s.gives))
+		given := make(map[string]erase.Given)
+		for number := range s.gives {
+			given[number] = erase.Given{}
+		}
+		l.target.Students.Learn(given)
 		for i := range f.sources {
 			if err := l.source(ctx, &f.sources[i]); err != nil {
 				return err

@@ -59,7 +59,7 @@ func rowOf(batch *rows.Batch, i int) Row {
 	return row
 }
 
-// valueOf returns a value in JSON. Text of a column of JSON stands as it is if it is valid.
+// valueOf returns a value in JSON. Text of a column of JSON is JSON already, if it is valid.
 func valueOf(column *schemas.Column, v *rows.Vector, i int) json.RawMessage {
 	var value any
 	switch v.Type {

@@ -88,6 +88,9 @@ func day(date string) string {
 	return t.Format(dayLayout)
 }
 
+// maxEscaped is how many characters one byte can become as an escape.
+const maxEscaped = len(`\U0010ffff`)
+
 // clip shortens text, and shows characters as escapes that have no shape of their own or reverse the direction of
 // writing. Line breaks and tabs become blanks.
 func clip(text string, maxChars int) string {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Record is all rows about one student, for a page that can be printed and handed to whoever may see it.
+// Record is all rows about one student, for a page that can be printed and handed to a person who may see it.
 type Record struct {
 	Destination, ToolVersion string
 	// At is when the destination was searched.

@@ -29,7 +29,8 @@ func draw(w io.Writer, name string, view any) error {
 	text, err := template.New(name).Funcs(template.FuncMap{
 		"setting": func(name wording.Setting) string { return name.String() },
 		"count":   wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day, "sum": sum,
-		"bid": func(bid string) string { return clip(bid, maxError) },
+		"bid":   func(bid string) string { return clip(bid, maxError) },
+		"shown": func(text string) string { return clip(text, len(text)*maxEscaped) },
 	}).ParseFS(templates, "*.html")
 	if err != nil {
 		return fmt.Errorf("parse the templates of the report: %w", err)
