@@ -9,8 +9,14 @@ import (
 	"time"
 )
 
-// minFailingSchools is how many schools must fail, with no success between, to open the breaker.
-const minFailingSchools = 3
+const (
+	// minFailingSchools is how many schools must fail, with no success between, to open the breaker. If all schools that
+	// have calls fail, which may be fewer, each must fail minFailingAttempts times.
+	minFailingSchools  = 3
+	minFailingAttempts = 3
+	// minWarnedPause is how long a pause must last before it is a warning. A shorter one does no harm.
+	minWarnedPause = time.Minute
+)
 
 // breaker is the circuit breaker. Closed, it lets every attempt pass. It opens when the service fails, holds back all
 // requests and lets one probe at a time through (half-open), with growing delays, until one succeeds or --give-up-after
@@ -26,9 +32,16 @@ type breaker struct {
 	log         *slog.Logger
 
 	mu         sync.Mutex
-	failing    map[string]struct{} // schools that failed since the last success
+	active     map[string]int      // calls by school
+	failing    map[string]*failing // schools that failed since the last success
 	outage     *outage             // nil while closed
 	operations []*operation        // the one that succeeded last first
+}
+
+// failing is a school that failed since the last success.
+type failing struct {
+	attempts int       // of calls that have not ended
+	since    time.Time // the first of them
 }
 
 // operation is what the breaker knows about one operation.
@@ -50,7 +63,8 @@ type outage struct {
 	cause    string        // of the failure that opened the breaker
 	gaveUp   error         // for requests that still wait at the deadline
 	over     chan struct{} // closed when the breaker closes
-	logged   bool          // guarded by the breaker's mu
+	logged   bool          // guarded by the breaker's mu, like warned
+	warned   bool
 	// turn holds one value unless a request probes. The request that receives it is the probe and puts it back; requests
 	// receive it in the order in which they began to wait.
 	turn   chan struct{}
@@ -63,9 +77,33 @@ type permit struct {
 	outage *outage // the outage that the attempt probes, nil if it is not a probe
 }
 
+// observes reports whether the attempts of a call say something about the service. Lookups have a time of their own.
+func (b *breaker) observes(call *Call) bool { return !call.Lookup && call.School != "" }
+
+// countCall counts a call until end is called.
+func (b *breaker) countCall(call *Call) (end func()) {
+	if !b.observes(call) {
+		return func() {}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.active[call.School]++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.active[call.School]--; b.active[call.School] > 0 {
+			return
+		}
+		delete(b.active, call.School)
+		if f := b.failing[call.School]; f != nil {
+			*f = failing{}
+		}
+	}
+}
+
 // acquire waits until call may be attempted. The permit must be passed to exactly one of succeeded, failed and release.
 func (b *breaker) acquire(ctx context.Context, call *Call) (permit, error) {
-	if call.Lookup || call.School == "" {
+	if !b.observes(call) {
 		return permit{exempt: true}, nil
 	}
 	for {
@@ -173,33 +211,68 @@ func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	case b.operation(req.call.Operation, false).dead(), f.status == http.StatusTooManyRequests && b.throttle.isAnswering(time.Now()):
 		return true
 	}
-	b.failing[req.call.School] = struct{}{}
-	if len(b.failing) >= minFailingSchools {
-		b.outage = newOutage(b.giveUpAfter, f.cause())
+	school := b.failing[req.call.School]
+	if school == nil {
+		school = new(failing)
+		b.failing[req.call.School] = school
+	}
+	if school.attempts++; school.attempts == 1 {
+		school.since = time.Now()
+	}
+	if since, all := b.allFail(); all || len(b.failing) >= minFailingSchools {
+		b.outage = newOutage(since, b.giveUpAfter, f.cause())
 		req.permit = permit{outage: b.outage}
 	}
 	return true
 }
 
+// allFail reports whether all schools that have calls fail again and again, and since when some of them do. The caller
+// holds mu.
+func (b *breaker) allFail() (since time.Time, all bool) {
+	since, all = time.Now(), true
+	for school := range b.active {
+		f := b.failing[school]
+		if f == nil || f.attempts < minFailingAttempts {
+			all = false
+		}
+		if f != nil && f.attempts > 0 && f.since.Before(since) {
+			since = f.since
+		}
+	}
+	return since, all
+}
+
 // probeFailed lets the next request probe, after a probe and its canaries have failed.
-func (b *breaker) probeFailed(ctx context.Context, p permit) {
-	b.mu.Lock()
-	first := !p.outage.logged
-	p.outage.logged = true
-	b.mu.Unlock()
-	if first {
-		message := "service failing (" + p.outage.cause + "): pausing all requests for up to " + shortDuration(b.giveUpAfter)
-		b.log.LogAttrs(ctx, slog.LevelWarn, message, //nolint:sloglint // a complete sentence
-			slog.String("cause", p.outage.cause), slog.Duration("give_up_after", b.giveUpAfter))
-	} else {
+func (b *breaker) probeFailed(ctx context.Context, p permit, opening bool) {
+	if !opening {
 		p.outage.failed++
 	}
+	b.logPause(ctx, p.outage)
 	b.release(p)
+}
+
+// logPause logs a pause once it is long enough.
+func (b *breaker) logPause(ctx context.Context, o *outage) {
+	b.mu.Lock()
+	lasts := time.Since(o.began)
+	inform, warn := !o.logged && lasts >= minLoggedPause, !o.warned && lasts >= minWarnedPause
+	o.logged, o.warned = o.logged || inform, o.warned || warn
+	b.mu.Unlock()
+	level := slog.LevelInfo
+	switch {
+	case warn:
+		level = slog.LevelWarn
+	case !inform:
+		return
+	}
+	message := "service failing (" + o.cause + "): pausing all requests for up to " + shortDuration(b.giveUpAfter)
+	b.log.LogAttrs(ctx, level, message, //nolint:sloglint // a complete sentence
+		slog.String("cause", o.cause), slog.Duration("give_up_after", b.giveUpAfter))
 }
 
 // gaveUpOn records a call that failed in every attempt.
 func (b *breaker) gaveUpOn(ctx context.Context, call *Call, f *failure) {
-	if call.Lookup || call.School == "" {
+	if !b.observes(call) {
 		return
 	}
 	b.mu.Lock()
@@ -224,10 +297,9 @@ func (b *breaker) isDead(call *Call) bool {
 	return b.operation(call.Operation, false).dead()
 }
 
-func newOutage(giveUpAfter time.Duration, cause string) *outage {
-	now := time.Now()
+func newOutage(began time.Time, giveUpAfter time.Duration, cause string) *outage {
 	return &outage{
-		began: now, deadline: now.Add(giveUpAfter), cause: cause, gaveUp: gaveUp(giveUpAfter, cause),
+		began: began, deadline: began.Add(giveUpAfter), cause: cause, gaveUp: gaveUp(giveUpAfter, cause),
 		over: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 }
@@ -286,21 +358,27 @@ func (o *operation) canary(school string) *Call {
 }
 
 // canariesFor returns what to send after a probe has failed: a canary of its operation and one of another operation, the
-// next one with every failed probe. Lookups are canaries only of calls that are not found: if a whole service failed but
-// for them, there would be nothing to do but to wait.
+// next one with every failed probe. If there is none of another school, one of the same school takes its place. Lookups
+// are canaries only of calls that are not found: if a whole service failed but for them, there would be nothing to do but
+// to wait.
 func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var found, others []*Call
+	var found, others, own []*Call
 	for _, o := range b.operations {
 		c := o.canary(probe.School)
 		switch {
+		case c == nil && o.name != probe.Operation && len(o.canaries) > 0:
+			own = append(own, o.canaries[0])
 		case c == nil || c.Lookup && f.status != http.StatusNotFound:
 		case o.name == probe.Operation:
 			found = append(found, c)
 		default:
 			others = append(others, c)
 		}
+	}
+	if len(found)+len(others) == 0 {
+		others = own
 	}
 	if len(others) > 0 {
 		found = append(found, others[p.outage.failed%len(others)])

@@ -3,6 +3,7 @@ package extract_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -191,6 +192,7 @@ func TestNoOutageBelowThreeSchools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j requestLog
 		c := dial(t, outageBetween(&j, time.Now(), 0, 24*time.Hour, failing(500)))
+		defer c.Beside()()
 		for _, o := range fetch(t.Context(), c, "a", "b") {
 			require.Equal(t, 500, asError(t, o.err).Status)
 			require.Equal(t, 9, asError(t, o.err).Attempts)
@@ -200,6 +202,67 @@ func TestNoOutageBelowThreeSchools(t *testing.T) {
 			require.Equal(t, 9, asError(t, o.err).Attempts)
 		}
 	})
+}
+
+// TestOutageWithFewRequestsInFlight begins while one or two schools are left to fetch, or one request is sent at a time.
+// None of them fails, and the time until the client gives up is exact.
+func TestOutageWithFewRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]bare{
+		"503": failing(503), "404": failing(404), "reset": func(*http.Request) (*http.Response, error) { return nil, errors.New("reset") },
+	} {
+		for concurrency, schools := range map[int]int{1: 6, 2: 1, 8: 2} {
+			for _, lasts := range []time.Duration{10 * time.Minute, 24 * time.Hour} {
+				t.Run(fmt.Sprintf("%s %d %s", name, concurrency, lasts), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						began := time.Now()
+						c := dial(t, outageBetween(new(requestLog), began, 0, lasts, failure), func(o *extract.Options) { o.Concurrency = concurrency })
+						for school, o := range fetch(t.Context(), c, named("s", schools)...) {
+							if lasts < 30*time.Minute {
+								require.NoError(t, o.err, school)
+								require.Less(t, o.after, lasts+40*time.Second)
+								continue
+							}
+							require.ErrorIs(t, o.err, extract.ErrGaveUp, school)
+							require.Equal(t, 30*time.Minute, o.after)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestLastBrokenSchool fails although every attempt of it fails and nothing else is being fetched: a canary succeeds,
+// also if it is of another operation of the same school.
+func TestLastBrokenSchool(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{404, 500, 503, 504} {
+		for _, other := range []string{"good", "broken"} {
+			t.Run(fmt.Sprint(status, other), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+						if strings.HasSuffix(r.URL.Path, growth) && schoolOf(r) == "broken" {
+							return reply(status, ""), nil
+						}
+						return reply(200, "[]"), nil
+					}))
+					call := results(other)
+					if other == "broken" {
+						call.Operation, call.Template = "students", "/students"
+					}
+					_, err := c.Get(t.Context(), call, discard)
+					require.NoError(t, err)
+					o := fetch(t.Context(), c, "broken")["broken"]
+					require.Equal(t, status, asError(t, o.err).Status)
+					require.NotErrorIs(t, o.err, extract.ErrGaveUp)
+					require.Less(t, o.after, 5*time.Minute)
+				})
+			})
+		}
+	}
 }
 
 func TestNoOutageWithSuccessesBetween(t *testing.T) {

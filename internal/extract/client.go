@@ -84,7 +84,7 @@ func New(o Options) (*Client, error) {
 		retrying: &retryList{log: log, calls: make(map[*Call]*Retry)},
 		breaker: &breaker{
 			giveUpAfter: o.GiveUpAfter, log: log,
-			failing: make(map[string]struct{}),
+			active: make(map[string]int), failing: make(map[string]*failing),
 		},
 	}
 	base := o.Transport

@@ -167,11 +167,14 @@ func run(t *testing.T, m *model, seed uint64, l load) figures {
 			calls.Go(func() error { ask(school); return nil })
 		}
 		_ = calls.Wait()
+		m.mu.Lock()
+		answered := len(m.answers) // canaries follow
+		m.mu.Unlock()
 		aside.Wait()
 		close(over)
 		watch.Wait()
-		f.took = m.answers[len(m.answers)-1].Sub(m.began)
-		f.most = m.answers[len(m.answers)*9/10].Sub(m.began)
+		f.took = m.answers[answered-1].Sub(m.began)
+		f.most = m.answers[answered*9/10].Sub(m.began)
 	})
 	return f
 }

@@ -18,6 +18,7 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 		req.budget = &budget{limit: c.giveUpAfter}
 	}
 	defer c.retrying.done(call)
+	defer c.breaker.countCall(call)()
 	last := &failure{}
 	sent, counted := 0, 0 // attempts, and those that count against the retries
 	for {
@@ -116,7 +117,7 @@ func (c *Client) releaseLast(ctx context.Context, req *request, f *failure) {
 }
 
 // countsAsRetry returns the permit of an attempt that will be retried, and reports whether it counts against the
-// retries.
+// retries. A canary that succeeds shows that the service does not fail, but the call.
 func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bool {
 	if f.status == http.StatusUnauthorized { // other requests may be accepted
 		c.breaker.release(req.permit)
@@ -129,12 +130,12 @@ func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bo
 		return counts
 	case closed && f.overloaded(): // a canary would only add to the load
 	case c.canarySucceeds(ctx, req, f):
-		return counts
+		return true
 	case ctx.Err() != nil:
 		c.breaker.release(req.permit)
 		return false
 	}
-	c.breaker.probeFailed(ctx, req.permit)
+	c.breaker.probeFailed(ctx, req.permit, closed)
 	return false
 }
 

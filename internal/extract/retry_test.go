@@ -45,6 +45,7 @@ func TestRetriedStatuses(t *testing.T) {
 					}
 					return reply(status, `{"fault": {"faultstring": "LEAKED", "detail": {"errorcode": "ServiceUnavailable"}}}`), nil
 				}))
+				defer c.Beside()()
 				tally, err := c.Get(t.Context(), results("broken"), discard)
 				e := asError(t, err)
 				require.Equal(t, extract.Error{
@@ -179,6 +180,7 @@ func TestUnreadableBodiesAreRetried(t *testing.T) {
 		require.Equal(t, extract.Tally{Requests: 4, Retries: 3, Pages: 1}, tally)
 		require.Equal(t, map[string]int64{"unreadable": 3, "200": 1}, c.Stats().ByStatus)
 
+		defer c.Beside()()
 		_, err = c.Get(t.Context(), results("s1"), func(io.Reader) error { return extract.Unreadable(errNotJSON) })
 		require.ErrorIs(t, err, errNotJSON)
 		require.EqualError(t, err, "test_results of school s1 (/test-results/v1/growth): the body is not JSON (status 200, 9 attempts)")

@@ -386,10 +386,10 @@ func TestRequestTimeout(t *testing.T) {
 				require.Equal(t, 7*time.Second, time.Since(start).Round(time.Second))
 				require.Equal(t, map[string]int64{"timeout": 1}, c.Stats().ByStatus)
 
-				c = dial(t, hang, func(o *extract.Options) { o.RequestTimeout, o.Retries = 7*time.Second, 2 })
+				c = dial(t, hang, func(o *extract.Options) { o.RequestTimeout, o.Retries = 7*time.Second, 1 })
 				tally, err := c.Get(t.Context(), results("s1"), discard)
-				require.Equal(t, 3, asError(t, err).Attempts)
-				require.Equal(t, extract.Tally{Requests: 3, Retries: 2}, tally)
+				require.Equal(t, 2, asError(t, err).Attempts)
+				require.Equal(t, extract.Tally{Requests: 2, Retries: 1}, tally)
 			})
 		})
 	}
