@@ -142,10 +142,44 @@ func TestHealthListsRetries(t *testing.T) {
 		require.Equal(t, "connection closed before the response", health.Paused)
 		require.InDelta(t, 30*60, time.Until(health.PausedUntil).Seconds(), 2)
 		require.GreaterOrEqual(t, len(health.Retrying), 3) // the fourth may have been held back at once
-		require.Contains(t, log.String(),
-			`level=WARN msg="service failing (connection closed before the response): pausing all requests for up to 30m" cause=`)
 		<-done
-		require.Contains(t, log.String(), `msg="service answering again: resuming"`)
 		require.Empty(t, c.Health().Paused)
 	})
+}
+
+// TestPausesAreLogged once they last: a few seconds at the normal level, a minute as a warning.
+func TestPausesAreLogged(t *testing.T) {
+	t.Parallel()
+	for lasts, want := range map[time.Duration][]string{
+		2 * time.Second:  nil,
+		30 * time.Second: {"INFO", "INFO"},
+		3 * time.Minute:  {"INFO", "WARN", "INFO"},
+	} {
+		t.Run(lasts.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log lockedText
+				c := dial(t, outageBetween(new(requestLog), time.Now(), 0, lasts, failing(503)), withToken, func(o *extract.Options) {
+					o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				})
+				for school, o := range fetch(t.Context(), c, named("s", 8)...) {
+					require.NoError(t, o.err, school)
+				}
+				var levels []string
+				for line := range strings.Lines(log.String()) {
+					if strings.Contains(line, "concurrency") {
+						continue
+					}
+					_, level, _ := strings.Cut(line, "level=")
+					levels = append(levels, level[:4])
+					if len(levels) == len(want) {
+						require.Contains(t, line, `msg="service answering again: resuming"`)
+					} else {
+						require.Contains(t, line, `msg="service failing (status 503): pausing all requests for up to 30m"`)
+					}
+				}
+				require.Equal(t, want, levels)
+			})
+		})
+	}
 }
