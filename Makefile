@@ -123,19 +123,28 @@ test-spark: NIGHTS ?= 3
 .PHONY: test-spark
 test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table, and on a history (NIGHTS); needs Python and Java
 	NIGHTS=$(NIGHTS) .tools/spark-venv/bin/python examples/spark/test_spark.py
+	$(MAKE) test-growth
 
-EXAMPLES := config cron kubernetes monitoring notify questions readers systemd walkthrough
+# The number of students whose growth is compared, and of nights whose counts of tests are; 2300 students have 100,000 spans.
+test-growth: STUDENTS ?= 60
+test-growth: COMPLETION_NIGHTS ?= 6
+
+.PHONY: test-growth
+test-growth: build .tools/spark-venv ## compare the views of growth with a reference in Python, in DuckDB and Spark (STUDENTS, COMPLETION_NIGHTS); needs Java
+	STUDENTS=$(STUDENTS) COMPLETION_NIGHTS=$(COMPLETION_NIGHTS) .tools/spark-venv/bin/python -B examples/spark/test_growth.py $(BIN)
+
+EXAMPLES := config cron growth-page kubernetes monitoring notify questions readers systemd walkthrough
 
 .PHONY: test-examples
-test-examples: $(EXAMPLES:%=test-example-%) ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, questions, readers, walkthrough; needs Python
+test-examples: $(EXAMPLES:%=test-example-%) ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, questions, readers, walkthrough, page of growth; needs Python
 
 .PHONY: $(EXAMPLES:%=test-example-%)
 test-example-config: build $(VERSITYGW)
 	examples/config/test.sh $(BIN) $(VERSITYGW)
 test-example-cron test-example-systemd: test-example-%: build
 	examples/$*/test.sh $(BIN)
-test-example-kubernetes test-example-monitoring test-example-readers test-example-walkthrough: test-example-%: build .tools/%-venv
-	.tools/$*-venv/bin/python -B examples/$*/test_$*.py $(BIN)
+test-example-growth-page test-example-kubernetes test-example-monitoring test-example-readers test-example-walkthrough: test-example-%: build .tools/%-venv
+	.tools/$*-venv/bin/python -B examples/$*/test_$(subst -,_,$*).py $(BIN)
 test-example-notify: build .tools/kubernetes-venv
 	.tools/kubernetes-venv/bin/python -B examples/notify/test_notify.py $(BIN)
 test-example-questions: .tools/questions-venv

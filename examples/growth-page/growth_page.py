@@ -74,6 +74,7 @@ class Picture:
         self.figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         plt.close(self.figure)
         svg = out.getvalue()[out.getvalue().index("<svg") :].replace(INK, "currentColor")
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
         svg = re.sub(r' width="[^"]*pt"', "", re.sub(r' height="[^"]*pt"', "", svg, count=1), count=1)
         return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(self.title, quote=True)}"', 1)
 
@@ -122,14 +123,14 @@ def growth(rows: list[dict]) -> str:
         lines = []
         for row in group:
             students = rounded(row["students"])
-            cells = [f"about {students:,}" if students else f"fewer than {LEAST}"]
+            cells = [f"{students:,}" if students else f"&lt; {LEAST}"]
             if students:
                 cells += [f"{row['mean_growth']:+.1f}", share(row["met"], row["not_met"])]
                 known = row["met"] + row["not_met"] >= LEAST and row["growth_percentile"] is not None
                 cells.append(f"{row['growth_percentile']:.0f}" if known else "–")
             lines.append(f"<tr><th scope=row>{html.escape(row['school_name'] or 'unknown')}</th>{''.join(f'<td>{cell}</td>' for cell in [*cells, *['–'] * (4 - len(cells))])}</tr>")
         parts.append(
-            f"<table><caption>{html.escape(subject)}</caption><thead><tr><th scope=col>school<th scope=col>students<th scope=col>mean growth"
+            f"<table><caption>{html.escape(subject)}</caption><thead><tr><th scope=col>school<th scope=col>students, in tens<th scope=col>mean growth"
             f"<th scope=col>met projection<th scope=col>median percentile</tr></thead><tbody>{''.join(lines)}</tbody></table>"
         )
     return f'<div class="figures">{"".join(f"<div>{part}</div>" for part in parts)}</div>'
@@ -154,7 +155,8 @@ def completion(rows: list[dict]) -> str:
         picture.axis.step([day for day, _ in days], [percent for _, percent in days], where="post", color=BLUE, linewidth=1.8)
         picture.axis.plot(*days[-1], marker="o", color=BLUE, markersize=4)
         picture.axis.set_ylim(0, 103)
-        picture.axis.tick_params(axis="x", rotation=30)
+        ticks = [day for day, _ in days[:: max(1, len(days) // 5)]]
+        picture.axis.set_xticks(ticks, [f"{day.day} {day:%b}" for day in ticks])
         parts.append(picture.svg())
     return figure_list(parts)
 
@@ -175,14 +177,14 @@ def quadrant(rows: list[dict]) -> str:
         if not points:
             continue
         picture = Picture(3.6, subject, "median achievement percentile", label)
-        for x, y, name in points:
-            picture.axis.plot([x], [y], marker="o", color=BLUE, markersize=6)
-            picture.axis.annotate(name or "unknown", (x, y), textcoords="offset points", xytext=(5, 4), fontsize=7.5)
+        for number, (x, y, _) in enumerate(points, 1):
+            picture.axis.plot([x], [y], marker="o", color=BLUE, markersize=12, alpha=0.8)
+            picture.axis.annotate(str(number), (x, y), ha="center", va="center_baseline", fontsize=7.5, color="#ffffff")
         middle = 50 if "percentile" in label else sum(y for _, y, _ in points) / len(points)
         picture.axis.axhline(middle, color=INK, linewidth=0.8, alpha=0.6)
         picture.axis.axvline(50, color=INK, linewidth=0.8, alpha=0.6)
-        picture.axis.margins(0.25, 0.15)
-        parts.append(picture.svg())
+        picture.axis.margins(0.1, 0.1)
+        parts.append(picture.svg() + "<ol>" + "".join(f"<li>{html.escape(name or 'unknown')}" for _, _, name in points) + "</ol>")
     return figure_list(parts)
 
 
@@ -203,6 +205,8 @@ p { max-width: 46rem; color: var(--faint); margin: .25rem 0 .75rem; }
 figure { margin: 0; } svg { width: 100%; height: auto; max-width: 36rem; } .figures > div { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; } caption { text-align: left; font-weight: 600; }
 th, td { border-bottom: 1px solid var(--line); padding: .2rem .4rem; text-align: right; font-weight: 400; vertical-align: bottom; } th:first-child { text-align: left; }
+ol { columns: 15rem; color: var(--faint); font-size: .85rem; margin: .25rem 0; padding-left: 1.8rem; } td { white-space: nowrap; }
+h2, h2 + p { break-after: avoid; } @media (max-width: 30rem) { table { font-size: .8rem; } th, td { padding: .2rem; } }
 thead th { color: var(--faint); font-size: .8rem; }
 """
 
