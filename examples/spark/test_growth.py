@@ -170,7 +170,8 @@ class DuckDB:
         self.duck.execute(statement)
 
     def rows(self, view: str) -> list[dict]:
-        found = self.duck.execute(f"FROM {view}")
+        # Without the module pytz, Python cannot have its timestamps with time zone.
+        found = self.duck.execute(f"SELECT COLUMNS(name -> name <> 'administration_start_date_time') FROM {view}")
         names = [column[0] for column in found.description]
         return [dict(zip(names, row)) for row in found.fetchall()]
 

@@ -102,10 +102,10 @@ func testDeclaredColumns(t *testing.T, d *duck, views int) {
 	}
 }
 
-// analysisOf returns the statements of the views for analysts over tables of these names.
-func analysisOf(t *testing.T, s *snapshot) string {
+// analysisOf returns the statements of the views for analysts, or of the sector, over tables of these names.
+func analysisOf(t *testing.T, s *snapshot, views string) string {
 	t.Helper()
-	_, statements, found := strings.Cut(execute(t, growthExport, "sql", "--dest", s.dest, "--views", "analysis"), "\n-- Views for analysts")
+	_, statements, found := strings.Cut(execute(t, growthExport, "sql", "--dest", s.dest, "--views", views), "\n-- Views for analysts")
 	require.True(t, found)
 	return "-- " + statements
 }
@@ -140,7 +140,7 @@ func TestAnalysisOfOddTables(t *testing.T) {
 			('a', 'r', 0, 40, '2020', 'achievement'), ('a', 'r', 1, 50, '2025', 'Achievement'), ('a', 'r', 2, 60, '2025', 'growth'),
 			('b', 'r', 0, 70, '2030', 'achievement'), ('b', 's', 0, NULL, '2025', 'achievement'), ('b', 's', 1, 80, '2020', 'achievement'),
 			('b', NULL, 0, 90, '2025', 'achievement');`)
-	d.exec(analysisOf(t, s))
+	d.exec(analysisOf(t, s, "analysis"))
 	testDeclaredColumns(t, d, 15)
 	for query, want := range map[string][][]any{
 		"SELECT school_bid, school_name, district_bid, district_name FROM analysis_schools ORDER BY 1": {

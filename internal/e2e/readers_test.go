@@ -70,7 +70,7 @@ func TestReaders(t *testing.T) {
 			s := runExport(t, e)
 			t.Run("views", func(t *testing.T) { t.Parallel(); testViews(t, s) })
 			t.Run("terms", func(t *testing.T) { t.Parallel(); testTerms(t, s) })
-			t.Run("assessment export", func(t *testing.T) { t.Parallel(); testAssessmentExport(t, s) })
+			t.Run("assessment export", func(t *testing.T) { t.Parallel(); testAssessmentResults(t, s) })
 			t.Run("analysis", func(t *testing.T) { t.Parallel(); testAnalysis(t, s) })
 		})
 	}
