@@ -97,7 +97,11 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	if o.by == bySchool || o.by == byDistrict {
 		value.By = countsBy(found, o.by)
 	}
-	return a.writeOutput(o.output, value, diffText(found, later, o.by))
+	names, err := await(ctx, func() (map[string]string, error) { return namesBy(ctx, catalog, o.by, earlier, later) })
+	if err != nil {
+		return fmt.Errorf("read the names of schools at %s: %w", catalog, err)
+	}
+	return a.writeOutput(o.output, value, diffText(found, later, o.by, names))
 }
 
 // snapshotsToCompare returns the manifests of the two selected snapshots.
@@ -136,8 +140,39 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
-// diffText describes what differs.
-func diffText(d *history.Difference, later *snapshot.Manifest, by string) string {
+// namesBy returns the names of schools, or for districts the names of some of their schools, as the runs were planned.
+func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
+	names := make(map[string]string)
+	if by != bySchool && by != byDistrict {
+		return names, nil
+	}
+	schools := make(map[string][]string)
+	for _, run := range runs {
+		plan, err := catalog.ReadPlan(ctx, run.RunID)
+		if err != nil {
+			return nil, err
+		}
+		for i := range plan.Schools {
+			school := &plan.Schools[i]
+			if by == bySchool {
+				names[school.Bid] = cmp.Or(school.Name, names[school.Bid])
+			} else if school.Name != "" && !slices.Contains(schools[school.District], school.Name) {
+				schools[school.District] = append(schools[school.District], school.Name)
+			}
+		}
+	}
+	for district, of := range schools {
+		slices.Sort(of)
+		names[district] = of[0]
+		if len(of) > 1 {
+			names[district] += " and " + wording.Many(int64(len(of)-1), "other school")
+		}
+	}
+	return names, nil
+}
+
+// diffText describes what differs. Names are those of schools or districts by their bids.
+func diffText(d *history.Difference, later *snapshot.Manifest, by string, names map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (run %s), compared with %s (run %s): %s compared, %s not\n", snapshotName(later.Kind, later.SnapshotDate),
 		later.RunID, d.SnapshotDate, d.With, wording.Many(d.SchoolsCompared, "school"), wording.Count(d.SchoolsNotCompared))
@@ -153,7 +188,11 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string) string
 				same++
 				continue
 			}
-			fmt.Fprintf(&b, "\n%s %s\n", by, cmp.Or(printable(name), "(none)"))
+			title := "(none)"
+			if name != "" {
+				title = wording.School(names[name], name)
+			}
+			fmt.Fprintf(&b, "\n%s %s\n", by, title)
 			writeCounts(&b, "  ", counts[name], false)
 		}
 		if same > 0 {

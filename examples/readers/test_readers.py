@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,21 @@ class TestReaders(unittest.TestCase):
                     self.assertIsInstance(json.loads(extra), dict)
                     # Python would silently accept a lone surrogate.
                     json.dumps(json.loads(extra), ensure_ascii=False).encode("utf-8")
+
+    def test_page(self):
+        """The Python code of README.md runs, on a destination with a history."""
+        dest = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-readers-")))
+        run = [self.growth_export, "run", "--simulate", "--simulate-results", "500", "--history", "--dest", str(dest / "growth-data")]
+        subprocess.run(run, check=True, capture_output=True)
+        sql = [self.growth_export, "sql", "--dest", str(dest / "growth-data"), "--history", "--views", "sector"]
+        (dest / "views.sql").write_bytes(subprocess.run(sql, check=True, capture_output=True).stdout)
+        page = (Path(__file__).resolve().parent / "README.md").read_text("utf-8")
+        code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        self.assertEqual(len(code), 4)
+        program = "\n".join([*code, "assert len(results.collect()) > 300 and growth.columns[:3] == ['student_bid', 'subject_area', 'span']"])
+        done = subprocess.run([sys.executable, "-c", program], cwd=dest, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Mathematics", done.stdout)
 
     def test_districts(self):
         """With globs, every row has the date and district of its folder, in DuckDB and polars alike."""

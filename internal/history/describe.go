@@ -29,7 +29,7 @@ func Describe(table string, t *snapshot.TableComparison) string {
 	}
 	var reasons []string
 	for _, reason := range highest(t.Because, slices.Sorted(maps.Keys(t.Because))) {
-		reasons = append(reasons, wording.Count(t.Because[reason])+" "+strings.ReplaceAll(reason, "_", " "))
+		reasons = append(reasons, wording.Count(t.Because[reason])+" "+snapshot.ReasonText(reason))
 	}
 	return text + ": " + strings.Join(reasons, ", ")
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
@@ -78,10 +77,7 @@ func because(counts map[string]int64) string {
 	}
 	words := make(map[string]int64, len(counts))
 	for reason, n := range counts {
-		if reason == snapshot.ElementsChanged {
-			reason = "list changed"
-		}
-		words[strings.ReplaceAll(reason, "_", " ")] = n
+		words[snapshot.ReasonText(reason)] = n
 	}
 	return listCounts(words)
 }

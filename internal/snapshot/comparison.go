@@ -3,6 +3,7 @@ package snapshot
 import (
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
+	"strings"
 )
 
 // The reasons for which a row is gone (TableComparison.Because).
@@ -22,6 +23,14 @@ const (
 	// Removed is the reason of all other rows.
 	Removed = "removed"
 )
+
+// ReasonText words the reason of removed rows for people.
+func ReasonText(reason string) string {
+	if reason == ElementsChanged {
+		return "list changed" // of a parent that is still there
+	}
+	return strings.ReplaceAll(reason, "_", " ")
+}
 
 // Comparison is what differs between two snapshots.
 type Comparison struct {
