@@ -88,7 +88,7 @@ func TestDiffExplainsWhatIsGone(t *testing.T) {
 	require.Equal(t, "0 new rows, 0 changed, 1 gone", describe("students"))
 	require.Equal(t, "3 new results, 1 changed (rit 1), "+
 		"8 gone: 2 aged out, 2 superseded, 2 unexplained, 1 left roster, 1 moved", describe("test_results"))
-	require.Equal(t, "1 new row, 0 changed, 5 gone: 2 unexplained, 1 changed, 1 moved, 1 removed",
+	require.Equal(t, "1 new row, 0 changed, 5 gone: 2 unexplained, 1 list changed, 1 moved, 1 removed",
 		describe("test_result_norms"))
 	require.EqualValues(t, 2, got.SchoolsCompared)
 	require.Equal(t, "first", got.With)
