@@ -69,12 +69,13 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 		}
 	}
 	for name, before := range g.Baseline.Tables {
+		warns := before.Rows < minLimitedRows || isCalendar(name)
 		if now, both := g.Tables[name]; both {
-			shrink.add(before.Rows < minLimitedRows || isCalendar(name), review.Finding{Table: name, N: before.Rows - now.Rows, Of: before.Rows})
+			shrink.add(warns, review.Finding{Table: name, N: before.Rows - now.Rows, Of: before.Rows})
 		}
-	}
-	for name, schools := range g.Lost {
-		shrink.add(isCalendar(name), review.Finding{Table: name, N: schools.Lost, Of: schools.Had, Counted: review.Schools})
+		if schools, is := g.Lost[name]; is { // name is a dataset, too
+			shrink.add(warns, review.Finding{Table: name, N: schools.Lost, Of: schools.Had, Counted: review.Schools})
+		}
 	}
 	for _, l := range []limit{removed, changed, emptied, shrink} {
 		add := func(to *[]review.Reason, found []review.Finding) {

@@ -49,9 +49,7 @@ func (c *comparison) fail(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	problem := unreadable(c.run.plan.Baseline, err)
-	if c.problem.CompareAndSwap(nil, &problem) {
-		c.run.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", problem)
-	}
+	c.problem.CompareAndSwap(nil, &problem)
 	return nil
 }
 

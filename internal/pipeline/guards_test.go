@@ -253,6 +253,40 @@ func TestClassesUnderOtherKeys(t *testing.T) {
 	require.Contains(t, strings.Join(review.Texts(summary.Held), "\n"), "--max-changed 75% allows: table school_classes, district ")
 }
 
+// TestSchoolsOfSmallTables expects only a warning if one of three schools has lost the few rows that it had of a table.
+func TestSchoolsOfSmallTables(t *testing.T) {
+	t.Parallel()
+	n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{40, 40, 40}})
+	settings := compared()
+	settings.Datasets = []string{"schools", "students", "school_classes"}
+	lose := n.world.Schools()[0].Bid
+	few := func(_ string, records []object) []object {
+		records = records[:min(5, len(records))]
+		for _, r := range records {
+			delete(r, "students")
+		}
+		return records
+	}
+	but := func(edit func(string, []object) []object) func(string, []object) []object {
+		return func(school string, records []object) []object {
+			if school == lose {
+				return nil
+			}
+			return edit(school, records)
+		}
+	}
+	n.tonight.Store(&edits{classesPath: few})
+	n.export(settings)
+	n.next(edits{classesPath: but(few)})
+	summary := n.export(settings)
+	require.Equal(t, pipeline.Published, summary.Outcome, review.Texts(summary.Held))
+	require.Contains(t, strings.Join(review.Texts(summary.Comparison.Warnings), "\n"), "schools with rows in school_classes from 3 to 2")
+	n.next(edits{classesPath: few, studentsPath: but(func(_ string, records []object) []object { return records })})
+	summary = n.export(settings)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.Contains(t, summary.Held[0].String(), "schools with rows in students from 3 to 2")
+}
+
 // TestNothingInCommon expects a warning if no dataset of the run is in the previous snapshot, and none if no dataset is of
 // schools.
 func TestNothingInCommon(t *testing.T) {
