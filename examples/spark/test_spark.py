@@ -314,7 +314,7 @@ class TestSpark(unittest.TestCase):
         declared_types = "SELECT table_name, column_name, type FROM analysis_columns WHERE table_name LIKE 'analysis_%'"
         for view, name, kind in duck.execute(declared_types).fetchall():
             views.setdefault(view, []).append({"name": name, "type": kind})
-        self.assertEqual(len(views), 15)
+        self.assertEqual(len(views), 16)
         for schema in ([], ["--schema", "analysts"]):
             for statement in self.statements(dest, "--views", "analysis", *schema):
                 self.spark.sql(statement).collect()

@@ -1,6 +1,6 @@
 """Plots mean growth from fall to winter by school, a panel for each subject.
 
-    growth-export sql --dest ./nights --history > history.sql
+    growth-export sql --dest ./nights --history --views analysis > history.sql
     python plot_growth.py history.sql growth.svg
 
 The plot can also be a .png or .pdf. README.md explains all the steps.

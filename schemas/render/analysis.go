@@ -134,6 +134,7 @@ func (a *analysis) query(t *schemas.Table) string {
 		"string":         func() string { return a.kind(schemas.String) },
 		"with_extra":     a.withExtra,
 		"declared":       a.declared,
+		"has":            a.has,
 		"norms_file":     a.normsFile,
 		"list":           func(items ...string) []string { return items },
 		"spans":          spans,

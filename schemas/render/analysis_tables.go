@@ -168,6 +168,16 @@ func analysisTables() []*schemas.Table {
 			),
 		},
 		{
+			Name: analysisPrefix + "checks",
+			Doc: "One row per school and rule of the service that its test results break, with the names of the checks of a run. Terms are unknown here " +
+				"if no school has them.",
+			Columns: slices.Concat(
+				key(text("check_name", "one_result_per_subject, older_than_a_year, rit_order, items_order, unknown_student or unknown_term.")),
+				key(text("school_bid", "School that the results were requested for.")), school,
+				count("found", "Number of results, or of students and subjects with several results."),
+			),
+		},
+		{
 			Name: extraView,
 			Doc:  "One row per table and member of _extra.",
 			Columns: slices.Concat(
