@@ -8,7 +8,14 @@ const (
 	Students        = "students"
 	TestResults     = "test_results"
 	AcademicYears   = "academic_years"
+	SchoolClasses   = "school_classes"
+
+	EducatorAssociations = "educator_school_associations"
+	EducatorClasses      = "educator_school_classes"
 )
+
+// ClassEducators is the name of the table of the educators of classes.
+const ClassEducators = "school_class_educators"
 
 // The optional parameters of the enrollment operations (specification, rules common to all endpoints, 4).
 const (

@@ -35,11 +35,12 @@ func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*s
 }
 
 // publishedRun returns the manifest of the snapshot of a date, of the enrollment
-// as of a date, or of the latest snapshot if both dates are empty.
+// as of a date, or of the latest snapshot if both dates are empty: of all schools
+// and students or, if there is none, of some, as at the destination of a cohort.
 func publishedRun(ctx context.Context, catalog snapshot.Catalog, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
 	var manifest *snapshot.Manifest
 	var err error
-	what, missing := "latest snapshot", "no snapshot of all schools is published"
+	what, missing := "latest snapshot", "no snapshot is published"
 	switch {
 	case snapshotDate != "":
 		what = "snapshot of " + snapshotDate
@@ -48,7 +49,9 @@ func publishedRun(ctx context.Context, catalog snapshot.Catalog, snapshotDate, e
 		what = "enrollment as of " + effectiveDate
 		manifest, err = catalog.Current(ctx, snapshot.AsOf, effectiveDate)
 	default:
-		manifest, err = catalog.LatestRun(ctx)
+		if manifest, err = catalog.LatestRun(ctx); manifest == nil && err == nil {
+			manifest, err = catalog.Newest(ctx, snapshot.Full, func(*snapshot.Manifest) bool { return true })
+		}
 	}
 	if snapshotDate != "" || effectiveDate != "" {
 		missing = "there is no " + what

@@ -194,6 +194,9 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog sn
 	if len(manifests) > 1 {
 		title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
 	}
+	if first.Parameters.Filtered() {
+		title += " It covers only some schools or students."
+	}
 	s := &render.Snapshot{Place: o.placeOf(catalog, title)}
 	s.Dates = []string{last.SnapshotDate}
 	if first.Kind == snapshot.Delta {

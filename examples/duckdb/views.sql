@@ -19,7 +19,11 @@ CREATE OR REPLACE TEMP MACRO growth_path(path) AS
 CREATE OR REPLACE TEMP MACRO growth_document(path) AS
     coalesce((SELECT content FROM read_text(growth_path(path))), error('no file ' || growth_path(path)))::JSON;
 
-SET VARIABLE growth_latest = growth_document('_latest.json');
+-- The latest snapshot: of all schools and students or, if there is none, the newest of some, as at the destination of a cohort.
+SET VARIABLE growth_latest = coalesce(
+    (SELECT content FROM read_text(growth_path('_latest.json'))),
+    (SELECT content FROM read_text(growth_path('_snapshots/*.json')) ORDER BY filename DESC LIMIT 1),
+    error('no snapshot at ' || growth_path('')))::JSON;
 SET VARIABLE growth_manifest = growth_document(getvariable('growth_latest')->>'manifest');
 
 -- The files of a table, as the manifest lists them.

@@ -35,14 +35,15 @@ def schemas() -> dict[str, str]:
 
 
 class Snapshot:
-    """The newest full run at a destination. It is pinned to that run; create another Snapshot to see a later one."""
+    """The newest full run at a destination: of all schools and students or, if there is none, of some, as at the destination of
+    a cohort. It is pinned to that run; create another Snapshot to see a later one."""
 
     def __init__(self, spark: SparkSession, dest: str):
         self.spark = spark
         self.dest = dest.rstrip("/")
-        latest = json.loads(self._text("_latest.json"))
-        self.date: str = latest["snapshot_date"]
+        latest = json.loads(self._text(self._latest()))
         self.manifest: dict = json.loads(self._text(latest["manifest"]))
+        self.date: str = latest.get("snapshot_date") or self.manifest["snapshot_date"]
 
     def tables(self) -> list[str]:
         """The names of the tables that the run exported."""
@@ -69,11 +70,28 @@ class Snapshot:
         for name in self.tables():
             self.table(name).createOrReplaceTempView(name)
 
-    def _text(self, path: str) -> str:
+    def _latest(self) -> str:
+        """The path of the document that names the run."""
+        where, files = self._where("_latest.json")
+        if files.exists(where):
+            return "_latest.json"
+        where, files = self._where("_snapshots")
+        dates = [status.getPath().getName() for status in files.listStatus(where)] if files.exists(where) else []
+        dates = [name for name in dates if name.endswith(".json")]
+        if not dates:
+            raise FileNotFoundError(f"no snapshot at {self.dest}")
+        return f"_snapshots/{max(dates)}"
+
+    def _where(self, path: str):
         # Through Hadoop, because Spark's own readers ignore names that begin with _.
         jvm, context = self.spark.sparkContext._jvm, self.spark.sparkContext._jsc
         where = jvm.org.apache.hadoop.fs.Path(f"{self.dest}/{path}")
-        stream = where.getFileSystem(context.hadoopConfiguration()).open(where)
+        return where, where.getFileSystem(context.hadoopConfiguration())
+
+    def _text(self, path: str) -> str:
+        jvm = self.spark.sparkContext._jvm
+        where, files = self._where(path)
+        stream = files.open(where)
         try:
             return jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
         finally:

@@ -384,6 +384,21 @@ class TestSpark(unittest.TestCase):
             (dest / path).write_text(json.dumps(document), "utf-8")
         return str(dest)
 
+    def test_cohort(self):
+        """A destination without a snapshot of all students opens with its newest one."""
+        full = start_duckdb(self.export("--datasets", "students"))
+        bids = full.sql("SELECT DISTINCT student_bid FROM students WHERE student_bid <> '' ORDER BY 1 LIMIT 3").fetchall()
+        listed = Path(self.folder) / "cohort.txt"
+        listed.write_text("\n".join(bid for (bid,) in bids), "utf-8")
+        dest = self.export("--datasets", "students,school_classes", "--students", f"@{listed}")
+        self.assertFalse((Path(dest) / "_latest.json").exists())
+        snapshot = read.Snapshot(self.spark, dest)
+        for name in ("students", "school_classes"):
+            count = snapshot.table(name).count()
+            self.assertEqual(count, snapshot.manifest["tables"][name]["rows"])
+            self.assertGreater(count, 0)
+            self.assertEqual(start_duckdb(dest).sql(f"SELECT count(*) FROM {name}").fetchall(), [(count,)])
+
     def test_program(self):
         """read.py as a program prints the row count of every table."""
         dest = self.export("--datasets", "schools,test_results")

@@ -66,6 +66,35 @@ func (s *cohortSite) about(table *schemas.Table) string {
 	return strings.Join(bids, " OR ")
 }
 
+// ofClasses returns the condition for a row of the full export to be about a class with a listed student on its roster, or
+// about an educator of such a class; empty for other tables.
+func (s *cohortSite) ofClasses(table *schemas.Table) string {
+	class := func(bid string) string {
+		return "EXISTS (SELECT 1 FROM before_school_class_students AS c WHERE c.requested_school_bid = b.requested_school_bid" +
+			" AND c.requested_perspective_bid = b.requested_perspective_bid AND c.school_class_bid = " + bid + " AND c.student_bid IN (FROM listed))"
+	}
+	educator := func(bid string) string {
+		return "EXISTS (SELECT 1 FROM before_school_class_educators AS e JOIN before_school_class_students AS c USING (requested_school_bid, requested_perspective_bid, school_class_bid)" +
+			" WHERE e.requested_school_bid = b.requested_school_bid AND e.educator_bid = " + bid + " AND c.student_bid IN (FROM listed))"
+	}
+	switch table.Name {
+	case "school_classes", "school_class_educators":
+		return class("b.school_class_bid")
+	case "school_class_details":
+		return class("b.requested_school_class_bid")
+	case "educator_school_associations":
+		return educator("b.educator_bid")
+	case "educator_school_association_details":
+		return "EXISTS (SELECT 1 FROM before_educator_school_associations AS a WHERE a.requested_school_bid = b.requested_school_bid" +
+			" AND a.requested_perspective_bid = b.requested_perspective_bid" +
+			" AND a.educator_school_association_bid = b.requested_educator_school_association_bid AND " + strings.ReplaceAll(educator("a.educator_bid"), "b.", "a.") + ")"
+	case "educator_school_classes":
+		return educator("b.requested_educator_bid") + " AND " + "EXISTS (SELECT 1 FROM before_school_class_students AS c WHERE c.requested_school_bid = b.requested_school_bid" +
+			" AND c.school_class_bid = b.school_class_bid AND c.student_bid IN (FROM listed))"
+	}
+	return ""
+}
+
 // runCohort exports the listed students. There is no _latest.json.
 func (s *cohortSite) runCohort(t *testing.T, args []string) *snapshot {
 	t.Helper()
@@ -98,7 +127,7 @@ func TestCohort(t *testing.T) {
 			t.Parallel()
 			s := s.in(t)
 			c := s.runCohort(t, args)
-			kept := 0
+			kept, restricted := 0, 0
 			for _, table := range allTables() {
 				// No member of the simulated service has a text with these characters in it.
 				extra := "CASE WHEN regexp_matches(_extra, ':[[{]') THEN NULL ELSE _extra END AS _extra"
@@ -109,6 +138,10 @@ func TestCohort(t *testing.T) {
 				if about := s.about(table); about != "" {
 					want += " WHERE " + about
 					kept++
+				} else if about := s.ofClasses(table); about != "" {
+					want += " WHERE " + about
+					restricted++
+					require.Less(t, s.d.one("SELECT count(*) FROM before_"+table.Name+" AS b WHERE "+about), s.d.one("SELECT count(*) FROM before_"+table.Name), table.Name)
 				}
 				got := "SELECT * EXCLUDE (_extra), _extra FROM " + c.files(table)
 				if c.hasDistricts(table) {
@@ -123,7 +156,14 @@ func TestCohort(t *testing.T) {
 				}
 			}
 			require.Equal(t, 8, kept)
+			require.Equal(t, 6, restricted)
 			requireNoTexts(t, c.dest, s.others...)
+			results := "SELECT count(*) FROM test_results"
+			want := [][]any{{s.d.one("SELECT count(*) FROM before_test_results WHERE student_bid IN (FROM listed)")}}
+			require.Equal(t, want, newReader(t, c.dest, "views").query(results), "examples/duckdb/views.sql opens it")
+			sql := newDuck(t)
+			sql.exec(execute(t, growthExport, "sql", "--dest", c.dest))
+			require.Equal(t, want, sql.query(results))
 			requireNoTexts(t, filepath.Join(c.dest, "_runs"), s.listed...)
 
 			require.Equal(t, s.d.one("SELECT count(*) FROM (SELECT DISTINCT requested_school_bid, student_bid FROM before_students WHERE student_bid IN (FROM listed))"),

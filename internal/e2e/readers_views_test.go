@@ -94,7 +94,7 @@ func TestViewsWithoutASnapshot(t *testing.T) {
 	t.Parallel()
 	views := exampleSQL(t, "views")
 	dest := filepath.ToSlash(t.TempDir())
-	require.Contains(t, newReader(t, dest).fails(views), "no file "+dest+"/_latest.json")
+	require.Contains(t, newReader(t, dest).fails(views), "no snapshot at "+dest)
 
 	dest = handmade(t, "students/snapshot_date=2026-11-20/part-0000-r.parquet", "students/snapshot_date=2026-11-20/part-0000-old.parquet")
 	require.NoError(t, os.Remove(filepath.Join(dest, "_runs/r/manifest.json")))

@@ -18,6 +18,7 @@ type collector struct {
 	params             transform.Params
 	place              int64 // of the school
 	limits             transform.Limits
+	only               transform.Only
 	maxBytes           int
 	together           *atomic.Int64 // the bytes of all decoders
 	counted            int           // of this one
@@ -30,6 +31,7 @@ func (c *collector) acquireDecoder() {
 	if c.Decoder == nil {
 		c.Decoder = c.dataset.newDecoder(c.params)
 		c.SetLimits(c.limits)
+		c.KeepOnly(c.only)
 	}
 }
 

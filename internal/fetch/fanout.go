@@ -26,6 +26,9 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 		r.Fail(errNoPerspective)
 		return nil
 	}
+	if err := f.onlyOfCohort(ctx, d, r, school); err != nil || r.Ledger.Status != snapshot.StatusOK {
+		return err
+	}
 	calls, err := f.feed(ctx, d, r, school)
 	if err != nil || r.Ledger.Status != snapshot.StatusOK {
 		return err
@@ -142,6 +145,31 @@ func unavailable(err error, pages int64) bool {
 	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err) && pages == 0
 }
 
+// feedList fetches a list whose records say what r is asked for. If it fails or is denied, so is r, and there is no list.
+func (f *Fetcher) feedList(ctx context.Context, feed *Dataset, r *Result, school snapshot.School) (*Result, error) {
+	list := &Result{
+		place:  r.place,
+		Ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK},
+	}
+	err := f.onlyOfCohort(ctx, feed, list, school)
+	if err == nil && list.Ledger.Status == snapshot.StatusOK {
+		err = f.fetchCalls(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
+	}
+	r.Ledger.Requests += list.Ledger.Requests
+	r.Ledger.Retries += list.Ledger.Retries
+	if err != nil {
+		return nil, err
+	}
+	r.Ledger.RecordsUnavailable += list.Ledger.RecordsUnavailable
+	r.Suppressed = append(r.Suppressed, list.Suppressed...) // no call is made for them
+	if list.Ledger.Status != snapshot.StatusOK {
+		list.drop()
+		r.Ledger.Status, r.Ledger.Error, r.Ledger.RecordsUnavailable = list.Ledger.Status, list.Ledger.Error, 0
+		return nil, nil
+	}
+	return list, nil
+}
+
 // feed fetches the lists whose records the dataset is called for, and returns the calls in the order of their rows. If
 // one of the lists fails or is denied, so is the dataset.
 func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapshot.School) ([]fanOutCall, error) {
@@ -150,22 +178,9 @@ func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapsh
 	for _, name := range d.Feeds {
 		table, declared, _ := schemas.FindTable(name)
 		feed := f.feeds[declared.Name]
-		list := &Result{
-			place:  r.place,
-			Ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK},
-		}
-		err := f.fetchCalls(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
-		r.Ledger.Requests += list.Ledger.Requests
-		r.Ledger.Retries += list.Ledger.Retries
-		if err != nil {
+		list, err := f.feedList(ctx, feed, r, school)
+		if list == nil || err != nil {
 			return nil, err
-		}
-		r.Ledger.RecordsUnavailable += list.Ledger.RecordsUnavailable
-		r.Suppressed = append(r.Suppressed, list.Suppressed...) // no call is made for them
-		if list.Ledger.Status != snapshot.StatusOK {
-			list.drop()
-			r.Ledger.Status, r.Ledger.Error, r.Ledger.RecordsUnavailable = list.Ledger.Status, list.Ledger.Error, 0
-			return nil, nil
 		}
 		position := slices.Index(feed.Tables, table)
 		perspectives, perspectivesErr := list.texts(position, "requested_perspective_bid")

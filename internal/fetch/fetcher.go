@@ -61,6 +61,8 @@ type Fetcher struct {
 	// lists get their share of the request slots.
 	window  int
 	fanning chan struct{}
+	// cohort means that only the rows of some students are returned, and of their classes and educators.
+	cohort bool
 }
 
 // New returns a fetcher that is ready for lookups. Close removes its scratch files.
@@ -69,7 +71,7 @@ func New(client *extract.Client, o Options) (*Fetcher, error) {
 		client: client, privacy: o.Privacy, datasets: make(map[string]*Dataset), feeds: make(map[string]*Dataset), maxRecords: o.MaxSchoolRecords,
 		maxHeldBytes: cmp.Or(o.MaxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: o.Scratch},
 		processors: newProcessors(),
-		window:     2 * o.Concurrency, fanning: make(chan struct{}, 2*o.Concurrency),
+		window:     2 * o.Concurrency, fanning: make(chan struct{}, 2*o.Concurrency), cohort: o.Students != nil,
 	}
 	students := transform.NewCohort(o.Students)
 	for _, declared := range schemas.Datasets() {
@@ -288,7 +290,7 @@ func (f *Fetcher) beyond(d *Dataset, err error) error {
 
 func (f *Fetcher) newCollector(d *Dataset, params transform.Params, r *Result) *collector {
 	return &collector{
-		dataset: d, params: params, place: r.place, limits: f.limits(r), maxBytes: f.maxHeldBytes, together: &f.heldTogether,
+		dataset: d, params: params, place: r.place, limits: f.limits(r), only: r.only, maxBytes: f.maxHeldBytes, together: &f.heldTogether,
 		scratch: &Scratch{folder: f.scratch},
 	}
 }

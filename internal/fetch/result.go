@@ -15,6 +15,8 @@ type Result struct {
 	Ledger    snapshot.LedgerRow
 	Drift     snapshot.DriftSums
 	childRows int64 // of the records received
+	// only are the records that are kept; see Fetcher.onlyOfCohort.
+	only transform.Only
 	// Students are positions in Options.Students: of every student who has a row, some of them several times.
 	Students []int
 	// Suppressed are positions in the suppression list: of every student whose rows were dropped, some of them several

@@ -28,6 +28,9 @@ func (f *Fetcher) School(ctx context.Context, d *Dataset, school snapshot.School
 		r.Fail(errNoPerspective)
 		return r, nil
 	}
+	if err := f.onlyOfCohort(ctx, d, r, school); err != nil || r.Ledger.Status != snapshot.StatusOK {
+		return r, err
+	}
 	switch d.Name {
 	case schemas.TestResults:
 		return r, f.results(ctx, d, r, calls)

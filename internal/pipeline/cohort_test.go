@@ -56,6 +56,8 @@ func TestCohortRuns(t *testing.T) {
 		}
 	}
 
+	requireClassesOf(t, plain, full, listed)
+
 	spilled := newCohort(t)
 	small := settings
 	small.SetMaxHeldBytes(2000)
@@ -105,4 +107,47 @@ func TestCohortRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, plan.StudentsKey)
 	require.Equal(t, protected.PrivacyKey.ListDigest(append(slices.Clone(listed), "nobody")), plan.Scope.Students.Digest)
+}
+
+// requireClassesOf expects a run of some students to hold the classes that one of them attends, these classes' educators, and
+// what the service tells about both, out of what a run of all students holds.
+func requireClassesOf(t *testing.T, cohort, full *site, listed []string) {
+	t.Helper()
+	texts := func(s *site, table, column string, keep func(row map[string]any) bool) map[string]bool {
+		found := make(map[string]bool)
+		declared, _, ok := schemas.FindTable(table)
+		require.True(t, ok)
+		for _, row := range s.rows(declared) {
+			if text, _ := row[column].(string); text != "" && keep(row) {
+				found[text] = true
+			}
+		}
+		return found
+	}
+	all := func(map[string]any) bool { return true }
+	among := func(column string, set map[string]bool) func(map[string]any) bool {
+		return func(row map[string]any) bool { text, _ := row[column].(string); return set[text] }
+	}
+	students := make(map[string]bool)
+	for _, bid := range listed {
+		students[bid] = true
+	}
+	classes := texts(full, "school_class_students", "school_class_bid", among("student_bid", students))
+	educators := texts(full, "school_class_educators", "educator_bid", among("school_class_bid", classes))
+	require.Greater(t, len(classes), 10)
+	require.Greater(t, len(texts(full, "school_classes", "school_class_bid", all)), len(classes))
+	require.Greater(t, len(texts(full, "educator_school_associations", "educator_bid", all)), len(educators))
+	require.Equal(t, classes, texts(cohort, "school_classes", "school_class_bid", all))
+	require.Equal(t, classes, texts(cohort, "school_class_details", "requested_school_class_bid", all))
+	require.Equal(t, educators, texts(cohort, "school_class_educators", "educator_bid", all))
+	associated := texts(full, "educator_school_associations", "educator_bid", among("educator_bid", educators))
+	require.Equal(t, associated, texts(cohort, "educator_school_associations", "educator_bid", all))
+	require.Subset(t, educators, texts(cohort, "educator_school_association_details", "educator_bid", all))
+	require.Subset(t, educators, texts(cohort, "educator_school_classes", "requested_educator_bid", all))
+	require.Subset(t, classes, texts(cohort, "educator_school_classes", "school_class_bid", all))
+	for _, call := range cohort.server.Log() {
+		if asked := call.Query["educator-bid"]; len(asked) > 0 {
+			require.Contains(t, educators, asked[0], call.Path)
+		}
+	}
 }

@@ -142,6 +142,11 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, latency tim
 		}
 		d := DatasetEstimate{Dataset: declared.Name, Selected: chosen}
 		d.Requests, d.Exact = countRequests(declared, plan, looked)
+		if feed, _ := fetch.CohortFeed(declared.Name); feed != "" && plan.Scope.Students != nil {
+			_, classes, _ := schemas.FindTable(feed)
+			more, _ := countRequests(classes, plan, looked)
+			d.Requests, d.Exact = d.Requests+more, false
+		}
 		if chosen {
 			d.Files = len(declared.Tables)
 			if !declared.IsLookup() {

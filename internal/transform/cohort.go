@@ -17,12 +17,18 @@ func NewCohort(bids []string) *Cohort {
 }
 
 // Restrict makes the plan's decoders drop, as they read them, all records and child rows that hold a student's bid or
-// have room for one, unless every bid that they hold is of the cohort. An _extra that would hold an array or an object
-// is null, because the service may list other students there; so is every _extra of a dataset whose records list
-// students who have no rows. Decoders made before are not restricted.
+// have room for one, unless every bid that they hold is of the cohort, and records whose child rows are students, as a class
+// has, if none of these is of the cohort. An _extra that would hold an array or an object is null, because the
+// service may list other students there; so is every _extra of a dataset whose records list students who have no rows.
+// Decoders made before are not restricted.
 func (p *Plan) Restrict(c *Cohort) {
-	p.cohort = c
+	p.cohort, p.roster = c, 0
 	p.dropRows()
+	for i, tp := range p.tables {
+		if i > 0 && len(tp.students) > 0 && len(p.tables[0].students) == 0 {
+			p.roster = i
+		}
+	}
 	p.tables[0].dropsExtra = p.dataset.ExtraListsStudents()
 }
 
@@ -47,6 +53,9 @@ func (d *Decoder) keepsRow(t *tableRows) bool {
 	if !d.plan.drops() {
 		return true
 	}
+	if t == d.tables[0] && !d.keepsRecord(t) {
+		return false
+	}
 	position, kept := d.ofCohort(t)
 	if !kept {
 		return false
@@ -60,6 +69,30 @@ func (d *Decoder) keepsRow(t *tableRows) bool {
 	}
 	return true
 }
+
+// keepsRecord reports whether the record just read, of no student, has something to do with the cohort: a student on its
+// roster, or one of the values to be kept.
+func (d *Decoder) keepsRecord(t *tableRows) bool {
+	if d.plan.roster > 0 {
+		roster := d.tables[d.plan.roster]
+		return roster.n > int(roster.starts[t.n])
+	}
+	if d.only.Values == nil {
+		return true
+	}
+	v := &t.cols[d.plan.tables[0].table.Column(d.only.Column)]
+	return !v.Null(t.n) && d.only.Values[string(v.Text(t.n))]
+}
+
+// Only are the values of a column of the first table that records are kept with.
+type Only struct {
+	Column string
+	Values map[string]bool
+}
+
+// KeepOnly makes the decoder of a plan that is restricted to a cohort drop the records without one of the values, until
+// Reset.
+func (d *Decoder) KeepOnly(only Only) { d.only = only }
 
 // note appends a position unless it is the last one already.
 func note(positions []int, position int) []int {

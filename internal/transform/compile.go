@@ -29,6 +29,8 @@ type Plan struct {
 	// cohort are the students whose rows are kept, nil for all, and suppressed the students whose rows are dropped.
 	cohort     *Cohort
 	suppressed *privacy.Suppressed
+	// roster is the child table without whose rows a record is dropped; 0 for none.
+	roster int
 }
 
 // Params are the parameters of a list's calls, by the names in the $ sources of columns: school_bid, perspective_bid,

@@ -40,6 +40,7 @@ type Decoder struct {
 	// records were kept, and suppressed the suppressed students whose rows were dropped.
 	others              int
 	matched, suppressed []int
+	only                Only // the records that are kept; all without values
 	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int
@@ -114,7 +115,7 @@ func (d *Decoder) addHints(obj *objectPlan) {
 // column needs and params lacks is an empty text.
 func (d *Decoder) Reset(params Params) {
 	d.params = params
-	d.limits = unlimited
+	d.limits, d.only = unlimited, Only{}
 	d.count, d.childRows, d.received = 0, 0, 0
 	d.others, d.matched, d.suppressed, d.sorted = 0, d.matched[:0], d.suppressed[:0], nil
 	d.runs, d.childRowsInRuns, d.modifiedInRuns = d.runs[:0], 0, nil

@@ -1,0 +1,52 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// CohortFeed returns the table that says which records of a dataset have to do with a cohort, by a column of both; empty
+// names for a dataset that holds students, feeds such a table or is restricted by the lists that feed it. A run of a
+// cohort returns the classes on whose roster one of its students is, with these classes' educators.
+func CohortFeed(dataset string) (table, column string) {
+	switch dataset {
+	case schemas.EducatorAssociations:
+		return schemas.ClassEducators, "educator_bid"
+	case schemas.EducatorClasses:
+		return schemas.SchoolClasses, "school_class_bid"
+	}
+	return "", ""
+}
+
+// onlyOfCohort restricts a result to the records that have to do with the cohort. The classes of the school are requested for
+// that, whether they are also a dataset of the run or not; if they cannot be read, the result fails or is denied.
+func (f *Fetcher) onlyOfCohort(ctx context.Context, d *Dataset, r *Result, school snapshot.School) error {
+	name, column := CohortFeed(d.Name)
+	if !f.cohort || name == "" {
+		return nil
+	}
+	table, declared, _ := schemas.FindTable(name)
+	feed := f.feeds[declared.Name]
+	if len(school.Perspectives) == 0 {
+		r.Fail(errNoPerspective)
+		return nil
+	}
+	list, err := f.feedList(ctx, feed, r, school)
+	if list == nil || err != nil {
+		return err
+	}
+	defer list.drop()
+	values, err := list.texts(slices.Index(feed.Tables, table), column)
+	r.only = transform.Only{Column: column, Values: make(map[string]bool)}
+	for _, value := range values {
+		if value != "" {
+			r.only.Values[value] = true
+		}
+	}
+	return cmp.Or(err, ctx.Err())
+}
