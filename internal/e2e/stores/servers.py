@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 
 KEY, SECRET, BUCKET = "GK" + 24 * "1", 64 * "2", "growth"  # Garage accepts only keys of this form
-PATIENCE = 120  # seconds until a server answers
+PATIENCE = 400  # seconds until a server answers
 
 
 class Missing(Exception):
@@ -248,8 +248,8 @@ class Ceph(Server):
 def module_version(server: Server, command: str, module: str) -> str:
     """Returns the version of the module that a command was built from."""
     for line in server.call("go", "version", "-m", command).splitlines():
-        if line.split()[1:2] == [module]:
-            return line.split()[2].removeprefix("v")
+        if len(words := line.split()) > 2 and words[1] == module:
+            return words[2].removeprefix("v")
     raise RuntimeError(f"{command} is not built from {module}")
 
 

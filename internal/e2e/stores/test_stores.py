@@ -35,7 +35,7 @@ import servers
 
 KILLS = int(os.environ.get("KILLS", "30"))
 SEED = int(os.environ.get("SEED", "1"))
-WORLD = "--simulate --simulate-schools 6 --simulate-districts 2 --simulate-results 600 --simulate-seed 7 --schools-per-file 2".split()
+WORLD = "--simulate --simulate-schools 4 --simulate-districts 2 --simulate-results 400 --simulate-seed 7 --schools-per-file 2".split()
 KEEP = ["--history", "--delta-lake"]
 PREFIX = "some/where/"
 COLUMNS = ["store", "`doctor`", "nights, replacement", "two publishers at once", "held run, purge", "kills", "clean, prune, verify"]
@@ -62,10 +62,13 @@ class Bucket:
             aws_secret_access_key=servers.SECRET, config=options,
         )
         self.client.create_bucket(Bucket=servers.BUCKET)
+        self.hashes = {}  # of objects, by their path, version and size
 
-    def paths(self, prefix: str = "") -> list[str]:
+    def paths(self, prefix: str = "") -> dict[str, tuple]:
+        """Returns the versions of all objects below a prefix, by their paths."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=servers.BUCKET, Prefix=PREFIX + prefix)
-        return [o["Key"].removeprefix(PREFIX) for page in pages for o in page.get("Contents", [])]
+        objects = [o for page in pages for o in page.get("Contents", [])]
+        return {o["Key"].removeprefix(PREFIX): (o["ETag"], o["LastModified"], o["Size"]) for o in objects}
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -83,17 +86,23 @@ class Bucket:
             return False
 
     def uploads(self) -> list[str]:
-        try:
-            found = self.client.list_multipart_uploads(Bucket=servers.BUCKET).get("Uploads", [])
-        except ClientError:
-            return []  # gofakes3 has none
-        return [u["Key"].removeprefix(PREFIX) for u in found]
+        """Returns the keys of open uploads. The list of MinIO has also those that are not open any more, unless it is of one key."""
 
-    def named(self) -> tuple[dict[str, bytes], list[str]]:
-        """Returns all files that a pointer names, by path, and what is wrong with them."""
-        files, wrong = {}, []
-        pointers = self.paths("_snapshots/") + [p for p in ("_history.json",) if self.exists(p)]
-        for pointer in pointers:
+        def listed(**options) -> set[tuple[str, str]]:
+            try:
+                found = self.client.list_multipart_uploads(Bucket=servers.BUCKET, **options).get("Uploads", [])
+            except ClientError:
+                return set()  # gofakes3 has none
+            return {(u["Key"], u["UploadId"]) for u in found}
+
+        return [key.removeprefix(PREFIX) for key, id in sorted(listed()) if (key, id) in listed(Prefix=key)]
+
+    def named(self) -> tuple[set[str], list[str]]:
+        """Returns the paths of all files that a pointer names, and what is wrong with them."""
+        files, wrong, there = set(), [], self.paths()
+        for pointer in there:
+            if not pointer.startswith("_snapshots/") and pointer != "_history.json":
+                continue
             names = json.loads(self.read(pointer))
             text = self.read(names["manifest"])
             if text is None or hashlib.sha256(text).hexdigest() != names["manifest_sha256"]:
@@ -101,11 +110,15 @@ class Bucket:
                 continue
             manifest = json.loads(text)
             listed = [f for table in manifest["tables"].values() for f in table["files"]]
-            for file in listed + [manifest[k] for k in ("ledger",) if k in manifest]:
-                data = self.read(file["path"])
-                if data is None or hashlib.sha256(data).hexdigest() != file["sha256"]:
-                    wrong.append(f"{pointer}: {file['path']} is {'missing' if data is None else 'different'}")
-                files[file["path"]] = data
+            for file in listed + [manifest[k] for k in ["ledger"] if k in manifest]:
+                path = file["path"]
+                files.add(path)
+                version = path, there.get(path)
+                if version not in self.hashes:
+                    data = self.read(path)
+                    self.hashes[version] = data and hashlib.sha256(data).hexdigest()
+                if version[1] is None or self.hashes[version] != file["sha256"]:
+                    wrong.append(f"{pointer}: {path} is {'different' if there.get(path) else 'missing'}")
         return files, wrong
 
     def naming(self, bid: str) -> list[str]:
@@ -276,7 +289,7 @@ class Life:
         process, times, start = self.start(*self.night()), [], time.monotonic()
         for path in self.marks():
             while process.poll() is None and not self.bucket.exists(path):
-                pass
+                time.sleep(0.005)
             times.append(time.monotonic() - start)
         self.end(process)
         times.append(time.monotonic() - start)
@@ -300,7 +313,7 @@ class Life:
             if phase in ("stage", "publish", "fold"):
                 mark = self.marks()[["stage", "publish", "fold"].index(phase)]
                 while process.poll() is None and not self.bucket.exists(mark):
-                    pass
+                    time.sleep(0.005)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(self.random.random() * self.takes[phase])
             process.kill()
