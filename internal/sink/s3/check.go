@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -114,10 +115,18 @@ func (s *Store) checkUpload(ctx context.Context) error {
 }
 
 // triedOut is what a server was found to do.
-type triedOut struct{ answer atomic.Pointer[bool] }
+type triedOut struct {
+	answer atomic.Pointer[bool]
+	trying sync.Mutex
+}
 
 // ask returns what was found, or what try finds.
 func (t *triedOut) ask(try func() (bool, error)) (does bool, err error) {
+	if known := t.answer.Load(); known != nil {
+		return *known, nil
+	}
+	t.trying.Lock()
+	defer t.trying.Unlock()
 	if known := t.answer.Load(); known != nil {
 		return *known, nil
 	}
@@ -142,28 +151,44 @@ func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	})
 }
 
-// abortRemoves reports whether aborting an upload would remove the object at its path, as S3Mock does. It tries that out
-// if there is an object.
-func (s *Store) abortRemoves(ctx context.Context, path string) (bool, error) {
-	if strings.HasPrefix(path, checkFolder) {
-		return false, nil // there is no object
-	}
-	switch _, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)}); {
-	case noObject(err):
+// abortHarms reports whether aborting an upload would remove the object at its path, or the parts of another upload, as on
+// S3Mock. It tries that out if there is an object, or another upload, which beside reports.
+func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool, error)) (bool, error) {
+	if known := s.abortHurts.answer.Load(); known != nil && !*known || s.endpoint == "" || strings.HasPrefix(path, checkFolder) {
 		return false, nil
-	case err != nil:
+	}
+	other, err := beside()
+	if err == nil && !other {
+		_, err = s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
+		if other = err == nil; noObject(err) {
+			err = nil
+		}
+	}
+	if err != nil {
 		return false, s.failed("stat", path, err)
+	}
+	if !other {
+		return false, nil
 	}
 	return s.AbortRemoves(ctx)
 }
 
-// AbortRemoves tries out whether aborting an upload removes an object at its path that another upload has made.
+// AbortRemoves tries out whether aborting an upload removes an object at its path that another upload has made. On AWS it
+// does not.
 func (s *Store) AbortRemoves(ctx context.Context) (bool, error) {
+	if s.endpoint == "" {
+		return false, nil
+	}
 	return s.abortHurts.ask(func() (bool, error) { return s.tryAbort(ctx, checkFolder+rand.Text()) })
 }
 
 // tryAbort completes one of two uploads of a path, aborts the other, and reports whether that has removed the object.
 func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err error) {
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
+		defer cancel()
+		err = errors.Join(err, s.SweepAt(ctx, []string{path}), s.Remove(ctx, path))
+	}()
 	content := strings.NewReader("growth-export")
 	var tokens [2]sink.File
 	for i := range tokens {
@@ -171,10 +196,7 @@ func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err er
 		if tokens[i].Staged, err = s.upload(ctx, path, content, content.Size()); err != nil {
 			return false, err
 		}
-		token, _ := decodeStaged(tokens[i]) // it was encoded just now
-		defer func() { err = errors.Join(err, s.abortLate(ctx, path, token.UploadID)) }()
 	}
-	defer func() { err = errors.Join(err, s.Remove(context.WithoutCancel(ctx), path)) }()
 	if err := s.Commit(ctx, "", tokens[0]); err != nil {
 		return false, err
 	}
@@ -186,7 +208,7 @@ func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err er
 		return false, s.failed("stat", path, err)
 	}
 	if !there {
-		s.warn(ctx, "the store removes a file when another upload of it is aborted: such uploads are left to its own expiry")
+		s.warn(ctx, "the store removes a file, and other uploads of it, when an upload is aborted: such uploads are left to its own expiry")
 	}
 	return !there, nil
 }

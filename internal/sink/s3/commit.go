@@ -206,5 +206,5 @@ func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
 	if err != nil || token.UploadID == "" {
 		return err
 	}
-	return s.abortAndVerify(ctx, file.Path, token.UploadID)
+	return s.abortAndVerify(ctx, file.Path, token.UploadID, func() (bool, error) { return s.hasOther(ctx, file.Path, token.UploadID) })
 }

@@ -16,8 +16,8 @@ import (
 
 const partOfRun = "table/snapshot_date=2026-11-20/part-0000-run.parquet"
 
-// TestAbortsThatRemoveObjects expects that no committed file is lost on a store that removes it with another upload of
-// its key, and that uploads are aborted before the first one is committed.
+// TestAbortsThatRemoveObjects expects that no committed or staged file is lost on a store that removes it with another
+// upload of its key.
 func TestAbortsThatRemoveObjects(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -28,20 +28,28 @@ func TestAbortsThatRemoveObjects(t *testing.T) {
 	opts.Log = slog.New(slog.NewTextHandler(&log, nil))
 	store, ctx := open(t, opts), t.Context()
 
-	stage(t, open(t, opts), "run", partOfRun, []byte("of a killed process"))
+	other := stage(t, open(t, opts), "run", partOfRun, []byte("of another process"))
 	file := stage(t, store, "run", partOfRun, []byte("abc"))
 	require.NoError(t, store.Sweep(ctx, "run", file))
-	require.Len(t, server.Uploads(t, bucket), 1)
+	require.NoError(t, store.SweepAt(ctx, []string{partOfRun}, file))
+	require.NoError(t, store.Abort(ctx, "run", other))
+	require.Len(t, server.Uploads(t, bucket), 2)
 	require.NoError(t, store.Commit(ctx, "run", file))
-	require.Empty(t, log.String(), "there was no need to try it out")
-
-	late := stage(t, open(t, opts), "run", partOfRun, []byte("of another process"))
 	require.NoError(t, store.Sweep(ctx, "run"))
-	require.NoError(t, store.Abort(ctx, "run", late))
+	require.NoError(t, store.Abort(ctx, "run", other))
 	data, _, err := store.Read(ctx, partOfRun)
 	require.NoError(t, err)
 	require.Equal(t, "abc", string(data))
-	require.Equal(t, 1, strings.Count(log.String(), "the store removes a file when another upload of it is aborted"))
+	require.Equal(t, 1, strings.Count(log.String(), "the store removes a file, and other uploads of it, when an upload is aborted"))
+
+	// An upload beside which there is nothing can be aborted.
+	const ledger = "_runs/run/ledger.parquet"
+	stage(t, open(t, opts), "run", ledger, []byte("of a killed process"))
+	require.NoError(t, store.Sweep(ctx, "run"))
+	require.Equal(t, []string{"pre/" + partOfRun}, server.Uploads(t, bucket))
+	alone := stage(t, store, "run", ledger, []byte("abc"))
+	require.NoError(t, store.Abort(ctx, "run", alone))
+	require.Equal(t, []string{"pre/" + partOfRun}, server.Uploads(t, bucket))
 
 	// Other stores lose nothing, so nothing is left either.
 	safe := open(t, options(t, bucket, "pre"))

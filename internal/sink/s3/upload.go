@@ -180,7 +180,8 @@ func (s *Store) uploadPart(
 func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
 	defer cancel()
-	if leave, err := s.abortRemoves(ctx, path); leave || err != nil {
+	leave, err := s.abortHarms(ctx, path, func() (bool, error) { return s.hasOther(ctx, path, uploadID) })
+	if leave || err != nil {
 		return err
 	}
 	return s.abort(ctx, path, uploadID)
@@ -200,10 +201,9 @@ func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 }
 
 // abortAndVerify aborts an upload until it is gone: parts that are being uploaded may outlive the first attempt, and a
-// store may confirm an abort without carrying it out. An upload whose abort would remove the object at the path is left
-// alone.
-func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string) error {
-	if leave, err := s.abortRemoves(ctx, path); leave || err != nil {
+// store may confirm an abort without carrying it out. An upload whose abort would do harm is left alone; see abortHarms.
+func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string, beside func() (bool, error)) error {
+	if leave, err := s.abortHarms(ctx, path, beside); leave || err != nil {
 		return err
 	}
 	for _, wait := range afterNoUpload {
@@ -234,15 +234,14 @@ func (s *Store) uploadGone(ctx context.Context, path, uploadID string) (bool, er
 	case len(page.Parts) > 0:
 		return false, nil
 	}
-	for upload, err := range s.uploads(ctx, s.prefix+path) {
-		if err != nil {
-			return false, err
-		}
-		if upload.path == path && upload.id == uploadID {
-			return false, nil
-		}
-	}
-	return true, nil
+	found, err := s.listed(ctx, []string{path}, func(u openUpload) bool { return u.id == uploadID })
+	return len(found) == 0, err
+}
+
+// hasOther reports whether there is another upload at the path.
+func (s *Store) hasOther(ctx context.Context, path, uploadID string) (bool, error) {
+	found, err := s.listed(ctx, []string{path}, func(u openUpload) bool { return u.id != uploadID })
+	return len(found) > 0, err
 }
 
 // sendsChecksums reports whether parts and documents are sent with checksums.

@@ -64,8 +64,8 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 // an upload whose response was lost may start while Sweep runs.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
-	done := idsOf(keep)
-	if err := s.abortNew(ctx, s.started(owner), done); err != nil {
+	done, kept := idsOf(keep), pathsOf(keep)
+	if err := s.abortNew(ctx, s.started(owner), done, kept); err != nil {
 		return err
 	}
 	for {
@@ -73,7 +73,7 @@ func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) erro
 		if len(found) == 0 || err != nil {
 			return err
 		}
-		if err := s.abortNew(ctx, found, done); err != nil {
+		if err := s.abortNew(ctx, found, done, kept); err != nil {
 			return err
 		}
 	}
@@ -81,12 +81,11 @@ func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) erro
 
 // SweepAt aborts the uploads at the paths.
 func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) error {
-	done := idsOf(keep)
 	found, err := s.listed(ctx, paths, func(openUpload) bool { return true })
 	if err != nil {
 		return err
 	}
-	return s.abortNew(ctx, found, done)
+	return s.abortNew(ctx, found, idsOf(keep), pathsOf(keep))
 }
 
 // StagedAt lists the uploads at the paths.
@@ -109,6 +108,15 @@ func idsOf(files []sink.File) map[string]bool {
 		}
 	}
 	return ids
+}
+
+// pathsOf returns the paths of files.
+func pathsOf(files []sink.File) map[string]bool {
+	paths := make(map[string]bool)
+	for _, file := range files {
+		paths[file.Path] = true
+	}
+	return paths
 }
 
 // started returns the uploads of the owner that this Store has started and that may still be open.
@@ -141,14 +149,14 @@ func (s *Store) listed(ctx context.Context, paths []string, match func(openUploa
 	return slices.Concat(found...), err
 }
 
-// abortNew aborts uploads that are not done yet.
-func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done map[string]bool) error {
+// abortNew aborts uploads that are not done yet. Other uploads at the kept paths must not suffer.
+func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done, kept map[string]bool) error {
 	uploads = slices.DeleteFunc(uploads, func(u openUpload) bool { return done[u.id] })
 	for _, upload := range uploads {
 		done[upload.id] = true
 	}
 	return sink.ForEach(ctx, uploads, func(ctx context.Context, upload openUpload) error {
-		return s.abortAndVerify(ctx, upload.path, upload.id)
+		return s.abortAndVerify(ctx, upload.path, upload.id, func() (bool, error) { return kept[upload.path], nil })
 	})
 }
 

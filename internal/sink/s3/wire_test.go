@@ -135,6 +135,8 @@ func (f *wire) standard(w http.ResponseWriter, r sent) {
 	case r.is(http.MethodPut, ""):
 		f.metadata[r.key], f.sizes[r.key] = r.header, len(r.body)
 		w.Header().Set("ETag", `"document"`)
+	case r.is(http.MethodGet, "uploads"):
+		fmt.Fprint(w, `<ListMultipartUploadsResult></ListMultipartUploadsResult>`)
 	case r.is(http.MethodHead, ""):
 		header, ok := f.metadata[r.key]
 		if !ok {

@@ -1,6 +1,8 @@
 package s3test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // WeakETags behaves like compressing proxies that weaken the ETags of objects: a condition on such a version never
@@ -53,21 +56,36 @@ func (s *Server) UnquotedETags(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// AbortedObjects behaves like S3Mock: aborting an upload removes the object that another upload of the key has made.
+// AbortedObjects behaves like S3Mock: aborting an upload removes the object at its key, and the parts of its other uploads.
 func (s *Server) AbortedObjects(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		if err != nil || r.Method != http.MethodDelete || !r.URL.Query().Has("uploadId") || resp.StatusCode != http.StatusNoContent {
 			return resp, err
 		}
-		object := r.Clone(r.Context())
-		object.URL.RawQuery = ""
-		removed, err := s.signAndSend(next, object)
-		if err == nil {
-			err = removed.Body.Close()
-		}
-		return resp, err
+		bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		return resp, s.removeAll(r.Context(), bucket, key)
 	})
+}
+
+// removeAll removes an object and the uploads of its key.
+func (s *Server) removeAll(ctx context.Context, bucket, key string) error {
+	client := s.Client()
+	_, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		return err
+	}
+	list, err := client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &key})
+	if err != nil {
+		return err
+	}
+	for i := range list.Uploads {
+		if upload := &list.Uploads[i]; aws.ToString(upload.Key) == key {
+			_, failed := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &bucket, Key: &key, UploadId: upload.UploadId})
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 // RefusedChecksums behaves like old releases of S3Proxy, which do not implement checksums of uploads.
