@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -114,6 +115,47 @@ func TestExactListing(t *testing.T) {
 		if args[len(args)-1] != "--allow-unknown" { // a purge with nothing to do says nothing
 			require.Contains(t, end.stdout+end.stderr, "of the history, ", "what cannot be found is said")
 		}
+	}
+}
+
+// TestKillsExactListing kills a run and a fold while they stage files, on a store that lists uploads by exact key only. The
+// same command leaves none of their uploads.
+func TestKillsExactListing(t *testing.T) {
+	t.Parallel()
+	g := newS3Storage(t)
+	for _, test := range []struct{ folder, command string }{
+		{"/snapshot_date=", "run --simulate --simulate-schools 2 --schools-per-file 1 --datasets schools,students,test_results"},
+		{"/history/", "history"},
+	} {
+		t.Run(test.folder, func(t *testing.T) {
+			t.Parallel()
+			s := g.newDest()
+			if test.command == "history" {
+				require.Equal(t, exitOK, s.command(t, "run", "--simulate", "--simulate-schools", "2").run().code)
+			}
+			var staging atomic.Int64
+			arrived, resume := make(chan struct{}), make(chan struct{})
+			s.endpoint = g.server.Proxy(t, func(r *http.Request) s3test.Fault {
+				if r.Method == http.MethodPut && strings.Contains(r.URL.Path, test.folder) && staging.Add(1) == 3 {
+					close(arrived)
+					<-resume
+				}
+				return s3test.NoFault
+			}, s3test.ExactListing).Endpoint
+			t.Cleanup(func() { close(resume) })
+			command := strings.Fields(test.command)
+			killed := s.command(t, command[0], command[1:]...).runUntil(func(ctx context.Context) {
+				select {
+				case <-arrived:
+				case <-ctx.Done():
+				}
+			})
+			require.True(t, killed.killed, killed.stderr)
+			require.NotEmpty(t, s.staged(t))
+			end := s.command(t, command[0], command[1:]...).run()
+			require.Equal(t, exitOK, end.code, end.stderr)
+			require.Empty(t, s.staged(t))
+		})
 	}
 }
 

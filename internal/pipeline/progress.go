@@ -8,7 +8,6 @@ import (
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -194,26 +193,11 @@ func (m *Progress) setEnd(end time.Time) { m.end.Store(&end) }
 // setPhase records the phase of the run.
 func (m *Progress) setPhase(phase string) { m.phase.Store(phase) }
 
-// publishing notes that so many files are about to become visible, and returns the store that counts them as they do.
-func (m *Progress) publishing(files int64, catalog snapshot.Catalog) sink.Store {
+// publishing notes that so many files are about to become visible, and returns the catalog that counts them as they do.
+func (m *Progress) publishing(files int64, catalog snapshot.Catalog) snapshot.Catalog {
 	m.filesDone.Store(0)
 	m.filesTotal.Store(files)
-	return committing{Store: catalog.Store(), done: &m.filesDone}
-}
-
-// committing is a store that counts what is committed.
-type committing struct {
-	sink.Store
-
-	done *atomic.Int64
-}
-
-func (c committing) Commit(ctx context.Context, run string, file sink.File) error {
-	err := c.Store.Commit(ctx, run, file)
-	if err == nil {
-		c.done.Add(1)
-	}
-	return err
+	return catalog.Counting(func() { m.filesDone.Add(1) })
 }
 
 // addSchool counts a finished dataset of a school.

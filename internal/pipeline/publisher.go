@@ -97,8 +97,7 @@ func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, acc
 	for _, table := range staged.Tables {
 		files += int64(len(table.Files))
 	}
-	store := p.Progress.publishing(files, p.Catalog)
-	manifest, err := p.Catalog.Over(store).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
+	manifest, err := p.Progress.publishing(files, p.Catalog).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
 		Now: p.Now, Replace: p.replace, AcceptBaseURL: p.acceptBaseURL, Accepted: accepted,
 	})
 	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {

@@ -13,20 +13,25 @@ import (
 type Catalog struct {
 	sink.Reader
 
-	store   sink.Store
-	changed *changedRuns
+	store     sink.Store
+	changed   *changedRuns
+	committed func() // see Counting
 }
 
 // At returns the catalog of the destination in a store.
 func At(store sink.Store) Catalog {
-	return Catalog{store, store, &changedRuns{runs: make(map[string]bool)}}
+	return Catalog{Reader: store, store: store, changed: &changedRuns{runs: make(map[string]bool)}, committed: func() {}}
 }
 
 // Store returns the store, for objects that the catalog does not own, such as pages and Delta logs.
 func (c Catalog) Store() sink.Store { return c.store }
 
-// Over returns the same catalog, which uses a wrapper of its store.
-func (c Catalog) Over(store sink.Store) Catalog { return Catalog{store, store, c.changed} }
+// Counting returns the same catalog, which calls committed for each file of a run that has become visible, from several
+// goroutines.
+func (c Catalog) Counting(committed func()) Catalog {
+	c.committed = committed
+	return c
+}
 
 // changedRuns are the runs that a process has published, purged, pruned or abandoned, by itself or in a recovery.
 type changedRuns struct {

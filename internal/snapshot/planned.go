@@ -15,7 +15,8 @@ func (c Catalog) Draft(ctx context.Context, owner, path string) (sink.Draft, err
 }
 
 // Sweep drops what a run, or a change of the history, has staged, as sink.Store does. On a store whose lists of staged
-// files are not complete it looks at the paths that follow from the plan of a run.
+// files are not complete it looks at the paths that follow from the plan of a run, and at those of the files to keep, which
+// a killed process may have staged before.
 func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	if err := c.store.Sweep(ctx, owner, keep...); err != nil {
 		return err
@@ -28,7 +29,11 @@ func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) err
 	if err != nil {
 		return err
 	}
-	return lister.SweepAt(ctx, paths, keep...)
+	for i := range keep {
+		paths = append(paths, keep[i].Path)
+	}
+	slices.Sort(paths)
+	return lister.SweepAt(ctx, slices.Compact(paths), keep...)
 }
 
 // AllStaged returns what Staged does. On a store whose lists of staged files are not complete it also looks at the paths

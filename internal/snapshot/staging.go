@@ -115,7 +115,13 @@ func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) e
 	if err := c.Sweep(ctx, run, files...); err != nil {
 		return err
 	}
-	err := sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error { return c.store.Commit(ctx, run, file) })
+	err := sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error {
+		err := c.store.Commit(ctx, run, file)
+		if err == nil {
+			c.committed()
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
