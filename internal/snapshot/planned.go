@@ -15,8 +15,8 @@ func (c Catalog) Draft(ctx context.Context, owner, path string) (sink.Draft, err
 }
 
 // Sweep drops what a run, or a change of the history, has staged, as sink.Store does. On a store whose lists of staged
-// files are not complete it looks at the paths that follow from the plan of a run, and at those of the files to keep, which
-// a killed process may have staged before.
+// files are not complete it looks at the paths that follow from the plan of a run, and at the paths of the files to keep,
+// which a killed process may have staged before.
 func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	if err := c.store.Sweep(ctx, owner, keep...); err != nil {
 		return err
