@@ -1,7 +1,6 @@
 package erase
 
 import (
-	"maps"
 	"slices"
 
 	"example.org/growthexport/internal/privacy"
@@ -165,9 +164,4 @@ func (t *Target) NamesPlan(plan *snapshot.Plan) bool {
 		}
 	}
 	return slices.ContainsFunc(plan.Districts, func(d string) bool { return t.Districts[d] })
-}
-
-// WithSchools returns the target of other schools.
-func (t *Target) WithSchools(schools Set) *Target {
-	return &Target{Schools: maps.Clone(schools), Districts: t.Districts, Students: t.Students}
 }

@@ -31,7 +31,7 @@ func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge s
 		err = cmp.Or(catalog.HistoryUnchanged(ctx, e.Manifest.HistoryID), err)
 		return errors.Join(err, files.abort(context.WithoutCancel(ctx)))
 	}
-	return catalog.ChangeHistory(ctx, e.Manifest.HistoryID, after, files.staged, replacedObjects(e.Manifest, after))
+	return catalog.ChangeHistory(ctx, e.Manifest.HistoryID, after, files.staged, e.Manifest.ReplacedBy(after))
 }
 
 // after stages the files and returns the manifest that names them.

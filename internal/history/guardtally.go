@@ -2,9 +2,7 @@ package history
 
 import (
 	"bytes"
-	"encoding/binary"
 	"hash/maphash"
-	"math"
 	"slices"
 
 	"example.org/growthexport/internal/rows"
@@ -47,6 +45,7 @@ type districtCounts struct {
 	// telling are the columns of content by which a row is recognized.
 	telling []int
 	seed    maphash.Seed
+	scratch []byte
 }
 
 // quietColumns may change in every row without harm: with a new school year, a new field of the service, or any edit.
@@ -208,44 +207,15 @@ func pairEqual(a, b *[]uint64) (pairs int64) {
 
 // hash returns a hash of a row's content. It is odd if the row can be recognized by its content.
 func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
-	var h maphash.Hash
-	h.SetSeed(d.seed)
-	var word [8]byte
+	d.scratch = d.scratch[:0]
 	for _, column := range d.content {
-		v := &b.Cols[column]
-		if v.Null(row) {
-			_ = h.WriteByte(0)
-			continue
-		}
-		_ = h.WriteByte(1)
-		switch {
-		case v.IsText():
-			text := v.Text(row)
-			binary.LittleEndian.PutUint64(word[:], uint64(len(text)))
-			_, _ = h.Write(word[:])
-			_, _ = h.Write(text)
-		default:
-			binary.LittleEndian.PutUint64(word[:], bitsOf(v, row))
-			_, _ = h.Write(word[:])
-		}
+		d.scratch = appendValue(d.scratch, &b.Cols[column], row)
 	}
+	hash := maphash.Bytes(d.seed, d.scratch)
 	if slices.ContainsFunc(d.telling, func(column int) bool { return hasValue(&b.Cols[column], row) }) {
-		return h.Sum64() | 1
+		return hash | 1
 	}
-	return h.Sum64() &^ 1
-}
-
-// bitsOf returns the bits of a value of another type than text.
-func bitsOf(v *rows.Vector, row int) uint64 {
-	switch v.Type { //nolint:exhaustive // the others are 64 bits wide
-	case schemas.Int32, schemas.Date:
-		return uint64(v.I32[row])
-	case schemas.Double:
-		return math.Float64bits(v.F64[row])
-	case schemas.Boolean:
-		return uint64(v.Bool[row])
-	}
-	return uint64(v.I64[row])
+	return hash &^ 1
 }
 
 // groupsIn counts the groups in n rows from the i-th on.

@@ -46,7 +46,7 @@ func (u *updater) makeAnew(
 		if err := w.commit(ctx, f.files.staged); err != nil {
 			return err
 		}
-		if err := sink.RemoveAll(ctx, w.Store, replacedObjects(after, f.after)); err != nil {
+		if err := sink.RemoveAll(ctx, w.Store, after.ReplacedBy(f.after)); err != nil {
 			return err
 		}
 		after = f.after
@@ -100,7 +100,7 @@ func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, 
 	if err := w.commit(ctx, f.files.staged); err != nil {
 		return err
 	}
-	if err := u.replace(ctx, w, before, f.after, replacedObjects(before, f.after), p); err != nil {
+	if err := u.replace(ctx, w, before, f.after, before.ReplacedBy(f.after), p); err != nil {
 		return err
 	}
 	u.folded(f)

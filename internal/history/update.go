@@ -113,7 +113,7 @@ func (u *updater) update(ctx context.Context) error {
 		if err != nil {
 			return cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
 		}
-		if err := u.publish(ctx, before, f.after, f.files.staged, replacedObjects(before, f.after), p); err != nil {
+		if err := u.publish(ctx, before, f.after, f.files.staged, before.ReplacedBy(f.after), p); err != nil {
 			return err
 		}
 		u.folded(f)
@@ -161,24 +161,6 @@ func (u *updater) unchanged(ctx context.Context, p *published) error {
 		return fmt.Errorf("%w: the snapshot of %s has changed", sink.ErrConflict, p.manifest.SnapshotDate)
 	}
 	return err
-}
-
-// replacedObjects returns the objects that after no longer names.
-func replacedObjects(before, after *snapshot.HistoryManifest) []string {
-	named := make(map[string]bool)
-	for _, file := range after.Files() {
-		named[file.Path] = true
-	}
-	remove := []string{}
-	for _, file := range before.Files() {
-		if !named[file.Path] {
-			remove = append(remove, file.Path)
-		}
-	}
-	if before.HistoryID != "" && before.HistoryID != after.HistoryID {
-		remove = append(remove, snapshot.HistoryManifestPath(before.HistoryID))
-	}
-	return remove
 }
 
 // sweep drops the staged files of killed folds. Its owners are ids of histories, which no run has.

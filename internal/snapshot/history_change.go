@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
@@ -123,13 +125,22 @@ func (a *applying) moveHistory(ctx context.Context) error {
 	return cmp.Or(err, overtaken)
 }
 
-// paths returns the paths of the data files and of the manifest itself.
+// paths returns the paths of the data files and of the manifest itself. A manifest without an id is of no history.
 func (m *HistoryManifest) paths() map[string]bool {
-	named := map[string]bool{HistoryManifestPath(m.HistoryID): true}
+	named := make(map[string]bool)
+	if m.HistoryID != "" {
+		named[HistoryManifestPath(m.HistoryID)] = true
+	}
 	for _, file := range m.Files() {
 		named[file.Path] = true
 	}
 	return named
+}
+
+// ReplacedBy returns the objects of the history that a later one no longer names.
+func (m *HistoryManifest) ReplacedBy(after *HistoryManifest) []string {
+	named := after.paths()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.paths())), func(path string) bool { return named[path] })
 }
 
 // UnnamedHistory lists the objects of histories that a manifest does not name: the files of others, and their

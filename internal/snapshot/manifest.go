@@ -233,14 +233,14 @@ func (m *Manifest) Paths() map[string]bool {
 
 // Covers reports whether the run is of that service and scope.
 func (m *Manifest) Covers(baseURL string, scope Scope) bool {
-	return len(m.Differences(baseURL, scope)) == 0
+	return len(m.differences(baseURL, scope)) == 0
 }
 
 // Like reports whether another run is of the same service and scope.
 func (m *Manifest) Like(other *Manifest) bool { return other.Covers(m.BaseURL, m.Parameters.Scope) }
 
-// Differences describes how the run differs from one of that service and scope.
-func (m *Manifest) Differences(baseURL string, scope Scope) []string {
+// differences describes how the run differs from one of that service and scope.
+func (m *Manifest) differences(baseURL string, scope Scope) []string {
 	var found []string
 	if !SameService(m.BaseURL, baseURL) {
 		found = append(found, fmt.Sprintf("base URL %s instead of %s", m.BaseURL, baseURL))
@@ -251,7 +251,7 @@ func (m *Manifest) Differences(baseURL string, scope Scope) []string {
 // differencesApartFromDatasets leaves out the datasets: those that both runs have can be compared.
 func (m *Manifest) differencesApartFromDatasets(baseURL string, scope Scope) []string {
 	scope.Datasets = m.Parameters.Datasets
-	return m.Differences(baseURL, scope)
+	return m.differences(baseURL, scope)
 }
 
 // Purged returns the number of rows that purges have removed from a table.

@@ -76,7 +76,7 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 // Delta runs have no pointers.
 func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
-		entries, err := c.Pointers(ctx, kind)
+		entries, err := c.pointers(ctx, kind)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -102,8 +102,8 @@ func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.S
 	}
 }
 
-// Pointers lists the pointers of a kind, the oldest date first. Delta runs have none.
-func (c Catalog) Pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) {
+// pointers lists the pointers of a kind, the oldest date first. Delta runs have none.
+func (c Catalog) pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) {
 	folder, _, found := strings.Cut(PointerPath(kind, "any"), "/")
 	if !found {
 		return nil, nil

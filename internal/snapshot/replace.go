@@ -41,7 +41,7 @@ func (c *Candidate) check(current *Manifest) error {
 	if c.Kind == AsOf {
 		what = "the enrollment as of " + c.Date
 	}
-	differs := current.Differences(c.BaseURL, c.Scope)
+	differs := current.differences(c.BaseURL, c.Scope)
 	if len(differs) > 0 {
 		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s)%s",
 			what, current.RunID, strings.Join(differs, ", "), c.advice())}

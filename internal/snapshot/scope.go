@@ -67,8 +67,8 @@ type Students struct {
 	Digest string `json:"digest"`
 }
 
-// Equal reports whether both describe the same list under the same key.
-func (s *Students) Equal(other *Students) bool {
+// equal reports whether both describe the same list under the same key.
+func (s *Students) equal(other *Students) bool {
 	if s == nil || other == nil {
 		return s == other
 	}
@@ -102,7 +102,7 @@ func (s Scope) Differences(other Scope) []string {
 	list("datasets", s.Datasets, other.Datasets)
 	list("schools", s.Schools, other.Schools)
 	list("districts", s.Districts, other.Districts)
-	if !s.Students.Equal(other.Students) {
+	if !s.Students.equal(other.Students) {
 		found = append(found, wording.Setting("students").String())
 	}
 	setting("perspectives", s.Perspectives, other.Perspectives)

@@ -126,7 +126,7 @@ func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState
 func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 	entries := []sink.Entry{{Path: LatestPath}, {Path: HistoryPointerPath}}
 	for _, kind := range []Kind{Full, AsOf} {
-		listed, err := c.Pointers(ctx, kind)
+		listed, err := c.pointers(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
