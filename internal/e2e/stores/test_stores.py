@@ -328,7 +328,7 @@ class Life:
             if not hit.startswith(phase):
                 self.takes[phase] *= 0.8
         self.audit(f"a kill while {hit}", settled=False)
-        again = self.expect([0, 3] if not bid else [0], *command)
+        again = self.expect([0, 3] if not bid else [0], *command, excuse="delete" if bid else "")
         if bid:
             self.purged("a purge that was killed", bid)
         else:
