@@ -145,9 +145,9 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		if !d.Selected {
 			note = "  needed, not exported"
 		}
-		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note)
+		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note+about(d.About))
 	}
-	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), "")
+	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), about(e.About))
 	_ = t.Flush() // A strings.Builder returns no errors.
 	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
 		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(o.schoolsPerFile))
@@ -160,6 +160,14 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		fmt.Fprintf(&b, "  fails   %s\n", failureText(failure))
 	}
 	return b.String()
+}
+
+// about formats an estimated number of requests, if there is one.
+func about(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "  about " + wording.Count(n) + " requests, judging by the newest snapshot"
 }
 
 // atLeast formats a number, marked if it is only a minimum.

@@ -30,6 +30,7 @@ type Estimate struct {
 	Files            int                      `json:"files"`
 	Requests         int                      `json:"requests"` // the minimum, or the number if Exact, without retries and tokens
 	Exact            bool                     `json:"exact"`
+	About            int                      `json:"about,omitempty"` // the estimated number, if a dataset has an estimate
 	// Time is what these requests take at the run's concurrency and the assumed latency; a minimum in any case.
 	Time time.Duration `json:"time_ns"`
 }
@@ -46,7 +47,10 @@ type DatasetEstimate struct {
 	Selected bool   `json:"selected"` // false for a lookup that is fetched only because the run needs it
 	Requests int    `json:"requests"`
 	Exact    bool   `json:"exact"`
-	Files    int    `json:"files"`
+	// About estimates the requests of a dataset with a call per student, educator or record, from the rows of the newest
+	// snapshot; 0 if that is not known.
+	About int `json:"about,omitempty"`
+	Files int `json:"files"`
 }
 
 // Estimates are what one or several runs would request and write.
@@ -80,6 +84,10 @@ func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency ti
 			return nil, err
 		}
 	}
+	newest, err := deps.Catalog.LatestRun(ctx)
+	if err != nil {
+		newest = nil // An estimate needs no snapshot: commands that read it report the damage.
+	}
 	var looked *fetch.Lookups
 	all := &Estimates{Dates: dates, AlreadyPublished: []string{}, Exact: true}
 	for i, r := range runs {
@@ -99,7 +107,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency ti
 				return nil, err
 			}
 		}
-		e, err := r.estimate(found, looked, latency)
+		e, err := r.estimate(found, looked, newest, latency)
 		if err != nil {
 			return nil, err
 		}
@@ -115,8 +123,9 @@ func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency ti
 	return all, nil
 }
 
-// estimate counts the requests and files of a run that is not published yet.
-func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, latency time.Duration) (*Estimate, error) {
+// estimate counts the requests and files of a run that is not published yet; newest is the manifest of the newest snapshot,
+// or nil.
+func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *snapshot.Manifest, latency time.Duration) (*Estimate, error) {
 	s, plan := r.settings, found.plan
 	if plan == nil {
 		var err error
@@ -147,6 +156,7 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, latency tim
 			more, _ := countRequests(classes, plan, looked)
 			d.Requests, d.Exact = d.Requests+more, false
 		}
+		d.About = aboutRequests(declared, plan, newest)
 		if chosen {
 			d.Files = len(declared.Tables)
 			if !declared.IsLookup() {
@@ -156,11 +166,40 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, latency tim
 		e.Datasets = append(e.Datasets, d)
 		e.Files += d.Files
 		e.Requests += d.Requests
+		e.About += max(d.About, d.Requests)
 		e.Exact = e.Exact && d.Exact
+	}
+	if e.About == e.Requests {
+		e.About = 0
 	}
 	rounds := (e.Requests + s.Concurrency - 1) / s.Concurrency
 	e.Time = time.Duration(rounds) * latency
 	return e, nil
+}
+
+// aboutRequests estimates the calls of a dataset with a call per student, educator or record, from the rows of the newest
+// snapshot. An educator of several classes counts several times.
+func aboutRequests(d *schemas.Dataset, plan *snapshot.Plan, newest *snapshot.Manifest) int {
+	if newest == nil || plan.Scope.Students != nil {
+		return 0
+	}
+	about := 0
+	for _, name := range d.Feeds {
+		table, _, _ := schemas.FindTable(name)
+		rows := int(newest.Tables[name].Rows)
+		if d.TakesPerspective() && table.Column("requested_perspective_bid") < 0 && len(plan.Schools) > 0 {
+			perspectives := 0
+			for i := range plan.Schools {
+				perspectives += len(plan.Schools[i].Perspectives)
+			}
+			rows = rows * perspectives / len(plan.Schools)
+		}
+		about += rows
+	}
+	if newest.Schools.Total > 0 {
+		about = about * len(plan.Schools) / int(newest.Schools.Total)
+	}
+	return about
 }
 
 // countRequests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on
