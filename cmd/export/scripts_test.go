@@ -135,8 +135,11 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	options := simulator.Options{SchoolSizes: []int{3, 2, 0, 1}}
 	server := simulator.ServerOptions{}
-	if slices.Contains(args, "empty") {
+	switch {
+	case slices.Contains(args, "empty"):
 		options = simulator.Options{Schools: -1}
+	case slices.Contains(args, "large"):
+		options.SchoolSizes = []int{60, 60, 0, 60}
 	}
 	world := simulator.NewWorld(options)
 	for _, kind := range args {
@@ -145,7 +148,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		case "elsewhere":
 			server.BasePath = "/elsewhere"
 			continue
-		case "empty":
+		case "empty", "large":
 			continue
 		case "failing":
 			results.School, results.Status = world.Schools()[0].Bid, 500
