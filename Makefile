@@ -185,7 +185,7 @@ TORTURE = VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v
 
 .PHONY: torture
 torture: $(VERSITYGW) ## kill run, publish, purge and prune on disk and S3 (KILLS, SEED), until stopped
-	$(TORTURE) -run '^TestKilled|^TestPurgeFailingOperation' ./internal/maintenance ./internal/deltalake -kills $(if $(filter 0,$(KILLS)),-1,$(KILLS))
+	$(TORTURE) -run '^TestKilled|^TestPurgeFailing|^TestFailing|^TestPowerLoss|^TestVerify' ./internal/maintenance ./internal/deltalake -kills $(if $(filter 0,$(KILLS)),-1,$(KILLS))
 	$(TORTURE) -run '^TestKill' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 
 # How many nights in a row `make test-nights` exports and folds, and every how many nights of two school years it exports.
@@ -241,7 +241,7 @@ vuln: $(GOVULNCHECK) ## check called code for known vulnerabilities; skipped, wi
 bench: ## run benchmarks (BENCH=pattern), with a naive implementation for comparison
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call packages_with,Benchmark)
 
-# What the comparisons measure. Without RESULTS, they measure the scenarios of docs/BENCHMARKS.md and write its tables;
+# Without RESULTS, the comparisons measure the scenarios of docs/BENCHMARKS.md and write its tables;
 # with it, one scenario, whose table is only printed. BASE is the path of another build, to compare with; CONTESTANTS a
 # comma-separated list of names; HUGE the size of one more school.
 RESULTS     ?=

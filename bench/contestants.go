@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// task is what every contestant does: export all test results of a service.
+// task describes the work of every contestant: exporting all test results of a service.
 type task struct {
 	url         string
 	pages       string // folder of page files

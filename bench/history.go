@@ -36,7 +36,7 @@ type historian struct {
 	size func() (int64, error)
 }
 
-// kept is what a historian took in one turn: a cost for each night, and the bytes after the last.
+// kept holds the measurements of a historian in one turn: a cost for each night, and the bytes after the last.
 type kept struct {
 	nights []cost
 	bytes  int64

@@ -30,7 +30,7 @@ type scenario struct {
 	made        bool     // pages are made for each request, not kept in files
 }
 
-// outcome is what a contestant took in each of its turns.
+// outcome holds the measurements of a contestant, by turn.
 type outcome struct {
 	contestant
 

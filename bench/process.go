@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// cost is what one run of a contestant took.
+// cost holds the measurements of one run of a contestant.
 type cost struct {
 	cpu   time.Duration // user and system, of the process and all its children
 	wall  time.Duration

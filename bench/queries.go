@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/bench/pages"
 )
 
-// queried is what queries.py prints.
+// queried is the output of queries.py.
 type queried struct {
 	Queries []struct {
 		Reader string               `json:"reader"`

@@ -43,7 +43,7 @@ type step struct {
 	cost     cost // CPU of all processes, the peak of the largest
 }
 
-// exported is what a snapshot holds.
+// exported counts the contents of a snapshot.
 type exported struct {
 	Requests struct {
 		Total int64 `json:"total"`

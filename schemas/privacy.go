@@ -21,7 +21,7 @@ func Profiles() []Profile { return []Profile{Full, Pseudonymous, Minimal} }
 // NeedsKey reports whether the profile replaces identifiers by keyed pseudonyms.
 func (p Profile) NeedsKey() bool { return p == Pseudonymous || p == Minimal }
 
-// Treatment is what a profile makes of a column.
+// Treatment is the effect of a profile on a column.
 type Treatment uint8
 
 // The treatments. Withhold comes first: a class that is not in the matrix is withheld.

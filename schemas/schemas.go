@@ -129,7 +129,7 @@ func (t *Table) KeyColumns() []int {
 	return keys
 }
 
-// FanOut is what a dataset's calls are made for: one call for each.
+// FanOut says for which things a dataset's calls are made: one call for each.
 type FanOut uint8
 
 // The fan-outs. If Operation.Query has perspective-bid, there is one call for each perspective too.

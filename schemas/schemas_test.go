@@ -172,7 +172,7 @@ func TestFeedsAndPerspectives(t *testing.T) {
 			table, feed, ok := FindTable(name)
 			require.True(t, ok, d.Name)
 			require.Equal(t, PerSchool, feed.Per, d.Name)
-			// What the call needs beyond school and perspective is a column of the rows that feed it.
+			// The parameters of a call besides school and perspective are columns of the rows that feed it.
 			require.Contains(t, params(d), d.FedParam())
 			require.GreaterOrEqual(t, table.Column(d.FedParam()), 0, "%s needs %s", d.Name, d.FedParam())
 		}
@@ -203,7 +203,7 @@ func TestNamesAreUnique(t *testing.T) {
 	require.Len(t, tables, len(Tables()))
 }
 
-// source is what a column's source may be.
+// source matches the source of a column.
 var source = regexp.MustCompile(`^(\*|#|\$[a-z]+(_[a-z]+)*|\^[a-z][A-Za-z]*|[a-z][A-Za-z]*(\.[a-z][A-Za-z]*)?)$`)
 
 func TestColumnsAreSound(t *testing.T) {
@@ -248,7 +248,7 @@ func TestColumnsAreSound(t *testing.T) {
 	}
 }
 
-// origin is what a column's documentation says of where it comes from.
+// origin matches the part of a column's documentation that says where it comes from.
 var origin = regexp.MustCompile(`(Specification 4\.\d+[.,]|Observed[.:]|Presumed\.)`)
 
 func TestDocumentation(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What results refer to. Real services have few of these, so that columns of them compress well.
+// The things that results refer to. Real services have few of these, so that columns of them compress well.
 var (
 	terms = []string{
 		"7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a01", "7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a02", "7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a03",

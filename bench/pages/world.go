@@ -89,7 +89,7 @@ func (w *World) School(bid string) *School {
 	return &w.schools[i]
 }
 
-// Totals are what an export of the world must add up to: rows of each table and sums of some columns.
+// Totals are the expected sums over an export of the world: rows of each table and sums of some columns.
 type Totals struct {
 	Results    int64 `json:"test_results.rows"`
 	RIT        int64 `json:"test_results.rit"`

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// privacyPlan is what plan prints with --privacy: what the export would contain, column by column.
+// privacyPlan is the additional output of plan with --privacy: the contents of the export, column by column.
 type privacyPlan struct {
 	Profile        schemas.Profile `json:"profile"`
 	KeyFingerprint string          `json:"key_fingerprint,omitempty"`

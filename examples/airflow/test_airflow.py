@@ -125,7 +125,7 @@ class TestAirflow(unittest.TestCase):
             container = V1ContainerStatus(name="growth-export", image="", image_id="", ready=False, restart_count=0, state=ended)
             phase = "Failed" if code else "Succeeded"
             pod = V1Pod(metadata=V1ObjectMeta(name="snapshot"), status=V1PodStatus(phase=phase, container_statuses=[container]))
-            # What the operator reads from and writes to Kubernetes.
+            # The calls of the operator to Kubernetes.
             calls = {"is_istio_enabled": lambda _: False, "patch_already_checked": mock.Mock(), "process_pod_deletion": mock.Mock()}
             with self.subTest(code=code), mock.patch.multiple(task, **calls):
                 if code == 0:

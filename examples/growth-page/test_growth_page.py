@@ -97,7 +97,7 @@ class TestPage(unittest.TestCase):
         )[0][0]
         self.assertEqual(self.page.count("</th><td>&lt; 10</td>"), small)
         self.assertGreater(small, 0)
-        # What a picture draws of the share tested is the ratio of two rounded counts.
+        # The share tested in a picture is the ratio of two rounded counts.
         self.assertEqual([growth_page.rounded(n) for n in (0, 9, 10, 14, 15, 104, 105)], [None, None, 10, 10, 20, 100, 110])
         self.assertEqual([growth_page.share(9, 91), growth_page.share(91, 9), growth_page.share(10, 30)], ["–", "–", "25 %"])
 

@@ -103,7 +103,7 @@ func pattern(path string) string {
 	return strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
 
-// projection is what a projected growth depends on, besides the span.
+// projection identifies a projected growth, besides its span.
 type projection struct {
 	subject, grade string
 	rit            int32
@@ -148,7 +148,7 @@ type result struct {
 	RIT           int32  `parquet:"rit,optional"`
 }
 
-// test is what the results of two snapshots are joined by. The service has one result per student and subject; the
+// test is the key on which the results of two snapshots are joined. The service has one result per student and subject; the
 // grade tells the school years apart.
 type test struct{ studentBid, subjectArea, grade string }
 

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 TIMEOUT = 20  # seconds; --on-finish has a minute
 
-# What each exit code means, and whether somebody has to act.
+# The meaning of each exit code, and whether somebody has to act.
 MEANING = {
     0: ("published", False),
     1: ("failed, nothing was published", True),

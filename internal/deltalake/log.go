@@ -16,7 +16,7 @@ import (
 // logFolder is the name of the folder of a table's commits.
 const logFolder = "/_delta_log"
 
-// state is what the commits of a table's log add up to.
+// state is the sum of the commits of a table's log.
 type state struct {
 	// version is the last commit; -1 if there is none.
 	version int64

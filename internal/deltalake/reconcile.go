@@ -25,12 +25,12 @@ type Options struct {
 	ToolVersion string
 }
 
-// Report is what Reconcile has done.
+// Report lists the changes that Reconcile made.
 type Report struct {
 	Tables []TableReport `json:"tables"`
 }
 
-// TableReport is what Reconcile has done to a table's log.
+// TableReport lists the changes that Reconcile made to a table's log.
 type TableReport struct {
 	Table string `json:"table"`
 	// Version is the last version, and Committed is set if Reconcile has written it.
@@ -162,7 +162,7 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 	return nil, nil
 }
 
-// difference is what a commit has to change.
+// difference lists the changes that a commit has to make.
 type difference struct {
 	added   []*add
 	removed []string

@@ -29,7 +29,7 @@ type VerifiedTable struct {
 	Foreign []Foreign `json:"foreign,omitempty"`
 }
 
-// Problem is what is wrong with a log.
+// Problem is an error in a log.
 type Problem struct {
 	Path    string `json:"path"`
 	Problem string `json:"problem"`

@@ -98,7 +98,7 @@ func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	return err == nil
 }
 
-// visit is what an answer tells about the service.
+// visit holds the properties of the service that an answer shows.
 type visit struct {
 	tls *tls.ConnectionState
 	// skew is how far this machine's clock is ahead of the service's, known if the answer was dated.

@@ -136,7 +136,7 @@ func (t *Target) NewMatch(columns, table *schemas.Table, dataset *schemas.Datase
 	return m
 }
 
-// Fate is what becomes of a row.
+// Fate is the effect of a purge on a row.
 type Fate uint8
 
 // The fates of rows.

@@ -44,7 +44,7 @@ type failing struct {
 	since    time.Time // the first of them
 }
 
-// operation is what the breaker knows about one operation.
+// operation is the state of one operation in the breaker.
 type operation struct {
 	name     string
 	answered bool

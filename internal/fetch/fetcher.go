@@ -32,7 +32,7 @@ type Options struct {
 	MaxHeldBytes     int    // how many bytes of one school's rows stay in memory; 0 for the default
 }
 
-// Parameters are what all calls for schools have in common.
+// Parameters are common to all calls for schools.
 type Parameters struct {
 	Filters  map[string]string // the optional parameters
 	AsOf     bool              // whether the effective date is sent to every operation that accepts it

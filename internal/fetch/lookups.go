@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Lookups are what is fetched before any school: the school list, the districts and their school lists, as far as the
+// Lookups are the lists that are fetched before any school: the schools, the districts and their schools, as far as the
 // run needs them.
 type Lookups struct {
 	Results   map[string]*Result

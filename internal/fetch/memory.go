@@ -5,7 +5,7 @@ package fetch
 // written. The bounds of the three add up to MaxRowBytes. Rows beyond a bound are moved to scratch files.
 //
 // A list may exceed its bound by one page, and lists of less than minRunBytes are not moved: these two grow with
-// Options.Concurrency. What one school needs that does not depend on its rows (identifiers of a fan-out, a roster)
+// Options.Concurrency. Memory of a school that does not depend on its rows (identifiers of a fan-out, a roster)
 // grows with the school.
 const (
 	MaxRowBytes = maxHeldTogether + maxPoolBytes + MaxWaitingBytes

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Difference is what differs between two snapshots.
+// Difference lists the differences between two snapshots.
 type Difference struct {
 	snapshot.Comparison
 	// Units holds the counts by the school or district that a row was read for, and by table.

@@ -27,7 +27,7 @@ func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge s
 	}
 	after, err := e.after(ctx, files, purge)
 	if err != nil {
-		// What another process has removed cannot be read.
+		// Files that another process has removed cannot be read.
 		err = cmp.Or(catalog.HistoryUnchanged(ctx, e.Manifest.HistoryID), err)
 		return errors.Join(err, files.abort(context.WithoutCancel(ctx)))
 	}

@@ -259,7 +259,7 @@ func (m *versionMatch) isAbsent(batch *rows.Batch, i int) bool {
 	return m.status >= 0 && string(batch.Cols[m.status].Text(i)) == string(absent)
 }
 
-// versionFate is what becomes of a version.
+// versionFate is the effect of a purge on a version.
 type versionFate struct {
 	stays bool
 	from  int32  // the day on which it begins then

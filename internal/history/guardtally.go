@@ -22,7 +22,7 @@ type guardTally struct {
 	gone, came []uint64
 }
 
-// guardGroup is what the rows of a group became: for child rows, a group is the rows of one parent.
+// guardGroup counts the outcomes of the rows of a group: for child rows, a group is the rows of one parent.
 type guardGroup struct {
 	blocks, same, parents int
 	parentGone            bool

@@ -39,7 +39,7 @@ type merger struct {
 	seen    [2]loaded
 }
 
-// loaded is what a cursor has loaded.
+// loaded holds the rows that a cursor has loaded.
 type loaded struct {
 	by    *cursor
 	times int

@@ -24,7 +24,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// night is what the service knows on a date, and how a run of that date goes.
+// night is the state of the service on a date, and the course of a run of that date.
 type night struct {
 	date, run string
 	datasets  []string

@@ -1,6 +1,6 @@
 package history
 
-// Report is what Update did.
+// Report lists the changes that Update made.
 type Report struct {
 	// HistoryID and Through are of the history after the update; empty if there is none.
 	HistoryID string    `json:"history_id"`
@@ -18,7 +18,7 @@ type LeftOut struct {
 	Reason string `json:"reason"`
 }
 
-// Folded is what a fold did.
+// Folded counts the changes of a fold.
 type Folded struct {
 	Date  string `json:"date"`
 	RunID string `json:"run_id"`

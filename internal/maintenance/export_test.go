@@ -1,6 +1,6 @@
 package maintenance
 
-// What tests from outside call of the inside.
+// Internals that external tests call.
 const (
 	PurgeBegun      = purgeBegun
 	PurgeDone       = purgeDone

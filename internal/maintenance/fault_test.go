@@ -3,7 +3,6 @@ package maintenance_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -23,12 +22,13 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-var everyFault = flag.Bool("every-fault", false, "fail every call and lose power at every point, not just at some")
-
-// sampled skips most of the points of a test, unless all are requested.
+// sampled skips most of the points of a test, unless -kills is -1.
 func sampled(every int) int {
-	if *everyFault {
+	switch {
+	case *kills < 0:
 		return 1
+	case testing.Short():
+		return 5 * every
 	}
 	return every
 }

@@ -30,7 +30,7 @@ type FindOptions struct {
 // maxFound is how many students Find looks up in all tables.
 const maxFound = 20
 
-// FindReport is what Find has found. It names students.
+// FindReport lists the rows that Find has found. It names students.
 type FindReport struct {
 	// Students are those who have a bid, sorted by it.
 	Students []*FoundStudent `json:"students"`

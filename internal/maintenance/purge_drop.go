@@ -99,8 +99,8 @@ func (p *purger) toChange() []string {
 	return runs.Sorted()
 }
 
-// dropUnfinished drops the runs that are not published, each one's plan last: the same command then plans again. What
-// dead processes of published runs have left staged goes too.
+// dropUnfinished drops the runs that are not published, each one's plan last: the same command then plans again. It also
+// drops staged files that dead processes of published runs have left.
 func (p *purger) dropUnfinished(ctx context.Context) error {
 	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
 		run := p.unfinished[folder]

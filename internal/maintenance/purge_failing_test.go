@@ -56,14 +56,11 @@ func TestPurgeFailingOperation(t *testing.T) {
 			start := t.TempDir()
 			test.setUp(t, snapshottest.NewDir(t, start))
 			for _, test.options.DryRun = range []bool{true, false} {
-				every := 1
-				if *kills >= 0 {
+				every := 8
+				if test.options.DryRun {
 					every = 4
 				}
-				if *kills >= 0 && (testing.Short() || !test.options.DryRun) {
-					every = 10
-				}
-				failEach(t, start, test.options, every)
+				failEach(t, start, test.options, sampled(every))
 			}
 		})
 	}

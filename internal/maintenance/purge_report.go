@@ -82,12 +82,12 @@ type PurgeReport struct {
 	ExtraRemoved      map[string]int64 `json:"extra_removed,omitempty"` // as in manifests
 	FilesRewritten    int              `json:"files_rewritten"`         // files that were replaced
 	LedgerRowsRemoved int64            `json:"ledger_rows_removed"`     // of all runs
-	// History is what was removed from the history, if anything.
+	// History counts the rows that were removed from the history, if any.
 	History *snapshot.HistoryPurge `json:"history,omitempty"`
 	// DroppedRuns are unpublished runs whose staged files were removed.
 	DroppedRuns []string `json:"dropped_runs"`
-	// Verification is what reading every file again has found, after the last change. In a dry run for students it is what
-	// reading every file has found.
+	// Verification is the result of reading every file again after the last change. In a dry run for students it is the
+	// result of reading every file.
 	Verification *PurgeVerification `json:"verification,omitempty"`
 	// Orphans are data files that no published run names and that hold rows.
 	Orphans []string `json:"orphans,omitempty"`
@@ -104,7 +104,7 @@ type PurgeReport struct {
 	Earlier *PurgeReport `json:"-"`
 }
 
-// PurgeAsked is what a purge was asked for.
+// PurgeAsked is the request that a purge carries out.
 type PurgeAsked struct {
 	Schools   []string       `json:"schools,omitempty"`   // bids
 	Districts []string       `json:"districts,omitempty"` // bids
@@ -138,7 +138,7 @@ type PurgedRun struct {
 	LedgerRowsRemoved int64 `json:"ledger_rows_removed"`
 }
 
-// PurgeVerification is what reading every row of every table again has found.
+// PurgeVerification is the result of reading every row of every table again.
 type PurgeVerification struct {
 	Files int   `json:"files"` // files read
 	Rows  int64 `json:"rows"`  // rows read

@@ -22,7 +22,7 @@ func TestPurgeResumedWithoutKey(t *testing.T) {
 	undisturbed, err := maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, snapshottest.CopyTree(t, start))), options)
 	require.NoError(t, err)
 	require.Len(t, undisturbed.Runs, 5)
-	for changes := range 6 {
+	for changes := 0; changes < 6; changes += sampled(1) {
 		root := snapshottest.CopyTree(t, start)
 		_, err := maintenance.Purge(t.Context(), snapshot.At(&changesOf{Store: snapshottest.NewDir(t, root), left: changes}), options)
 		require.ErrorIs(t, err, snapshottest.ErrKilled)

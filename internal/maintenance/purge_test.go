@@ -87,7 +87,7 @@ func TestPurgeSchool(t *testing.T) {
 	require.Equal(t, report.RowsRemoved, proof.RowsRemoved)
 	require.Equal(t, rewrittenFiles(report), rewrittenFiles(&proof))
 
-	// What has nothing to do with it is as it was.
+	// Unrelated files are as they were.
 	after := snapshottest.Tree(t, root)
 	for name, text := range before {
 		if strings.HasPrefix(name, "districts/") || strings.HasPrefix(name, "academic_years/") {

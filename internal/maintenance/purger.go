@@ -21,7 +21,7 @@ type purger struct {
 	runs  map[string]*snapshot.Manifest // published
 	all   map[string]*snapshot.Manifest // published or replaced
 	found map[string]foundRun
-	// history is what was found in the history; nil if there is none.
+	// history holds the matching rows of the history; nil if there is no history.
 	history *history.Erasure
 	plans   map[string]*snapshot.Plan // by folder
 	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the

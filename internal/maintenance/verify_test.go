@@ -264,7 +264,7 @@ func TestVerifyWhileARunIsPublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for n := int64(0); ; n++ {
+			for n := int64(0); ; n += int64(sampled(1)) {
 				store := snapshottest.NewDir(t, t.TempDir())
 				if before != nil {
 					snapshottest.TakeSnapshot(t, store, before)
@@ -286,7 +286,7 @@ func TestVerifyWhileARunIsPublished(t *testing.T) {
 // point of the replacement on.
 func TestVerifyInStepWithAPublishing(t *testing.T) {
 	t.Parallel()
-	for offset, over := 0, false; !over; offset++ {
+	for offset, over := 0, false; !over; offset += sampled(1) {
 		for _, stride := range []int{1, 5} {
 			store := snapshottest.NewDir(t, t.TempDir())
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("a", snapshottest.Few))

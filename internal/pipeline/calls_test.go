@@ -18,9 +18,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestCallsSurviveAnInterrupt interrupts a run of fan-outs. What it saves of the tasks that it has not staged holds only
-// what the run may write, is not requested again, is given up if it is damaged, and is gone at the end. The files have
-// the bytes of an undisturbed run.
+// TestCallsSurviveAnInterrupt interrupts a run of fan-outs. The calls that it saves of tasks that are not staged hold
+// only values that the run may write. They are not requested again, are given up if they are damaged, and are gone at
+// the end. The files have the bytes of an undisturbed run.
 func TestCallsSurviveAnInterrupt(t *testing.T) {
 	t.Parallel()
 	full := defaults()

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. What goes wrong
-// in it never fails a run: the run is then published without a comparison, and says why.
+// comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. An
+// error in it never fails a run: the run is then published without a comparison, and says why.
 type comparison struct {
 	run      *exportRun
 	baseline *history.Baseline

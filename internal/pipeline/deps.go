@@ -17,7 +17,7 @@ type Deps struct {
 	Progress *Progress // may be read during the run
 	Tracer   Tracer    // observes the spans; may be nil
 	Now      func() time.Time
-	// Recovered is what an earlier command had left unfinished at the destination.
+	// Recovered lists the changes that an earlier command had left unfinished at the destination.
 	Recovered snapshot.Recovered
 }
 

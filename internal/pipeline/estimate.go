@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Estimate is what a run would request and write.
+// Estimate counts the requests and files of a run.
 type Estimate struct {
 	RunID            string                   `json:"run_id"`
 	Resumes          bool                     `json:"resumes"`                     // the run has begun; what it has staged already would not be requested again
@@ -31,7 +31,7 @@ type Estimate struct {
 	Requests         int                      `json:"requests"` // the minimum, or the number if Exact, without retries and tokens
 	Exact            bool                     `json:"exact"`
 	About            int                      `json:"about,omitempty"` // the estimated number, if a dataset has an estimate
-	// Time is what these requests take at the run's concurrency and the assumed latency; a minimum in any case.
+	// Time is the duration of these requests at the run's concurrency and the assumed latency; a minimum in any case.
 	Time time.Duration `json:"time_ns"`
 }
 
@@ -41,7 +41,7 @@ type ReplacedRun struct {
 	PublishedAt time.Time `json:"published_at"`
 }
 
-// DatasetEstimate is what a dataset would request and write.
+// DatasetEstimate counts the requests and files of a dataset.
 type DatasetEstimate struct {
 	Dataset  string `json:"dataset"`
 	Selected bool   `json:"selected"` // false for a lookup that is fetched only because the run needs it
@@ -53,7 +53,7 @@ type DatasetEstimate struct {
 	Files int `json:"files"`
 }
 
-// Estimates are what one or several runs would request and write.
+// Estimates counts the requests and files of one or several runs.
 type Estimates struct {
 	Dates            []string      `json:"dates"`
 	AlreadyPublished []string      `json:"already_published"` // the dates for which nothing would be done

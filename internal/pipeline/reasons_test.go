@@ -76,7 +76,7 @@ type turnoverSite struct {
 	made    int               // students and results so far
 }
 
-// schoolLists are what the service lists of a school.
+// schoolLists are the lists that the service returns for a school.
 type schoolLists struct {
 	students []string
 	results  []object

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Ending is what a command knows of a run that it has worked on, and that is written nowhere else. The zero value is to
-// know nothing.
+// Ending holds the facts about a run that only the command that worked on it knows, because no document has them. The
+// zero value has none.
 type Ending struct {
 	// Failure is the error that it ended with.
 	Failure error

@@ -24,9 +24,9 @@ const (
 	Abandoned Outcome = "abandoned" // the run was given up and removed
 )
 
-// Summary is what a command prints on stdout when it is done.
+// Summary is the output of a command when it is done.
 type Summary struct {
-	// Ending is what the report of the run needs to know; nil if the command has not worked on it.
+	// Ending is input of the run's report; nil if the command has not worked on the run.
 	Ending *Ending `json:"-"`
 
 	Outcome      Outcome         `json:"outcome"`

@@ -178,7 +178,7 @@ func (c *checker) text(line int, text string, report func(line int, phrase, inst
 	}
 }
 
-// markers are what begins a line of a comment.
+// markers match the start of a line of a comment.
 var markers = regexp.MustCompile(`(?m)^[ \t]*(//+|#+|--|\*/?|/\*+)[ \t]?`)
 
 // TestRules holds that each rule finds what it is for, and leaves ordinary English alone.

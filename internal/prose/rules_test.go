@@ -11,7 +11,7 @@ type rule struct {
 	pattern string
 	// except is a regular expression of what the pattern matches but is ordinary English.
 	except string
-	// instead is what to write.
+	// instead is the advice on a better wording.
 	instead string
 	// bad must be found, good must not.
 	bad, good string
@@ -82,6 +82,16 @@ func rules() []rule {
 		},
 		{pattern: `\bloudly not\b`, instead: `"fails loudly"`, bad: "complete or loudly not"},
 		{pattern: `\b[Tt]he service forgets\b`, instead: `"keeps no history"`, bad: "The service forgets."},
+		{
+			pattern: `(^\s*|[.:] )What [a-z]+ ([^.?!\n]|\n[^\n])*[.]`,
+			instead: "begin with a noun",
+			bad:     "What was staged is dropped.", good: "What is published? The manifest says what is.",
+		},
+		{
+			pattern: `\A\s*[A-Za-z.]+ (is|are) what\b`,
+			instead: `begin with a noun: "Report lists the changes ..."`,
+			bad:     "Report is what Update did.", good: "a report is what operators read",
+		},
 		{pattern: `\b[Ww]hat (no|nobody|nothing)\b`, instead: `use a noun: "values without a column"`, bad: "what no column takes"},
 		{pattern: `\b[Ww]ithout a word\b`, instead: `"silently"`, bad: "fails without a word"},
 		{pattern: `\b[Mm]ost (requests|calls|schools) in flight\b`, instead: `"maximum concurrent requests"`, bad: "most requests in flight"},

@@ -93,7 +93,7 @@ func ledgerQuery(p *Page, status snapshot.Status) string {
 	return "SELECT line.* FROM (SELECT unnest(ledger) AS line FROM read_json(" + checkpoints + ")) WHERE line.status = '" + string(status) + "';"
 }
 
-// place is what a row of the ledger is about, mostly a school. Bid is empty if Name is the bid.
+// place is the subject of a row of the ledger, mostly a school. Bid is empty if Name is the bid.
 type place struct{ Name, Bid string }
 
 func (p *Page) placeOf(row *snapshot.LedgerRow) place {

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// indexView is what the page of all runs shows.
+// indexView is the content of the page of all runs.
 type indexView struct {
 	Icon  template.URL
 	Style template.CSS
@@ -51,7 +51,7 @@ func newIndexView(runs []snapshot.RunState) *indexView {
 	return v
 }
 
-// indexedRun is what the page remembers of a published run.
+// indexedRun is the data about a published run that the page keeps.
 type indexedRun struct {
 	Stamp string `json:"stamp"`
 	snapshot.RunState

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Notice is what a purge has erased, for a page that a privacy officer can print, sign and hand on. It names students
+// Notice lists the rows that a purge erased, for a page that a privacy officer can print, sign and hand on. It names students
 // only if it has them.
 type Notice struct {
 	Destination string
@@ -28,7 +28,7 @@ type Notice struct {
 	ListedStudents, MatchedStudents int
 	Digest                          string
 	BegunAt, FinishedAt             time.Time
-	// Tables are what was erased from snapshots and the history, by table.
+	// Tables count the rows that were erased from snapshots and the history, by table.
 	Tables []NoticeTable
 	Runs   []NoticeRun
 	// LedgerRows counts rows that said how the requests for schools ended.
@@ -70,7 +70,7 @@ func (n *Notice) AddTables(rows map[string]int64, count func(*NoticeTable) *int6
 	}
 }
 
-// noticeView is what the template shows.
+// noticeView is the data of the template.
 type noticeView struct {
 	*Notice
 

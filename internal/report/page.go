@@ -29,7 +29,7 @@ const (
 	Incomplete State = "incomplete"
 )
 
-// Page is what the report is about.
+// Page is the input of a report.
 type Page struct {
 	State State
 	// Manifest is the manifest of the run, or what it would be if the run were published now.

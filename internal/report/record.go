@@ -34,7 +34,7 @@ type RecordRow struct {
 // RecordValue is the value of a column.
 type RecordValue struct{ Column, Text string }
 
-// recordView is what the template shows.
+// recordView is the data of the template.
 type recordView struct {
 	*Record
 

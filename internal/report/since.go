@@ -21,7 +21,7 @@ type sinceView struct {
 	Guarded bool
 }
 
-// sinceLine is what became of a table's rows.
+// sinceLine counts a table's rows by outcome.
 type sinceLine struct {
 	snapshot.TableComparison
 

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// view is what the template shows, in its order.
+// view is the data of the template, in its order.
 type view struct {
 	Icon    template.URL
 	Style   template.CSS

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// What a Reason can warn of, besides limits.
+// The reasons to warn, besides limits.
 const (
 	AllRowsGone       = "all_rows_gone"
 	ManyRowsGone      = "many_rows_gone"
@@ -42,11 +42,11 @@ type Finding struct {
 	School   string `json:"school,omitempty"`   // the bid of the school
 	N        int64  `json:"n,omitempty"`        // how many rows or values
 	Of       int64  `json:"of,omitempty"`       // how many there were
-	// Counted is what N and Of count, if not rows, or values of the column: schools, parents or districts.
+	// Counted names the things that N and Of count, if not rows, or values of the column: schools, parents or districts.
 	Counted string `json:"counted,omitempty"`
 }
 
-// What a Finding can count.
+// The things that a Finding can count.
 const (
 	Schools   = "schools"   // with rows in the table
 	Parents   = "parents"   // records that had rows in a child table, and those that have none now

@@ -14,7 +14,7 @@ type Matcher struct {
 	columns []columnMatch
 }
 
-// columnMatch is what a Matcher knows of a column.
+// columnMatch is the state of a column in a Matcher.
 type columnMatch struct {
 	// nulls says which rows of the second batch are null.
 	nulls nulls

@@ -2,7 +2,7 @@ package simulator
 
 import "net/url"
 
-// FanOut is what a client calls an operation for.
+// FanOut says for which things a client calls an operation.
 type FanOut int
 
 // The fan-outs.
@@ -27,7 +27,7 @@ type Operation struct {
 	Wrapper string
 	// Single is the member that wraps the record of a single read where it is not bare; empty for a list.
 	Single string
-	// About is what the call names besides a school, see SubjectName.
+	// About is the subject of the call besides a school, see SubjectName.
 	About  EntityKind
 	FanOut FanOut
 	Feed   string // the list whose records PerRecord reads

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FaultKind is what a fault does to a request that would have succeeded.
+// FaultKind is the effect of a fault on a request that would have succeeded.
 type FaultKind string
 
 const (

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outcome is what a real client saw of one request.
+// outcome is the outcome of one request for a real client.
 type outcome struct {
 	status  int
 	header  http.Header

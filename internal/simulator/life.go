@@ -4,7 +4,7 @@ import "time"
 
 // Students live in seats. A seat belongs to a school and always has an occupant, who enters in the lowest grade, rises
 // a grade each August and makes room for the next one after the highest. Seats of a block enter together, so that a
-// block is a grade, or two of them. What happens to an occupant is a hash of seat and year: any day can be asked for,
+// block is a grade, or two of them. The fate of an occupant is a hash of seat and year: any day can be asked for,
 // and all days agree about the past.
 
 // seatBits is the size of a seat's number in the index of a bid.

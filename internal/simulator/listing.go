@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What changes from day to day about whole schools and lists. Schools come, leave and lose their agreements at any time
+// Changes of whole schools and lists from day to day. Schools come, leave and lose their agreements at any time
 // but in fall 2026, the time of the default world.
 
 // quarterDays is the length of the periods in which agreements end. One of them begins on the first of September 2026.

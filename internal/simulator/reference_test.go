@@ -27,7 +27,7 @@ var (
 // The reading of answers by the letter of the contract that the oracle is held against. Of the simulator's own code it
 // shares the list of tables alone.
 
-// flattener is what came of the answers read so far.
+// flattener holds the rows of the answers read so far.
 type flattener struct {
 	t      *testing.T
 	drift  map[oracle.Drift]int64

@@ -32,7 +32,7 @@ type Column struct {
 	Key                bool
 }
 
-// What tables.csv does not say about a table.
+// Properties of a table that tables.csv does not have.
 var (
 	bareElements = map[string]string{"school_class_educators": "educatorBid", "school_class_students": "studentBid"}
 	knownMembers = map[string][]string{
@@ -96,7 +96,7 @@ func (t *Table) KeySource() string {
 	return t.Columns[at].Source
 }
 
-// Shape is what the contract knows about an object's members. All others are unknown.
+// Shape lists the members of an object that the contract knows. All others are unknown.
 type Shape struct {
 	Columns  []Column          // source is the name of the member
 	Nests    map[string]*Shape // objects whose members are columns of the same row

@@ -99,7 +99,7 @@ type Reader interface {
 	Staged(ctx context.Context) (map[string]time.Time, error)
 }
 
-// Condition is what a Write expects to replace. The zero Condition replaces anything.
+// Condition describes the document that a Write expects to replace. The zero Condition replaces anything.
 type Condition struct {
 	// Absent requires that there is no object at the path.
 	Absent bool
@@ -129,11 +129,11 @@ type File struct {
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`  // the size
 	SHA256 string `json:"sha256"` // in hexadecimal
-	// Staged is what the store needs to commit the file; callers keep it until then.
+	// Staged is the state that the store needs to commit the file; callers keep it until then.
 	Staged json.RawMessage `json:"staged,omitempty"`
 }
 
-// Info is what stores differ in, for callers that must not ask which store they have.
+// Info describes a store, for callers that must not ask which store they have.
 type Info struct {
 	// URL is the destination as DuckDB and other readers take it, without a slash at its end: an absolute path with
 	// slashes, or a URL. HadoopURL is the same for Spark and other readers that use Hadoop.

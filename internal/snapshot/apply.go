@@ -16,7 +16,7 @@ import (
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
-		// What frees space needs some. The report goes anyway, and the files are found by the run in their names.
+		// Freeing space takes some. The report goes anyway, and the files are found by the run in their names.
 		change.Remove = nil
 		if err = c.store.Remove(ctx, ReportPath(change.RunID)); err == nil {
 			err = c.beginChange(ctx, change, "", nil)

@@ -237,7 +237,7 @@ func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 	return len(ledger) > 0 && len(change) == 0 || pointer != nil && pointer.RunID == plan.RunID, err
 }
 
-// BeingPruned reports whether a run has been removed or is being removed. What is written into its folder then may be
+// BeingPruned reports whether a run has been removed or is being removed. A file that is written into its folder then may be
 // left behind.
 func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 	// The order matters: a later removal finds what was written, and a completed one has left no plan.

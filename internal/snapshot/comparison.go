@@ -32,7 +32,7 @@ func ReasonText(reason string) string {
 	return strings.ReplaceAll(reason, "_", " ")
 }
 
-// Comparison is what differs between two snapshots.
+// Comparison counts the differences between two snapshots.
 type Comparison struct {
 	// With is the run that was compared with, the earlier one, and SnapshotDate its date.
 	With         string `json:"with"`

@@ -7,7 +7,7 @@ import (
 
 const PublishLock = publishLock
 
-// What tests from outside call of the inside.
+// Internals that external tests call.
 var (
 	BeginPublishing = Catalog.beginPublishing
 	ApplyChange     = Catalog.applyChange

@@ -50,11 +50,11 @@ type HistoryManifest struct {
 	Tables map[string]ManifestTable `json:"tables"`
 	// Previous is the history before the last fold.
 	Previous PreviousHistory `json:"previous"`
-	// Purge is what the last purge has removed since the last fold.
+	// Purge counts the rows that the last purge has removed since the last fold.
 	Purge *HistoryPurge `json:"purge,omitempty"`
 }
 
-// HistoryPurge is what a purge has removed from a history.
+// HistoryPurge counts the rows that a purge has removed from a history.
 type HistoryPurge struct {
 	// ID names the proof, _purges/<id>.json.
 	ID             string           `json:"id"`
@@ -63,7 +63,7 @@ type HistoryPurge struct {
 	FilesRewritten int              `json:"files_rewritten"`         // files that were replaced
 }
 
-// Plus returns the sum with what the same purge has removed before. What another one has removed does not count.
+// Plus returns the sum with what the same purge has removed before. Rows that another purge has removed do not count.
 func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	if before == nil || before.ID != p.ID {
 		return p
@@ -81,7 +81,7 @@ func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	return sum
 }
 
-// PreviousHistory is what the last fold changed. A fold of another snapshot of the same date starts from it.
+// PreviousHistory holds the state before the last fold. A fold of another snapshot of the same date starts from it.
 type PreviousHistory struct {
 	// HistoryID is empty if there was none.
 	HistoryID string `json:"history_id,omitempty"`
@@ -91,7 +91,7 @@ type PreviousHistory struct {
 	Purged []string `json:"purged,omitempty"`
 }
 
-// HistoryScope is what all snapshots of a history have in common.
+// HistoryScope is common to all snapshots of a history.
 type HistoryScope struct {
 	Perspectives   string `json:"perspectives"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`

@@ -13,7 +13,7 @@ import (
 // Index says what the folders of runs hold, by one listing.
 type Index []*RunFolder
 
-// RunFolder is what the folder of a run holds.
+// RunFolder lists the contents of the folder of a run.
 type RunFolder struct {
 	Name     string                // below _runs/: the escaped id of the run
 	contents map[string]sink.Entry // by name in the folder

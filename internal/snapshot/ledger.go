@@ -65,7 +65,7 @@ func ledgerFields() []ledgerField {
 // LedgerTable returns the declaration of ledger.parquet. Its rows are sorted by dataset, school and district, which are
 // not keys as in the other tables, whose files are sorted by school first.
 func LedgerTable() *schemas.Table {
-	table := &schemas.Table{Name: "ledger", Doc: "What became of every school and dataset of a run."}
+	table := &schemas.Table{Name: "ledger", Doc: "The outcome of every school and dataset of a run."}
 	for _, field := range ledgerFields() {
 		column := schemas.Column{
 			Name: field.name, Type: schemas.String, Required: field.required, Class: schemas.None, Doc: field.doc,

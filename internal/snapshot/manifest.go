@@ -41,7 +41,7 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
 	Checks []review.Check `json:"checks"`
-	// Comparison is what differs from the previous snapshot; nil if the run was not compared. NotCompared is then why a
+	// Comparison counts the differences from the previous snapshot; nil if the run was not compared. NotCompared is then why a
 	// full run was not.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
@@ -51,7 +51,7 @@ type Manifest struct {
 	Accepted []review.Reason `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges are what was removed from the run after it was published, the earliest first. Tables, Datasets, Schools and
+	// Purges count the rows that were removed from the run after it was published, the earliest purge first. Tables, Datasets, Schools and
 	// the ledger count what is left.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
@@ -121,7 +121,7 @@ type ManifestSchools struct {
 	Failures []SchoolFailure `json:"failures"`
 }
 
-// ManifestPurge is what a purge has removed from a published run.
+// ManifestPurge counts the rows that a purge has removed from a published run.
 type ManifestPurge struct {
 	// ID names the proof, _purges/<id>.json.
 	ID string    `json:"id"`

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Recovered is what Recover has done.
+// Recovered lists the changes that Recover has finished or undone.
 type Recovered struct {
 	// Published are the runs whose publishing was finished.
 	Published []string

@@ -20,7 +20,7 @@ const (
 // district.
 const OwnPerspective = "own"
 
-// Scope is what a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the
+// Scope is the data that a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the
 // scopes are equal.
 type Scope struct {
 	Datasets  []string `json:"datasets"`

@@ -109,7 +109,7 @@ func (c Catalog) removeAllIn(ctx context.Context, folder string, others ...strin
 	return sink.RemoveAll(ctx, c.store, others)
 }
 
-// commitAll makes the staged files of a run visible. What else is staged for the run is dropped before, because some
+// commitAll makes the staged files of a run visible. Other staged files of the run are dropped first, because some
 // stores remove a committed file when another upload of it is aborted, and the files are looked at once more at the end.
 func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) error {
 	if err := c.Sweep(ctx, run, files...); err != nil {

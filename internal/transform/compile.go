@@ -81,7 +81,7 @@ type parentColumn struct {
 // maxMembers is the maximum number of members of one table: one bit each.
 const maxMembers = 64
 
-// kind is what the decoder does with a member's value.
+// kind is the treatment of a member's value in the decoder.
 type kind uint8
 
 const (

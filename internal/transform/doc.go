@@ -3,8 +3,8 @@
 // _extra, the shapes in which a list may come, duplicate members and records, drift, what a privacy profile withholds
 // or changes, and the order of rows.
 //
-// It is pure: no network, disk, clock or goroutine, and it imports only schemas, rows and privacy. What a Decoder
-// returns is a function of the pages it was given.
+// It is pure: no network, disk, clock or goroutine, and it imports only schemas, rows and privacy. The result of a
+// Decoder is a function of the pages it was given.
 //
 // A Plan is compiled once per dataset and shared. A Decoder collects one chain of calls: all pages of one list, or one
 // single read.

@@ -10,7 +10,7 @@ import "encoding/binary"
 // the very end of a body take the slow way, by a map.
 const window = 32
 
-// pattern is what the window must hold: words, where the masks are set.
+// pattern is the required contents of the window: words, where the masks are set.
 type pattern struct {
 	words, masks [window / 8]uint64
 	short        bool // whether name, quote and colon fit the window

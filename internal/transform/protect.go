@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// A profile withholds some columns and changes others (schemas.PrivacyMatrix). What is withheld is skipped while a page
+// A profile withholds some columns and changes others (schemas.PrivacyMatrix). A withheld value is skipped while a page
 // is read: neither _extra nor drift collects it, nor the names of undeclared members. Identifiers and times are held as
 // received, so that a text that repeats is held once, and change before the rows leave the decoder: in Finish and
 // WriteRun, before they are sorted. Only the choice among duplicates needs modified_date_time as received: it stays in

@@ -35,8 +35,8 @@ func suppressedList(t *testing.T) *privacy.Suppressed {
 	return list
 }
 
-// TestSuppress puts erased students into every place of every dataset where the service may put them. What is about them
-// holds the text GONE; rows of others that mention them hold it in _extra alone.
+// TestSuppress puts erased students into every place of every dataset where the service may put them. Rows about them
+// hold the text GONE; rows of others that mention them hold it in _extra alone.
 func TestSuppress(t *testing.T) {
 	t.Parallel()
 	ofErased := []string{

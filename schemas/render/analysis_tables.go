@@ -193,7 +193,7 @@ func analysisTables() []*schemas.Table {
 				text("type", "Type of the column."),
 				derived("part_of_key", schemas.Boolean, schemas.None, "Whether the column helps to identify a row."),
 				text("class", "Privacy class: what the column reveals about a person."),
-				text("meaning", "What the column means."),
+				text("meaning", "Meaning of the column."),
 			),
 		},
 	}

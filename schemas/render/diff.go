@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// ChangeKind is what a change of the declared tables means to their readers.
+// ChangeKind is the effect of a change of the declared tables on their readers.
 type ChangeKind string
 
 // The kinds of changes, the least serious first.
@@ -23,7 +23,7 @@ const (
 // Change is a difference between the declared tables and an earlier description of them.
 type Change struct {
 	Kind ChangeKind
-	// Where is a table or table.column, and What is what has changed.
+	// Where is a table or table.column, and What the change.
 	Where, What string
 }
 

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// What this package writes is in templates. Those of sql are the queries of views, in the SQL that DuckDB and Spark
+// The output of this package is in templates. Those of sql are the queries of views, in the SQL that DuckDB and Spark
 // share; dialect has what they write differently. A view is one of these files and an entry in historyViews or
 // analysisTables; expressions that several views share are in sql/parts. Those of text are descriptions of the tables. Their actions are in double angle brackets, because dbt
 // has a use for double braces.

@@ -31,7 +31,7 @@ func parsePlatforms(list string) ([]platform, error) {
 	return platforms, nil
 }
 
-// release is what is made.
+// release is the release to make.
 type release struct {
 	platforms []platform
 	source    string // the root of the repository

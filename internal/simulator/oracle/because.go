@@ -46,7 +46,7 @@ func (n *night) explain() {
 	}
 }
 
-// currentResults is what the reasons of test results are decided by: the current results and rosters.
+// currentResults holds the current results and rosters, which decide the reasons of test results.
 type currentResults struct {
 	schools  map[string]int    // how many schools have a result, by bid
 	subjects map[[2]string]int // results by student and subject

@@ -27,7 +27,7 @@ type Options struct {
 	PageSize int
 }
 
-// Expected is what a correct export holds and reports.
+// Expected holds the expected contents and counts of an export.
 type Expected struct {
 	// Rows holds every table of the datasets, in the order of the contract.
 	Rows map[string][]Row

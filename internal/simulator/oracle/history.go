@@ -37,7 +37,7 @@ type Coverage struct {
 	To      string `json:"valid_to"`
 }
 
-// History is what a correct history of a world's nights holds, made by the contract's definitions alone: from all rows
+// History is the expected history of a world's nights, made by the contract's definitions alone: from all rows
 // of each night, which it compares in memory.
 type History struct {
 	Ended, Ending []*Version

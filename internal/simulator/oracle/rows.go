@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// listRows is what a correct export makes of one list, all pages together, or of one single read.
+// listRows holds the expected rows of one list, all pages together, or of one single read.
 type listRows struct {
 	rows              map[string][]Row // by table, in the order received, without duplicates
 	received, dropped int64

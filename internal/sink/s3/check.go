@@ -114,7 +114,7 @@ func (s *Store) checkUpload(ctx context.Context) error {
 	return nil
 }
 
-// triedOut is what a server was found to do.
+// triedOut is the behaviour of a server, as tests have shown it.
 type triedOut struct {
 	answer atomic.Pointer[bool]
 	trying sync.Mutex
