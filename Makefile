@@ -61,10 +61,9 @@ IN_MEMORY := $(shell dir=/dev/shm; [ "$$(df -Pk $$dir 2>/dev/null | awk 'END {pr
 # Runs a test command with the folder in memory, if there is one, and with fewer garbage collections.
 in_memory = $(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY) )GOGC=300 $(1)
 
-# The packages that start goroutines, apart from the simulator and the test kits, which their tests use. test-modules runs
-# the commands with the race detector.
-CONCURRENT = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '^\s+go (func|[a-z])|errgroup\.|semaphore\.' cmd internal schemas \
-	| grep -vE '^$(E2E)/|simulator|test/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+# The packages whose goroutines share data. The commands, and the other packages that start goroutines, run with the race
+# detector in test-modules.
+CONCURRENT := extract fetch pipeline sink sink/s3 snapshot
 
 .PHONY: test
 test: ## run the tests of all packages, except S3 and long tests, in at most four minutes; needs only Go
@@ -104,8 +103,8 @@ test-all: $(VERSITYGW) $(GOTESTSUM) ## run all tests of the main module, shuffle
 	$(call gotest,.,test,./...)
 
 .PHONY: test-race
-test-race: $(VERSITYGW) $(GOTESTSUM) ## run the tests of packages with goroutines with the race detector; needs a C compiler
-	$(call gotest,.,test-race,-race -short $(CONCURRENT))
+test-race: $(VERSITYGW) $(GOTESTSUM) ## run the tests of packages whose goroutines share data with the race detector; needs a C compiler
+	$(call gotest,.,test-race,-race -short $(CONCURRENT:%=./internal/%))
 
 .PHONY: test-modules
 test-modules: $(VERSITYGW) $(GOTESTSUM) ## test the other modules: end to end with DuckDB and the race detector, bench and tools; needs a C compiler

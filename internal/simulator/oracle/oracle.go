@@ -85,14 +85,21 @@ func SortRows(t *simulator.Table, rows []Row) {
 			keys = append(keys, col.Name)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		for _, key := range keys {
-			if order := compare(a[key], b[key]); order != 0 {
-				return order
-			}
+	type keyed struct {
+		row    Row
+		values []any
+	}
+	sorted := make([]keyed, len(rows))
+	for i, row := range rows {
+		sorted[i] = keyed{row, make([]any, len(keys))}
+		for k, key := range keys {
+			sorted[i].values[k] = row[key]
 		}
-		return 0
-	})
+	}
+	slices.SortStableFunc(sorted, func(a, b keyed) int { return slices.CompareFunc(a.values, b.values, compare) })
+	for i := range sorted {
+		rows[i] = sorted[i].row
+	}
 }
 
 // compare orders the values of a key column: text or integers.
