@@ -22,9 +22,9 @@
 //
 // Publishing, purging and pruning a run, and every change of the history, are each one [Change], written before its first
 // step. Its steps are: commit the staged files, write the manifest, move the pointer of the date or of the history in one
-// conditional write, then remove what readers no longer find, and the change last. Each step may be done twice, and the change holds all that the steps need, so any
-// process can finish the change of a killed one: every command that changes a destination calls [Recover] first. A
-// change that cannot be made, because the store has lost staged files, is undone.
+// conditional write, then remove what readers no longer find, and the change last. Each step may be done twice, and the
+// change holds all that the steps need, so any process can finish the change of a killed one: every command that changes a
+// destination calls [Recover] first. A change that cannot be made, because the store has lost staged files, is undone.
 //
 // Two publishers cannot both win a date. On disk a lock keeps the second waiting. On a store without locks the
 // conditional write fails, the publisher looks again, and of two runs that may replace each other the one planned later
@@ -34,6 +34,6 @@
 //
 // layout.go and plan.go say what is where; checkpoint.go, staging.go and collect.go what a run has staged; publish.go,
 // change.go, apply.go and claim.go how it becomes visible, and recover.go how a killed command's change is finished.
-// pointer.go, runs.go and status.go find runs, history.go has the history's documents, and
-// history_change.go what is different when a change is of the history.
+// index.go, pointer.go, runs.go and status.go find runs, history.go has the history's documents, and history_change.go what is
+// different when a change is of the history.
 package snapshot

@@ -87,7 +87,9 @@ func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.S
 		slices.Reverse(entries)
 		for ahead := 1; len(entries) > 0; ahead = min(2*ahead, sink.MaxConcurrency) {
 			n := min(ahead, len(entries))
-			found, err := sink.Map(ctx, n, entries[:n], func(ctx context.Context, e sink.Entry) (*Snapshot, error) { return c.readSnapshot(ctx, e.Path) })
+			found, err := sink.Map(ctx, n, entries[:n], func(ctx context.Context, e sink.Entry) (*Snapshot, error) {
+				return c.readSnapshot(ctx, e.Path)
+			})
 			if err != nil {
 				yield(nil, err)
 				return

@@ -77,7 +77,7 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 	case s.Err != nil && s.Pointer.RunID == "":
 		return nil, nil
 	case s.Err != nil:
-		return &Manifest{RunID: s.Pointer.RunID}, nil
+		return &Manifest{RunID: s.Pointer.RunID}, nil //nolint:nilerr // it is replaced, whatever it is
 	case s.Manifest.RunID == run.Run:
 		return nil, nil
 	}
