@@ -44,8 +44,10 @@ func counted(checks []review.Check, name string) int64 {
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	cases := map[string][]string{"none": nil, "all": simulator.Rules()}
-	for _, rule := range simulator.Rules() {
-		cases[rule] = []string{rule}
+	for i, rule := range simulator.Rules() {
+		if i == 0 || !testing.Short() {
+			cases[rule] = []string{rule}
+		}
 	}
 	for name, rules := range cases {
 		t.Run(name, func(t *testing.T) {

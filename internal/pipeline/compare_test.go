@@ -150,6 +150,9 @@ func TestComparisonOfSeveralProcesses(t *testing.T) {
 		"resumed": func(store sink.Store) sink.Store { return store },
 		"blind":   func(store sink.Store) sink.Store { return struct{ sink.Store }{store} },
 	} {
+		if run == "blind" && testing.Short() {
+			continue
+		}
 		resumed := settings
 		resumed.RunID, resumed.Concurrency = run, 1
 		var summary *pipeline.Summary

@@ -199,7 +199,10 @@ func TestBadNights(t *testing.T) {
 			warns: "rows of academic_years from ",
 		},
 	}
-	for _, test := range cases {
+	for i, test := range cases {
+		if i%short(4, 1) > 0 {
+			continue
+		}
 		n.next(test.edits)
 		n.swapped.Store(&test.swapped)
 		n.day = theDay.AddDate(0, 0, 1) // every case is compared with the first night

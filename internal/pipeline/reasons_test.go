@@ -29,10 +29,7 @@ var turnoverNights = flag.Int("turnover-nights", 20, "nights of TestReasonsAgree
 func TestReasonsAgree(t *testing.T) {
 	t.Parallel()
 	s := newTurnoverSite(t)
-	nights := *turnoverNights
-	if testing.Short() {
-		nights = 12
-	}
+	nights := short(8, *turnoverNights)
 	var sum snapshot.TableComparison
 	for night := range nights {
 		if night > 0 {

@@ -27,6 +27,14 @@ func sizes() simulator.Options {
 	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 999, 1000, 1001, 2500, 40, 3, 0, 120, 300, 60, 1}}
 }
 
+// short returns the first number in short tests, otherwise the other.
+func short(few, all int) int {
+	if testing.Short() {
+		return few
+	}
+	return all
+}
+
 // small returns a world with enough schools for several buckets, and few results.
 func small() simulator.Options {
 	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 60, 40, 45, 90, 40, 3, 0, 20, 30, 16, 1}}
@@ -153,11 +161,11 @@ func TestBytesAreAFunctionOfAnswers(t *testing.T) {
 		faults      []simulator.Fault
 	}{
 		{"one request at a time", 1, nil},
+		{"faults, sixteen at a time", 16, simulator.TransientFaults(0.15, 300*time.Millisecond)},
 		{"sixteen at a time", 16, nil},
 		{"faults", 8, simulator.TransientFaults(0.15, 300*time.Millisecond)},
 		{"faults, one at a time", 1, simulator.TransientFaults(0.15, 300*time.Millisecond)},
-		{"faults, sixteen at a time", 16, simulator.TransientFaults(0.15, 300*time.Millisecond)},
-	} {
+	}[:short(2, 5)] {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, sizes(), simulator.ServerOptions{})
