@@ -13,6 +13,7 @@ import (
 
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -89,7 +90,11 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	found.Warnings = pipeline.Warnings(found.ByDistrict())
+	plan, err := catalog.ReadPlan(ctx, later.RunID)
+	if err != nil && !snapshot.Unreadable(err) {
+		return err
+	}
+	found.Warnings = pipeline.NameFindings(pipeline.Warnings(found.ByDistrict()), plan)
 	value := struct {
 		*snapshot.Comparison
 		By map[string]map[string]*snapshot.TableComparison `json:"by,omitempty"`
@@ -177,7 +182,7 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 	fmt.Fprintf(&b, "%s (run %s), compared with %s (run %s): %s compared, %s not\n", snapshotName(later.Kind, later.SnapshotDate),
 		later.RunID, d.SnapshotDate, d.With, wording.Many(d.SchoolsCompared, "school"), wording.Count(d.SchoolsNotCompared))
 	writeCounts(&b, "", d.Tables, by == byColumn)
-	for _, warning := range d.Warnings {
+	for _, warning := range review.Lines(d.Warnings) {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
 	}
 	if by == bySchool || by == byDistrict {

@@ -33,7 +33,7 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 		// A failed run has empty lists rather than null.
 		s := *summary
 		s.Tables, s.Datasets, s.Drift = notNil(s.Tables), notNil(s.Datasets), notNil(s.Drift)
-		s.Checks = notNil(s.Checks)
+		s.Checks, s.Warnings = notNil(s.Checks), notNil(s.Warnings)
 		s.Schools.Failures = notNil(s.Schools.Failures)
 		if s.Requests.ByStatus == nil {
 			s.Requests.ByStatus = map[string]int64{}
@@ -109,6 +109,7 @@ func summaryText(s *pipeline.Summary) string {
 	summarizeDenied(&b, s)
 	summarizeRequests(&b, s.Requests)
 	summarizeComparison(&b, s)
+	summarizeWarnings(&b, s.Warnings)
 	summarizeChecks(&b, s.Checks)
 	summarizeDrift(&b, s.Drift, s.PrivacyKey == "")
 	b.WriteString(reportLine(s))
@@ -216,10 +217,6 @@ func summarizeDenied(b *strings.Builder, s *pipeline.Summary) {
 	if more := len(s.Denials) - maxListed; more > 0 {
 		fmt.Fprintf(b, "  and %s more schools denied, see the ledger\n", wording.Count(more))
 	}
-	if m := s.MoreDenied; m != nil {
-		fmt.Fprintf(b, "  warning  %s denied, %s in the snapshot of %s\n",
-			wording.Many(s.Schools.Denied, "school"), wording.Count(m.Schools), m.SnapshotDate)
-	}
 	for _, d := range s.Datasets {
 		if n := d.Denied - named[d.Dataset]; n > 0 {
 			fmt.Fprintf(b, "  denied  %s: %s, see the ledger\n", d.Dataset, wording.Count(n))
@@ -265,7 +262,10 @@ func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
 	if !differ {
 		b.WriteString("  nothing has changed\n")
 	}
-	for _, warning := range c.Warnings {
+}
+
+func summarizeWarnings(b *strings.Builder, warnings []review.Reason) {
+	for _, warning := range review.Lines(warnings) {
 		fmt.Fprintf(b, "  warning  %s\n", warning)
 	}
 }

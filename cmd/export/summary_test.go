@@ -16,7 +16,7 @@ import (
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	s := &pipeline.Summary{
-		Outcome: pipeline.Published, RunID: "r1", SnapshotDate: "2026-11-20", Destination: "it's here", Duration: 1500 * time.Millisecond,
+		Outcome: pipeline.Published, RunID: "r1", Kind: snapshot.Full, SnapshotDate: "2026-11-20", Destination: "it's here", Duration: 1500 * time.Millisecond,
 		Tables: []pipeline.TableSummary{
 			{Table: "schools", Rows: 3, Files: 1, Bytes: 500},
 			{Table: "test_results", Rows: 1234, Files: 2, Bytes: 123456},

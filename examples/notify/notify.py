@@ -11,8 +11,9 @@ the command line, because the URL of a webhook is a secret:
     email   SMTP_URL, such as smtp://mail.example.org:587, MAIL_FROM and MAIL_TO; SMTP_USER and SMTP_PASSWORD if needed.
             smtps:// begins with TLS; smtp:// uses STARTTLS if the server has it, and must if there is a password
 
-Each may also be a file: SLACK_WEBHOOK_URL_FILE and so on. Good nights send nothing unless --always is given. With --systemd, which is
-for OnFailure of a unit (../systemd/growth-export-failed.service), it reads what systemd says about the unit instead of a summary.
+Each may also be a file: SLACK_WEBHOOK_URL_FILE and so on. Good nights send nothing unless --always is given, or schools are denied that
+were read on the night before. With --systemd, which is for OnFailure of a unit (../systemd/growth-export-failed.service), it reads what
+systemd says about the unit instead of a summary.
 """
 
 import argparse
@@ -62,8 +63,14 @@ def describe(summary: dict) -> "tuple[str, list[tuple[str, str]]]":
     if schools.get("total"):
         facts.append(("Schools", f"{schools['ok']} ok, {schools['denied']} denied, {schools['failed']} failed"))
     facts += [("Because", reason["text"]) for reason in run.get("held") or []]
+    facts += [("Warning", warning["text"]) for warning in urgent(run)]
     facts += [("Error", summary.get("error")), ("Report", run.get("report"))]
     return title, [(name, str(value)) for name, value in facts if value]
+
+
+def urgent(run: dict) -> "list[dict]":
+    """Returns the warnings that nobody should miss although the run is published."""
+    return [warning for warning in run.get("warnings") or [] if warning["check"] == "newly_denied"]
 
 
 def post(url: str, body: dict) -> None:
@@ -138,7 +145,8 @@ def main() -> None:
     args = parser.parse_args()
     summary = from_systemd() if args.systemd else json.load(sys.stdin)
     _, act = MEANING.get(summary.get("exit_code"), ("", True))
-    if act or args.always:
+    warned = any(urgent(run) for run in summary.get("runs") or [summary])
+    if act or warned or args.always:
         title, facts = describe(summary)
         try:
             {"slack": slack, "teams": teams, "email": email}[args.how](title, facts)

@@ -3,6 +3,7 @@
     test_notify.py GROWTH_EXPORT        the path of the command
 """
 
+import datetime
 import email
 import json
 import os
@@ -97,6 +98,17 @@ class TestNotify(unittest.TestCase):
         self.assertIn("notify: slack: HTTP Error 403", stderr)
         self.assertNotIn("secret", stderr)
         self.assertIn("set SLACK_WEBHOOK_URL, or", self.night("slack", "--snapshot-date", "2020-01-01", code=2))
+
+    def test_denied(self):
+        """Schools that are denied, and were read on the night before, send a message although the night is published."""
+        server, port = self.serve(ThreadingHTTPServer(("127.0.0.1", 0), Webhook))
+        url = f"http://127.0.0.1:{port}/"
+        yesterday = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)).date()
+        self.night("slack", "--snapshot-date", str(yesterday), code=0, SLACK_WEBHOOK_URL=url)
+        self.night("slack", "--simulate-denied", "1", "--max-shrink", "off", code=0, SLACK_WEBHOOK_URL=url)
+        ((_, _, told),) = server.received
+        details = told["blocks"][1]["text"]["text"]
+        self.assertIn(f"*Warning*: 1 school that the snapshot of {yesterday} has is denied now: ", details)
 
     def test_teams(self):
         server, port = self.serve(ThreadingHTTPServer(("127.0.0.1", 0), Webhook))

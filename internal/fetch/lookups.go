@@ -22,6 +22,7 @@ type Lookups struct {
 	Results   map[string]*Result
 	Schools   []snapshot.School   // of 4.1 in the order received, including those without a bid and those listed twice
 	Districts []string            // bids of 4.2, sorted
+	Names     map[string]string   // of districts, by bid
 	NamedBy   map[string][]string // by school, the districts of 4.2 whose list (4.3) names it
 	Ledger    map[string][]snapshot.LedgerRow
 }
@@ -39,7 +40,7 @@ var ErrNoSchools = errors.New("the school list is empty: no school has a data sh
 // LookUp fetches the lookups. A failure of any of them fails the run; a denial of 4.2 or 4.3 denies that dataset alone.
 func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	l := &Lookups{
-		Results: make(map[string]*Result), NamedBy: make(map[string][]string), Ledger: make(map[string][]snapshot.LedgerRow),
+		Results: make(map[string]*Result), NamedBy: make(map[string][]string), Names: make(map[string]string), Ledger: make(map[string][]snapshot.LedgerRow),
 	}
 
 	schools, err := f.lookUpOnce(ctx, f.datasets[schemas.Schools], l)
@@ -78,9 +79,17 @@ func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, bid := range bids {
-		if bid != "" {
-			l.Districts = append(l.Districts, bid)
+	names, err := found.texts(0, "district_name")
+	if err != nil {
+		return nil, err
+	}
+	for i, bid := range bids {
+		if bid == "" {
+			continue
+		}
+		l.Districts = append(l.Districts, bid)
+		if names[i] != "" {
+			l.Names[bid] = wording.Cut(names[i], snapshot.MaxSchoolName)
 		}
 	}
 	l.Districts = slices.Compact(slices.Sorted(slices.Values(l.Districts)))

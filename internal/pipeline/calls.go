@@ -38,7 +38,7 @@ func (r *exportRun) saveCalls(ctx context.Context, t *task, data []byte) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	if _, again := r.logged.LoadOrStore("calls", true); !again {
+	r.notSaved.Do(func() {
 		r.Logger.WarnContext(ctx, "cannot save what was fetched: if the run is interrupted, more is fetched again", "error", err)
-	}
+	})
 }

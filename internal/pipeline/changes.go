@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
@@ -151,26 +153,36 @@ func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 	return warnings
 }
 
-// addWarnings adds the warnings to a run's comparison.
+// addWarnings adds the warnings to a run and its comparison.
 func addWarnings(g *snapshot.StagedRun, l review.Limits) {
-	c := g.Comparison
-	if c == nil {
-		return
+	g.Warnings = []review.Reason{}
+	if denied := newlyDenied(g); denied != nil {
+		g.Warnings = append(g.Warnings, *denied)
 	}
-	c.Warnings = Warnings(g.Districts)
+	if g.Comparison != nil {
+		g.Warnings = append(g.Warnings, warningsOfComparison(g, l)...)
+	}
+	g.Warnings = NameFindings(g.Warnings, g.Plan)
+	if g.Comparison != nil {
+		g.Comparison.Warnings = g.Warnings
+	}
+}
+
+func warningsOfComparison(g *snapshot.StagedRun, l review.Limits) []review.Reason {
+	c, warnings := g.Comparison, Warnings(g.Districts)
 	var found []review.Finding
 	for _, bid := range g.Plan.Baseline.DistrictsGone {
 		found = append(found, review.Finding{District: bid})
 	}
 	if len(found) > 0 {
-		c.Warnings = append(c.Warnings, review.New(review.DistrictsUnlisted, "", found))
+		warnings = append(warnings, review.New(review.DistrictsUnlisted, "", found))
 	}
 	found = nil
 	for _, bid := range g.Plan.Baseline.SchoolsGone {
 		found = append(found, review.Finding{School: bid})
 	}
 	if len(found) > 0 {
-		c.Warnings = append(c.Warnings, review.New(review.SchoolsUnlisted, "", found))
+		warnings = append(warnings, review.New(review.SchoolsUnlisted, "", found))
 	}
 	datasets := schemas.SharedBySchool(g.Plan.Scope.Datasets, g.Plan.Scope.Datasets)
 	if all := int64(len(g.Plan.Schools)); 2*c.SchoolsCompared < all && len(datasets) > 0 {
@@ -180,10 +192,37 @@ func addWarnings(g *snapshot.StagedRun, l review.Limits) {
 				reason.Found = append(reason.Found, review.Finding{Table: dataset})
 			}
 		}
-		c.Warnings = append(c.Warnings, reason)
+		warnings = append(warnings, reason)
 	}
 	_, warn := compareWithLimits(g, l)
-	c.Warnings = append(c.Warnings, warn...)
+	return append(warnings, warn...)
+}
+
+// newlyDenied returns the warning about schools that are denied now and were not in the baseline, or nil. They do not
+// hold a run back, so they are easily missed, and they explain why rows are missing.
+func newlyDenied(g *snapshot.StagedRun) *review.Reason {
+	rows, listed := make(map[string]int64), make(map[string]bool)
+	var tables, schools []review.Finding
+	for i := range g.NewlyDenied {
+		row := &g.NewlyDenied[i]
+		rows[row.Dataset] += row.RowsWritten
+		if !listed[row.SchoolBid] {
+			listed[row.SchoolBid] = true
+			schools = append(schools, review.Finding{School: row.SchoolBid})
+		}
+	}
+	if len(schools) == 0 {
+		return nil
+	}
+	for _, dataset := range slices.Sorted(maps.Keys(rows)) {
+		d, _ := schemas.Find(dataset)
+		table := d.Tables[0].Name
+		tables = append(tables, review.Finding{Table: table, N: rows[dataset], Of: g.Baseline.Tables[table].Rows})
+	}
+	reason := review.New(review.NewlyDenied, "", schools)
+	reason.Found = append(tables, reason.Found...)
+	reason.With, reason.SnapshotDate = g.Baseline.RunID, g.Baseline.SnapshotDate
+	return &reason
 }
 
 func tableOf(name string) *schemas.Table {
@@ -200,9 +239,7 @@ func (d *Deps) logComparison(ctx context.Context, g *snapshot.StagedRun) {
 	default:
 		d.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", g.NotCompared)
 	}
-	if g.Comparison != nil {
-		for _, warning := range g.Comparison.Warnings {
-			d.Logger.WarnContext(ctx, "much has changed since the previous snapshot", "with", g.Comparison.SnapshotDate, "warning", warning)
-		}
+	for _, warning := range review.Lines(g.Warnings) {
+		d.Logger.WarnContext(ctx, "much has changed since the previous snapshot", "of", g.Baseline.SnapshotDate, "warning", warning)
 	}
 }

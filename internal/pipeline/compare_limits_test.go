@@ -11,6 +11,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -138,6 +139,12 @@ func TestComparisonWarns(t *testing.T) {
 	summary := n.export(settings)
 	n.requireEqualsDiff(summary)
 	warnings := strings.Join(review.Texts(summary.Comparison.Warnings), "\n")
-	require.Contains(t, warnings, "more than 10% of the rows are gone: table students, district "+district+": ")
-	require.Contains(t, warnings, "all rows are gone: table test_results, district "+n.world.Schools()[1].DistrictBid+": ")
+	require.Contains(t, warnings, "more than 10% of the rows are gone: table students, district "+n.nameOf(district)+": ")
+	require.Contains(t, warnings, "all rows are gone: table test_results, district "+n.nameOf(n.world.Schools()[1].DistrictBid)+": ")
+}
+
+// nameOf returns the name of a district.
+func (n *nights) nameOf(district string) string {
+	all := n.world.Districts()
+	return all[slices.IndexFunc(all, func(d simulator.District) bool { return d.Bid == district })].Name
 }

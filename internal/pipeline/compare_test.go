@@ -100,7 +100,9 @@ func TestOneBaseline(t *testing.T) {
 		require.Contains(t, reason.String(), "since the snapshot of 2026-11-20 (run "+first.RunID+")")
 	}
 	require.Equal(t, first.RunID, held.Comparison.With)
-	require.Equal(t, "2026-11-20", held.MoreDenied.SnapshotDate)
+	require.Equal(t, review.NewlyDenied, held.Warnings[0].Check)
+	require.Contains(t, held.Warnings[0].String(),
+		"1 school that the snapshot of 2026-11-20 has is denied now: "+n.world.Schools()[1].Name+"; ")
 	drawn := func(run string) string {
 		page, err := pipeline.Report(t.Context(), n.deps().Catalog, run)
 		require.NoError(t, err)
@@ -109,6 +111,8 @@ func TestOneBaseline(t *testing.T) {
 	page := drawn("again")
 	require.Contains(t, page, "Compared with run <code>"+first.RunID+"</code>")
 	require.NotContains(t, page, "Compared with run <code>"+second.RunID+"</code>")
+	require.NotContains(t, page, "This does not block publishing.")
+	require.Contains(t, page, "These rows count as lost, which may be why the run was held back.")
 
 	// The snapshot of the first day is replaced by one that has less than the day after.
 	settings.RunID, settings.SnapshotDate, settings.Backdate, settings.Replace = "backdated", "2026-11-20", true, true
@@ -116,7 +120,7 @@ func TestOneBaseline(t *testing.T) {
 	require.Equal(t, pipeline.Published, backdated.Outcome, "%v", backdated.Held)
 	require.Nil(t, backdated.Comparison)
 	require.Equal(t, snapshot.NoEarlierSnapshot, backdated.NotCompared)
-	require.Nil(t, backdated.MoreDenied)
+	require.Empty(t, backdated.Warnings)
 	require.NotContains(t, drawn("backdated"), "Compared with run")
 }
 

@@ -129,7 +129,7 @@ func TestBadNights(t *testing.T) {
 		{
 			name:  "a school is missing from the list",
 			edits: edits{schoolsPath: func(_ string, records []object) []object { return records[1:] }},
-			warns: "1 school no longer listed: " + world[0].Bid,
+			warns: "1 school no longer listed: " + world[0].Name,
 		},
 		{
 			name: "names are all the same", held: "--max-changed 75% allows: table students, district ",

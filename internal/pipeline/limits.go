@@ -1,18 +1,26 @@
 package pipeline
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // reasonsToHold returns the reasons why a complete run should not be published before an operator has looked at it; none
 // if it may be.
 func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	reasons := []review.Reason{}
+	if denied := deniedDatasets(g); len(denied) > 0 {
+		reasons = append(reasons, review.New(review.DatasetDenied, "", denied))
+	}
+	if g.Plan.Kind == snapshot.AsOf && !hasRows(g) {
+		reasons = append(reasons, review.New(review.NoRows, "", nil))
+	}
 	if failed := g.Schools.Failed; failed > int64(l.MaxFailedSchools) {
 		reason := review.New(review.MaxFailedSchools, strconv.Itoa(l.MaxFailedSchools), []review.Finding{{N: failed, Of: g.Schools.Total}})
 		reason.Found = append(reason.Found, unanswered(g)...)
@@ -24,7 +32,47 @@ func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 		}
 	}
 	hold, _ := compareWithLimits(g, l)
-	return append(reasons, hold...)
+	return NameFindings(append(reasons, hold...), g.Plan)
+}
+
+// NameFindings adds the names of districts and schools to the findings of reasons, from the plan of a run; nil if that
+// cannot be read.
+func NameFindings(reasons []review.Reason, plan *snapshot.Plan) []review.Reason {
+	if plan == nil {
+		return reasons
+	}
+	schools := plan.SchoolNames()
+	var gone map[string]string
+	if plan.Baseline != nil {
+		gone = plan.Baseline.Names
+	}
+	for i := range reasons {
+		for j := range reasons[i].Found {
+			f := &reasons[i].Found[j]
+			f.Name = cmp.Or(schools[f.School], plan.DistrictNames[f.District], gone[f.School], gone[f.District])
+		}
+	}
+	return reasons
+}
+
+func hasRows(g *snapshot.StagedRun) bool {
+	for _, table := range g.Tables {
+		if table.Rows > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// deniedDatasets returns the datasets that were denied in some schools and read in none.
+func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
+	var found []review.Finding
+	for dataset, counts := range g.Datasets {
+		if d, _ := schemas.Find(dataset); !d.IsLookup() && counts.Denied > 0 && counts.OK == 0 {
+			found = append(found, review.Finding{Table: dataset, N: counts.Denied, Of: counts.Denied + counts.Failed, Counted: review.Schools})
+		}
+	}
+	return found
 }
 
 // unanswered returns the datasets that failed in some schools and were read in none.

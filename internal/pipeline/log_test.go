@@ -71,3 +71,19 @@ func TestASchoolIsLoggedOnce(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Equal(t, denied.Name, lines[0]["name"])
 }
+
+// TestManySchoolsAreNotLogged: those beyond a few are in the report only.
+func TestManySchoolsAreNotLogged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 7, Results: 40, Schools: 20}, simulator.ServerOptions{})
+	s.server.SetFaults([]simulator.Fault{{Operation: "students", Kind: simulator.FaultStatus, Status: 403}})
+	var out logged
+	deps := s.deps(impatient)
+	deps.Logger = slog.New(slog.NewJSONHandler(&out, nil))
+	summary, err := pipeline.Run(t.Context(), deps, defaults())
+	require.NoError(t, err)
+	require.Len(t, summary.Denials, 20)
+	lines := out.lines(t, "access to school denied")
+	require.Len(t, lines, 8)
+	require.Equal(t, "further schools are in the report only", lines[7]["note"])
+}

@@ -35,8 +35,9 @@ type exportRun struct {
 	fetch          *fetch.Fetcher
 	stagedStudents map[int]*stagedStudents // from an earlier process, by bucket
 	resumes        bool                    // the plan was there before this command
-	logged         sync.Map                // each outcomeOfSchool that was logged, and other events that are logged once
-	forecast       *forecast               // nil without a deadline
+	logged         schoolLog
+	notSaved       sync.Once // logs that calls cannot be saved
+	forecast       *forecast // nil without a deadline
 	summary        *Summary
 }
 

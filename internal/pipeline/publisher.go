@@ -76,7 +76,6 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
 	p.logComparison(ctx, staged)
-	p.summary.MoreDenied = moreDenied(staged)
 	return reasonsToHold(staged, p.limits)
 }
 

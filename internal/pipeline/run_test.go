@@ -247,6 +247,42 @@ func TestDeniedSchoolDoesNotHold(t *testing.T) {
 	s.requireLedgerAddsUp()
 }
 
+// TestDatasetDeniedEverywhereIsHeld on a first night too. It is published if it is accepted.
+func TestDatasetDeniedEverywhereIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultStatus, Status: 403}})
+	settings := defaults()
+	settings.RunID = "night"
+	summary := s.run(settings)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.Len(t, summary.Held, 1)
+	require.Equal(t, review.DatasetDenied, summary.Held[0].Check)
+	require.Equal(t, summary.Schools.Total, summary.Schools.Denied)
+	require.Contains(t, summary.Next[0].Say, "If the app should have access to test_results, ask the service's support")
+	published, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "night", AcceptHeld: true})
+	require.NoError(t, err)
+	require.Len(t, published.Accepted, 1)
+
+	// One that can be read is enough.
+	s.server.SetFaults([]simulator.Fault{{School: s.world.Schools()[3].Bid, Kind: simulator.FaultStatus, Status: 403}})
+	settings.RunID, settings.MaxShrink = "again", review.Share{Off: true}
+	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
+}
+
+// TestAsOfRunWithoutRowsIsHeld, because such a date is probably wrong.
+func TestAsOfRunWithoutRowsIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.EffectiveDate = "1900-01-01"
+	summary := s.run(settings)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.Equal(t, "no table has a row", summary.Held[0].String())
+	settings.EffectiveDate = "2026-09-15"
+	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
+}
+
 func TestRunsThatPublishNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -53,10 +53,11 @@ type Summary struct {
 	Tables           []TableSummary           `json:"tables"`
 	Datasets         []DatasetSummary         `json:"datasets"`
 	Schools          snapshot.ManifestSchools `json:"schools"`
+	// Warnings are what a published run needs attention for, or might be held for.
+	Warnings []review.Reason `json:"warnings"`
 	// Denials are the schools to which the service denied access. Only the command that staged or published the run knows
 	// them; later they are in the ledger alone.
-	Denials    []Denial         `json:"denials,omitempty"`
-	MoreDenied *PreviousDenials `json:"more_denied,omitempty"` // set if fewer schools were denied in the previous snapshot
+	Denials []Denial `json:"denials,omitempty"`
 	// Requests counts what all commands of the run have requested or, if there was an error, what this command has.
 	Requests snapshot.Requests `json:"requests"`
 	// Comparison is how a full run differs from the previous snapshot; nil if it was not compared. NotCompared is why not.
@@ -78,22 +79,6 @@ type Denial struct {
 	SchoolBid  string   `json:"school_bid"`
 	SchoolName string   `json:"school_name"`
 	Datasets   []string `json:"datasets"`
-}
-
-// PreviousDenials is how many schools were denied in an earlier snapshot.
-type PreviousDenials struct {
-	SnapshotDate string `json:"snapshot_date"`
-	Schools      int64  `json:"schools"`
-}
-
-// moreDenied compares the denied schools of a full run with the previous snapshot's. It returns nil if there are not
-// more: denied schools do not hold a run back, so a growing number is easily missed.
-func moreDenied(g *snapshot.StagedRun) *PreviousDenials {
-	before := g.Baseline
-	if before == nil || before.Schools.Denied >= g.Schools.Denied {
-		return nil
-	}
-	return &PreviousDenials{SnapshotDate: before.SnapshotDate, Schools: before.Schools.Denied}
 }
 
 // denials lists the schools with a denied dataset by their bids.
@@ -137,7 +122,7 @@ func (s *Summary) fromStaged(g *snapshot.StagedRun) {
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
 	s.Comparison, s.NotCompared, s.Students, s.Suppressed = g.Comparison, g.NotCompared, g.Students, g.Suppressed
-	s.Denials = denials(g)
+	s.Denials, s.Warnings = denials(g), g.Warnings
 }
 
 func (s *Summary) fromManifest(m *snapshot.Manifest) {
@@ -150,6 +135,9 @@ func (s *Summary) fromManifest(m *snapshot.Manifest) {
 	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
 	s.Comparison, s.NotCompared, s.Students, s.Suppressed = m.Comparison, m.NotCompared, m.Parameters.Students, m.Parameters.Suppressed
 	s.Drift = m.Drift
+	if c := m.Comparison; c != nil && len(s.Warnings) == 0 {
+		s.Warnings = c.Warnings
+	}
 }
 
 func (s *Summary) fill(tables map[string]snapshot.ManifestTable, datasets map[string]snapshot.ManifestDataset) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"slices"
 	"time"
@@ -14,10 +13,8 @@ import (
 
 	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/history"
-	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -274,42 +271,6 @@ func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *fetch.Dataset
 		return errors.Join(err, t.abort())
 	}
 	return nil
-}
-
-// logResult logs how a school's dataset ended. The first failure and the first denial of a school are logged at the
-// normal level, its others at debug level: the ledger lists them all.
-func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *fetch.Result) {
-	l := &result.Ledger
-	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
-	if school.Name != "" {
-		attrs = append(attrs, slog.String("name", wording.Cut(school.Name, wording.MaxName)))
-	}
-	if result.FirstRepeated > 0 {
-		r.Logger.LogAttrs(ctx, slog.LevelInfo, "list moved while it was read, so it was read again", append(slices.Clone(attrs),
-			slog.Int64("pairs_with_several_results", result.FirstRepeated),
-			slog.Int64("pairs_in_second_reading", result.Checks[review.CheckOneResultPerSubject].Count))...)
-	}
-	first := func(level slog.Level) slog.Level {
-		if _, again := r.logged.LoadOrStore(outcomeOfSchool{l.SchoolBid, l.Status}, true); again {
-			return slog.LevelDebug
-		}
-		return level
-	}
-	switch l.Status {
-	case snapshot.StatusFailed:
-		r.Logger.LogAttrs(ctx, first(slog.LevelWarn), "school failed", append(attrs, slog.String("error", l.Error))...)
-	case snapshot.StatusDenied:
-		r.Logger.LogAttrs(ctx, first(slog.LevelInfo), "access to school denied", attrs...)
-	case snapshot.StatusOK:
-		r.Logger.LogAttrs(ctx, slog.LevelDebug, "school done",
-			append(attrs, slog.Int64("records", l.RecordsReceived), slog.Int64("pages", l.Pages))...)
-	}
-}
-
-// outcomeOfSchool is something that happens to a school, in one dataset or in several.
-type outcomeOfSchool struct {
-	bid    string
-	status snapshot.Status
 }
 
 // noteStaged records the students that an earlier process has staged.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 	"example.org/growthexport/schemas/render"
@@ -24,6 +25,32 @@ type failureList struct {
 
 // More returns the number of failures that are not on the page.
 func (l *failureList) More() int64 { return l.All - int64(len(l.Shown)+len(l.Folded)) }
+
+// deniedNote says what denied schools mean for the run.
+func deniedNote(p *Page) string {
+	held := func(check string) bool {
+		return slices.ContainsFunc(p.Held.Reasons, func(r review.Reason) bool { return r.Check == check })
+	}
+	if held(review.DatasetDenied) {
+		return "The run was held back because no school could be read in one of its datasets."
+	}
+	if c := p.Manifest.Comparison; c != nil {
+		for _, w := range c.Warnings {
+			if w.Check != review.NewlyDenied {
+				continue
+			}
+			note := strings.ToUpper(w.String()[:1]) + w.String()[1:] + "."
+			if held(review.MaxShrink) {
+				note += " These rows count as lost, which may be why the run was held back."
+			}
+			return note
+		}
+	}
+	if visible := p.State == Published || p.State == Replaced; visible {
+		return "This does not block publishing."
+	}
+	return ""
+}
 
 type reasonLine struct {
 	Dataset, Reason string

@@ -19,6 +19,8 @@ type sinceView struct {
 	Total sinceLine
 	// Guarded reports whether a line is Held.
 	Guarded bool
+	// Concerns are the warnings.
+	Concerns []string
 }
 
 // sinceLine counts a table's rows by outcome.
@@ -49,7 +51,7 @@ func newSinceView(p *Page) *sinceView {
 	if p.Manifest.Comparison == nil {
 		return nil
 	}
-	v := &sinceView{Comparison: p.Manifest.Comparison, Total: sinceLine{Name: "total", Compared: true}}
+	v := &sinceView{Comparison: p.Manifest.Comparison, Concerns: review.Lines(p.Manifest.Comparison.Warnings), Total: sinceLine{Name: "total", Compared: true}}
 	held := slices.Concat(p.Held.Reasons, p.Manifest.Accepted)
 	for _, name := range schemas.TablesInOrder(p.Manifest.Tables) {
 		line := sinceLine{Name: clip(name, maxName), Rows: p.Manifest.Tables[name].Rows}

@@ -73,8 +73,8 @@ func TestSinceTheLastRun(t *testing.T) {
 	}
 	text = draw(t, page)
 	has(t, text, "All schools were compared (2).")
-	has(t, text, "<li><bdi>all rows are gone: table students, district &lt;D2&gt;: 1,200 of 1,200</bdi></li>")
-	has(t, text, "many rows are gone since the last run, see below.")
+	has(t, text, "<li><bdi>in &lt;D2&gt;, rows are gone from students (all 1,200)</bdi></li>")
+	has(t, text, "much has changed since the last run, see below.")
 }
 
 // TestHeldTablesAreRed expects the tables that a guard names to stand out, and no others.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -95,9 +96,7 @@ func concerns(p *Page) (short, long []string) {
 	if more := len(fell) - maxConcerns; more > 0 {
 		long = append(long, "And "+wording.Many(more, "more table")+", see below.")
 	}
-	if c := m.Comparison; c != nil && len(c.Warnings) > 0 {
-		short = append(short, "many rows are gone since the last run, see below")
-	}
+	short = append(short, warnedOf(m.Comparison)...)
 	if n := len(review.FailedChecks(m.Checks)); n > 0 {
 		short = append(short, wording.Many(n, "check")+" of the service's own rules failed")
 	}
@@ -114,4 +113,21 @@ func concerns(p *Page) (short, long []string) {
 		long = append(long, "Accepted by hand: "+reason.String())
 	}
 	return short, long
+}
+
+// warnedOf says in a few words what the warnings of a comparison are about.
+func warnedOf(c *snapshot.Comparison) (short []string) {
+	if c == nil {
+		return nil
+	}
+	for _, w := range c.Warnings {
+		text := "much has changed since the last run, see below"
+		if w.Check == review.NewlyDenied {
+			text = "schools that were read in the last run are denied now"
+		}
+		if !slices.Contains(short, text) {
+			short = append(short, text)
+		}
+	}
+	return short
 }

@@ -28,6 +28,7 @@ type view struct {
 	Delta    bool
 
 	Failures, Denials failureList
+	DeniedNote        string
 	FailedChecks      []review.Check
 	Tables            []tableLine
 	AllTables         tableLine
@@ -65,7 +66,7 @@ func newView(p *Page) *view {
 		Title: title(m), Page: p, M: m, Complete: p.State != Incomplete, Delta: m.Kind == snapshot.Delta,
 		Verdict: newVerdict(p), Next: advice(p),
 		Failures: failures(p, snapshot.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
-		Denials:  failures(p, snapshot.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
+		Denials:  failures(p, snapshot.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }), DeniedNote: deniedNote(p),
 
 		FailedChecks: review.FailedChecks(m.Checks), Requests: newRequestsView(m), Settings: settings(p),
 	}

@@ -32,6 +32,10 @@ func (h Held) Advice() []wording.Advice {
 		}
 		add(say+".", "")
 	}
+	if i := slices.IndexFunc(h.Reasons, func(r Reason) bool { return r.Check == DatasetDenied }); i >= 0 {
+		add("If the app should have access to "+h.Reasons[i].datasets()+", ask the service's support; otherwise choose other "+
+			wording.Setting("datasets").String()+".", "")
+	}
 	switch {
 	case others && h.Report == "":
 		add("Look at the checks below, and compare the tables with the previous snapshot: is the data right?", "")

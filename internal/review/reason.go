@@ -11,8 +11,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
+// The reasons to hold a run back, besides limits.
+const (
+	DatasetDenied = "dataset_denied" // access to a dataset was denied in every school
+	NoRows        = "no_rows"        // an as-of run has none
+)
+
 // The reasons to warn, besides limits.
 const (
+	NewlyDenied       = "newly_denied" // schools that the previous snapshot has
 	AllRowsGone       = "all_rows_gone"
 	ManyRowsGone      = "many_rows_gone"
 	DistrictsUnlisted = "districts_unlisted"
@@ -40,6 +47,7 @@ type Finding struct {
 	Column   string `json:"column,omitempty"`   // a column of the table
 	District string `json:"district,omitempty"` // the bid of the district
 	School   string `json:"school,omitempty"`   // the bid of the school
+	Name     string `json:"name,omitempty"`     // of the district or school, if the service lists it
 	N        int64  `json:"n,omitempty"`        // how many rows or values
 	Of       int64  `json:"of,omitempty"`       // how many there were
 	// Counted names the things that N and Of count, if not rows, or values of the column: schools, parents or districts.
@@ -103,13 +111,21 @@ func (r Reason) String() string {
 	more := func(what string) string {
 		return "more " + what + " " + since + " than " + setting(r.Check).String() + " " + r.Limit + " allows: " + r.list("; ", Finding.String)
 	}
-	bid := func(f Finding) string { return wording.Bid(f.District + f.School) }
+	name := Finding.label
 	count := len(r.Found) + r.More
 	var first Finding
 	if len(r.Found) > 0 {
 		first = r.Found[0]
 	}
 	switch r.Check {
+	case DatasetDenied:
+		return "no school could be read in " + r.list(", ", func(f Finding) string {
+			return fmt.Sprintf("%s (access denied in %s of %s)", f.Table, wording.Count(f.N), wording.Many(f.Of, "school"))
+		})
+	case NoRows:
+		return "no table has a row"
+	case NewlyDenied:
+		return r.newlyDenied()
 	case MaxFailedSchools:
 		text := fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
 		if len(r.Found) > 1 { // datasets
@@ -129,9 +145,9 @@ func (r Reason) String() string {
 	case ManyRowsGone:
 		return "more than " + r.Limit + " of the rows are gone: " + r.list("; ", Finding.String)
 	case DistrictsUnlisted:
-		return wording.Many(count, "district") + " no longer listed: " + r.list(", ", bid)
+		return wording.Many(count, "district") + " no longer listed: " + r.list(", ", name)
 	case SchoolsUnlisted:
-		return wording.Many(count, "school") + " no longer listed: " + r.list(", ", bid)
+		return wording.Many(count, "school") + " no longer listed: " + r.list(", ", name)
 	case FewCompared:
 		why := "the others are new, or were not read completely in one of the two runs"
 		if len(r.Found) > 1 { // datasets
@@ -141,6 +157,33 @@ func (r Reason) String() string {
 			wording.Count(first.N), wording.Count(first.Of), why)
 	}
 	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (" + wording.Setting("strict-checks").String() + ")"
+}
+
+// newlyDenied says which schools are denied now, and which rows are missing because of that.
+func (r Reason) newlyDenied() string {
+	var schools, rows []string
+	for _, f := range r.Found {
+		if f.School != "" {
+			schools = append(schools, f.label())
+		} else if f.N > 0 {
+			rows = append(rows, wording.Count(f.N)+" rows of "+f.Table)
+		}
+	}
+	count := len(schools) + r.More
+	text := wording.Many(count, "school") + " that the snapshot of " + r.SnapshotDate + " has "
+	if count == 1 {
+		text += "is denied now: "
+	} else {
+		text += "are denied now: "
+	}
+	if most := 5; count > len(schools) || len(schools) > most {
+		schools = append(schools[:min(len(schools), most)], "and "+wording.Count(count-min(len(schools), most))+" more")
+	}
+	text += strings.Join(schools, ", ")
+	if len(rows) > 0 {
+		text += "; " + wording.First(rows, 3) + " are missing because of that"
+	}
+	return text
 }
 
 // setting returns the setting of a limit.
@@ -170,6 +213,14 @@ func (r Reason) list(separator string, text func(Finding) string) string {
 	return strings.Join(parts, separator)
 }
 
+// label returns the name of the district or school, or its bid.
+func (f Finding) label() string {
+	if strings.TrimSpace(f.Name) != "" {
+		return wording.Name(f.Name)
+	}
+	return wording.Bid(f.District + f.School)
+}
+
 // place names the part of the data.
 func (f Finding) place() string {
 	where := "table " + f.Table
@@ -178,7 +229,7 @@ func (f Finding) place() string {
 	}
 	switch _, dataset, _ := schemas.FindTable(f.Table); {
 	case f.District != "":
-		where += ", district " + wording.Bid(f.District)
+		where += ", district " + f.label()
 	case dataset != nil && !dataset.IsLookup():
 		where += ", without a district"
 	}

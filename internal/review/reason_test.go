@@ -20,6 +20,12 @@ func TestReasonTexts(t *testing.T) {
 	}
 	results := review.Finding{Table: "test_results", District: "D 1", N: 370, Of: 1000}
 	for want, r := range map[string]review.Reason{
+		"no school could be read in students (access denied in 3 of 3 schools)": with(review.DatasetDenied, "",
+			review.Finding{Table: "students", N: 3, Of: 3}),
+		"no table has a row": with(review.NoRows, ""),
+		"1 school that the snapshot of 2026-11-19 has is denied now: s1": with(review.NewlyDenied, "", review.Finding{School: "s1"}),
+		"2 schools that the snapshot of 2026-11-19 has are denied now: Elm, s2; 20 rows of students are missing because of that": with(review.NewlyDenied, "",
+			review.Finding{Table: "students", N: 20, Of: 20}, review.Finding{School: "s1", Name: "Elm"}, review.Finding{School: "s2"}),
 		"2 of 3 schools failed, more than --max-failed-schools 1": with(review.MaxFailedSchools, "1", review.Finding{N: 2, Of: 3}),
 		"3 of 3 schools failed, more than --max-failed-schools 1; no school could be read in students": with(review.MaxFailedSchools, "1",
 			review.Finding{N: 3, Of: 3}, review.Finding{Table: "students", N: 3, Of: 3, Counted: review.Schools}),
@@ -91,4 +97,34 @@ func TestReasonInJSON(t *testing.T) {
 	var read []review.Reason
 	require.NoError(t, json.Unmarshal(data, &read))
 	require.Equal(t, []review.Reason{reason}, read)
+}
+
+// TestLines expects a line for each district, by name, and one for each warning about something else.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	in := func(district, table string, n, of int64) review.Finding {
+		return review.Finding{Table: table, District: district, Name: "District " + district, N: n, Of: of}
+	}
+	lines := review.Lines([]review.Reason{
+		review.New(review.AllRowsGone, "", []review.Finding{in("a", "students", 40, 40), in("b", "students", 7, 7)}),
+		review.New(review.AllRowsGone, "", []review.Finding{in("a", "school_classes", 5, 5)}),
+		review.New(review.ManyRowsGone, "10%", []review.Finding{in("a", "test_results", 3000, 3100), in("a", "test_result_norms", 10, 90)}),
+		review.New(review.MaxChanged, "75%", []review.Finding{in("a", "academic_years", 50, 55), {Table: "schools", N: 60, Of: 70}}),
+		review.New(review.SchoolsUnlisted, "", []review.Finding{{School: "s", Name: "Elm"}}),
+	})
+	require.Equal(t, []string{
+		"in District a, rows are gone from test_results (3,000 of 3,100), students (all 40), test_result_norms (10 of 90) and 1 more; " +
+			"rows have changed in academic_years (50 of 55)",
+		"in District b, rows are gone from students (all 7)",
+		"more rows have changed since the snapshot of  (run ) than --max-changed 75% allows: table schools: 60 of 70",
+		"1 school no longer listed: Elm",
+	}, lines)
+	var many []review.Finding
+	for i := range int64(8) {
+		many = append(many, in(fmt.Sprint(i), "students", 10+i, 100))
+	}
+	lines = review.Lines([]review.Reason{review.New(review.ManyRowsGone, "10%", many)})
+	require.Len(t, lines, 6)
+	require.Equal(t, "in District 7, rows are gone from students (17 of 100)", lines[0])
+	require.Equal(t, "the same in 3 more districts", lines[5])
 }

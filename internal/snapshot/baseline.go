@@ -22,6 +22,8 @@ type Baseline struct {
 	// SchoolsGone and DistrictsGone are the schools and districts of the baseline that the run does not have.
 	SchoolsGone   []string `json:"schools_gone,omitempty"`
 	DistrictsGone []string `json:"districts_gone,omitempty"`
+	// Names are the names of both in the baseline's plan, by bid.
+	Names map[string]string `json:"names,omitempty"`
 }
 
 // SchoolsLost counts the schools that had rows of a dataset in the baseline, and those of them that have none now.
@@ -70,15 +72,18 @@ func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(point
 		return err
 	}
 	schools, districts := plan.listed()
+	baseline.Names = make(map[string]string)
 	for i := range earlier.Schools {
-		if bid := earlier.Schools[i].Bid; !schools[bid] {
-			baseline.SchoolsGone = append(baseline.SchoolsGone, bid)
+		if school := &earlier.Schools[i]; !schools[school.Bid] {
+			baseline.SchoolsGone = append(baseline.SchoolsGone, school.Bid)
+			baseline.Names[school.Bid] = school.Name
 		}
 	}
 	_, then := earlier.listed()
 	for _, bid := range slices.Sorted(maps.Keys(then)) {
 		if bid != "" && !districts[bid] {
 			baseline.DistrictsGone = append(baseline.DistrictsGone, bid)
+			baseline.Names[bid] = earlier.DistrictNames[bid]
 		}
 	}
 	return nil
@@ -93,20 +98,31 @@ func (p *Plan) listed() (schools, districts map[string]bool) {
 	return schools, districts
 }
 
-// countLost counts, by dataset, the schools that had rows in the baseline. It compares the ledgers, which have one order.
+// countLost counts, by dataset, the schools that had rows in the baseline, and those of them that have none now, and
+// finds the schools that are denied now. It compares the ledgers, which have one order.
 func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
-	g.Lost = make(map[string]SchoolsLost)
+	g.Lost, g.NewlyDenied = make(map[string]SchoolsLost), nil
 	next := 0
 	return c.ReadLedger(ctx, g.Baseline.RunID, func(row *LedgerRow) {
-		if _, both := g.Datasets[row.Dataset]; !both || row.SchoolBid == "" || row.RowsWritten == 0 {
+		if _, both := g.Datasets[row.Dataset]; !both || row.SchoolBid == "" || row.Status != StatusOK {
 			return
 		}
 		for next < len(g.Ledger) && compareLedger(g.Ledger[next], *row) < 0 {
 			next++
 		}
+		var now LedgerRow
+		if next < len(g.Ledger) && compareLedger(g.Ledger[next], *row) == 0 {
+			now = g.Ledger[next]
+		}
+		if now.Status == StatusDenied {
+			g.NewlyDenied = append(g.NewlyDenied, *row)
+		}
+		if row.RowsWritten == 0 {
+			return
+		}
 		counts := g.Lost[row.Dataset]
 		counts.Had++
-		if next == len(g.Ledger) || compareLedger(g.Ledger[next], *row) != 0 || g.Ledger[next].RowsWritten == 0 {
+		if now.RowsWritten == 0 {
 			counts.Lost++
 		}
 		g.Lost[row.Dataset] = counts

@@ -38,6 +38,10 @@ type StagedRun struct {
 	Activity activity.Log
 	// Baseline is the manifest of the plan's baseline; nil if there is none, or not any more.
 	Baseline *Manifest
+	// NewlyDenied are rows of the baseline's ledger: schools that were read then and are denied now.
+	NewlyDenied []LedgerRow
+	// Warnings are the warnings of the comparison, and others that do not need one.
+	Warnings []review.Reason
 	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until all is staged.
 	Lost map[string]SchoolsLost
 	// Comparison is how a full run differs from its baseline, and Districts has its counts by district. Comparison is nil if

@@ -51,6 +51,8 @@ type Plan struct {
 	Schools    []School  `json:"schools"`
 	// Districts are the bids of the service's districts (4.2), sorted, if the run needs them.
 	Districts []string `json:"districts,omitempty"`
+	// DistrictNames are their names in that list, by bid, cut like those of schools.
+	DistrictNames map[string]string `json:"district_names,omitempty"`
 	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
 	FailedSchools []SchoolFailure `json:"failed_schools,omitempty"`
 	Buckets       []Bucket        `json:"buckets"`

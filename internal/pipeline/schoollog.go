@@ -1,0 +1,71 @@
+package pipeline
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"example.org/growthexport/internal/fetch"
+	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+)
+
+// maxLoggedSchools bounds the schools that are logged as failed, and as denied, at the normal level. The report and the
+// ledger have all of them.
+const maxLoggedSchools = 8
+
+// schoolLog remembers which schools were logged as failed or denied.
+type schoolLog struct {
+	mu   sync.Mutex
+	seen map[snapshot.Status]map[string]bool // by bid
+}
+
+// level returns the level at which to log the outcome of a school, normally or for debugging, and a note on the last one
+// that is logged normally.
+func (l *schoolLog) level(of *snapshot.LedgerRow, normal slog.Level) (level slog.Level, note []slog.Attr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen == nil {
+		l.seen = make(map[snapshot.Status]map[string]bool)
+	}
+	if l.seen[of.Status] == nil {
+		l.seen[of.Status] = make(map[string]bool)
+	}
+	schools := l.seen[of.Status]
+	if schools[of.SchoolBid] || len(schools) >= maxLoggedSchools {
+		return slog.LevelDebug, nil
+	}
+	schools[of.SchoolBid] = true
+	if len(schools) == maxLoggedSchools {
+		note = append(note, slog.String("note", "further schools are in the report only"))
+	}
+	return normal, note
+}
+
+// logResult logs how a school's dataset ended. The first failure and the first denial of a school are logged at the
+// normal level, its others, and those of many schools, at debug level.
+func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *fetch.Result) {
+	l := &result.Ledger
+	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
+	if school.Name != "" {
+		attrs = append(attrs, slog.String("name", wording.Cut(school.Name, wording.MaxName)))
+	}
+	if result.FirstRepeated > 0 {
+		r.Logger.LogAttrs(ctx, slog.LevelInfo, "list moved while it was read, so it was read again", append(slices.Clone(attrs),
+			slog.Int64("pairs_with_several_results", result.FirstRepeated),
+			slog.Int64("pairs_in_second_reading", result.Checks[review.CheckOneResultPerSubject].Count))...)
+	}
+	switch l.Status {
+	case snapshot.StatusFailed:
+		level, note := r.logged.level(l, slog.LevelWarn)
+		r.Logger.LogAttrs(ctx, level, "school failed", slices.Concat(attrs, []slog.Attr{slog.String("error", l.Error)}, note)...)
+	case snapshot.StatusDenied:
+		level, note := r.logged.level(l, slog.LevelInfo)
+		r.Logger.LogAttrs(ctx, level, "access to school denied", append(attrs, note...)...)
+	case snapshot.StatusOK:
+		r.Logger.LogAttrs(ctx, slog.LevelDebug, "school done",
+			append(attrs, slog.Int64("records", l.RecordsReceived), slog.Int64("pages", l.Pages))...)
+	}
+}
