@@ -53,7 +53,7 @@ type Summary struct {
 	Tables           []TableSummary           `json:"tables"`
 	Datasets         []DatasetSummary         `json:"datasets"`
 	Schools          snapshot.ManifestSchools `json:"schools"`
-	// Warnings are what a published run needs attention for, or might be held for.
+	// Warnings need attention, whether the run is published or held.
 	Warnings []review.Reason `json:"warnings"`
 	// Denials are the schools to which the service denied access. Only the command that staged or published the run knows
 	// them; later they are in the ledger alone.
