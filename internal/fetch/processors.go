@@ -1,9 +1,10 @@
 package fetch
 
 import (
-	"container/heap"
+	"cmp"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,7 @@ const patience = 5 * time.Second
 type processors struct {
 	mu      sync.Mutex
 	free    int
-	waiting waitingSchools
+	waiting []*waitingSchool
 	places  atomic.Int64
 }
 
@@ -53,7 +54,7 @@ func (u *processor) acquire() {
 		return
 	}
 	w := &waitingSchool{place: u.place, granted: make(chan struct{})}
-	heap.Push(&p.waiting, w)
+	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
 	began := time.Now()
 	timer := time.NewTimer(u.patience)
@@ -65,8 +66,9 @@ func (u *processor) acquire() {
 	u.patience -= time.Since(began)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u.held = w.served
-	w.gone = true
+	if u.held = w.served; !u.held {
+		p.waiting = slices.DeleteFunc(p.waiting, func(other *waitingSchool) bool { return other == w })
+	}
 }
 
 // release gives back the processor, if there is one.
@@ -78,14 +80,14 @@ func (u *processor) release() {
 	p := u.of
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.waiting) > 0 {
-		if w, _ := heap.Pop(&p.waiting).(*waitingSchool); !w.gone {
-			w.served = true
-			close(w.granted)
-			return
-		}
+	if len(p.waiting) == 0 {
+		p.free++
+		return
 	}
-	p.free++
+	first := slices.MinFunc(p.waiting, func(a, b *waitingSchool) int { return cmp.Compare(a.place, b.place) })
+	p.waiting = slices.DeleteFunc(p.waiting, func(w *waitingSchool) bool { return w == first })
+	first.served = true
+	close(first.granted)
 }
 
 // reading returns a reader of a body that gives the processor back while it waits for the body, of which it reads as
@@ -108,28 +110,9 @@ func (r *sharedReader) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
+// waitingSchool is a school that waits for a processor.
 type waitingSchool struct {
 	place   int64
 	granted chan struct{} // closed if served
 	served  bool
-	gone    bool
-}
-
-// waitingSchools is a heap, the school that began first on top.
-type waitingSchools []*waitingSchool
-
-func (w waitingSchools) Len() int           { return len(w) }
-func (w waitingSchools) Less(i, j int) bool { return w[i].place < w[j].place }
-func (w waitingSchools) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-
-func (w *waitingSchools) Push(x any) {
-	s, _ := x.(*waitingSchool)
-	*w = append(*w, s)
-}
-
-func (w *waitingSchools) Pop() any {
-	last := len(*w) - 1
-	s := (*w)[last]
-	*w = (*w)[:last]
-	return s
 }

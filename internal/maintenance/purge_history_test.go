@@ -2,6 +2,7 @@ package maintenance_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -168,13 +169,30 @@ func TestPurgeWaitsForFold(t *testing.T) {
 	unlock, err := snapshot.At(snapshottest.NewDir(t, root)).LockHistory(t.Context())
 	require.NoError(t, err)
 	before := snapshottest.Tree(t, root)
-	within, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	within, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err = maintenance.Purge(within, snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
+	waiting := lockedStore{store, cancel}
+	_, err = maintenance.Purge(within, snapshot.At(waiting), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.ErrorContains(t, err, "lock the history")
 	require.Equal(t, before, snapshottest.Tree(t, root))
 	require.NoError(t, unlock())
 	require.NoError(t, purgeDistrict(t.Context(), store))
+}
+
+// lockedStore calls held when it is asked for a lock that another process holds.
+type lockedStore struct {
+	sink.Store
+
+	held func()
+}
+
+func (s lockedStore) Lock(ctx context.Context, name string, mode sink.LockMode, patience time.Duration) (func() error, error) {
+	unlock, err := s.Store.Lock(ctx, name, mode, 0)
+	if errors.Is(err, sink.ErrLocked) && patience > 0 {
+		s.held()
+		return s.Store.Lock(ctx, name, mode, patience)
+	}
+	return unlock, err
 }
 
 // TestPurgeHistoryFiles leaves the files that hold nothing of the school as they are.
