@@ -124,12 +124,12 @@ func TestFailureAfterThePointer(t *testing.T) {
 // and every later summary say that it was accepted by hand.
 func TestAcceptedByHand(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{60, 0, 90}}, simulator.ServerOptions{})
 	settings := defaults()
 	settings.RunID, settings.Datasets = "before", []string{"schools", "students"}
 	settings.SnapshotDate, settings.Backdate = "2026-11-19", true
 	s.run(settings)
-	fewer := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3}}, simulator.ServerOptions{})
+	fewer := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{60}}, simulator.ServerOptions{})
 	fewer.dest = s.dest
 	settings.RunID, settings.SnapshotDate = "fewer", ""
 	held := fewer.run(settings)

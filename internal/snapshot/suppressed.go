@@ -81,16 +81,23 @@ func (s SuppressedStudents) Describe(fingerprint string) (*Suppression, error) {
 // has reports whether a student is on the list with all of the numbers.
 func (s SuppressedStudents) has(student SuppressedStudent) bool {
 	return slices.ContainsFunc(s.Students, func(other SuppressedStudent) bool {
-		return other.Bid == student.Bid && (student.Bid != "" || slices.Equal(other.Numbers, student.Numbers)) &&
+		return other.Bid == student.Bid &&
 			!slices.ContainsFunc(student.Numbers, func(number string) bool { return !slices.Contains(other.Numbers, number) })
 	})
+}
+
+// isSame reports whether two entries are of one student: they have the same bid or, without bids, a number in common.
+func (s SuppressedStudent) isSame(other SuppressedStudent) bool {
+	return s.Bid == other.Bid && (s.Bid != "" || slices.ContainsFunc(s.Numbers, func(number string) bool {
+		return slices.Contains(other.Numbers, number)
+	}))
 }
 
 // with returns the list with another student, or with more numbers of one who is on it.
 func (s SuppressedStudents) with(student SuppressedStudent) SuppressedStudents {
 	var students []SuppressedStudent
 	for _, other := range s.Students {
-		if student.Bid != "" && other.Bid == student.Bid {
+		if student.isSame(other) {
 			student.Numbers = slices.Concat(student.Numbers, other.Numbers)
 			continue
 		}
@@ -144,7 +151,7 @@ func (c Catalog) Suppress(
 			if !s.has(student) {
 				before := len(s.Students)
 				s = s.with(student)
-				added += len(s.Students) - before
+				added += max(0, len(s.Students)-before)
 			}
 		}
 		s.Purges = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Purges, purges))))

@@ -64,9 +64,12 @@ func TestSuppressMoreNumbers(t *testing.T) {
 	require.Equal(t, 1, add(snapshot.SuppressedStudent{Bid: "b", Numbers: []string{"2"}}))
 	require.Equal(t, 0, add(snapshot.SuppressedStudent{Bid: "b", Numbers: []string{"1", "3"}}))
 	require.Equal(t, 1, add(snapshot.SuppressedStudent{Numbers: []string{"9"}}, snapshot.SuppressedStudent{Numbers: []string{"9"}}))
+	// A purge that is repeated no longer sees the rows that gave the other numbers.
+	require.Equal(t, 1, add(snapshot.SuppressedStudent{Numbers: []string{"8", "7"}}))
+	require.Equal(t, 0, add(snapshot.SuppressedStudent{Numbers: []string{"8"}}, snapshot.SuppressedStudent{Numbers: []string{"8", "6"}}))
 	list, err := catalog.ReadSuppressed(t.Context(), "key")
 	require.NoError(t, err)
-	require.Equal(t, []snapshot.SuppressedStudent{{Numbers: []string{"9"}}, {Bid: "b", Numbers: []string{"1", "2", "3"}}}, list.Students)
+	require.Equal(t, []snapshot.SuppressedStudent{{Numbers: []string{"6", "7", "8"}}, {Numbers: []string{"9"}}, {Bid: "b", Numbers: []string{"1", "2", "3"}}}, list.Students)
 }
 
 // TestDamagedSuppressionList is an error: without the list, students would come back.
