@@ -289,7 +289,7 @@ const noLevel = math.MaxInt
 func (m *Match) give(batch *rows.Batch, i int) {
 	for _, c := range m.numberAt {
 		v := &batch.Cols[c]
-		if v.Null(i) || !identifies(v.Text(i)) {
+		if v.Null(i) || !Identifies(v.Text(i)) {
 			continue
 		}
 		addGiven(m.Gives, string(v.Text(i)), Given{Level: m.level, Of: m.of})

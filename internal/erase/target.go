@@ -135,9 +135,9 @@ func (s *Students) NumbersOf() map[string]Set {
 	return found
 }
 
-// identifies reports whether a number can identify a student. A text of one repeated character, such as 0, is what schools
+// Identifies reports whether a number can identify a student. A text of one repeated character, such as 0, is what schools
 // enter for an unknown number.
-func identifies(number []byte) bool {
+func Identifies(number []byte) bool {
 	for i := range number {
 		if number[i] != number[0] {
 			return true

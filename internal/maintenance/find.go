@@ -284,7 +284,9 @@ func (f *finder) describe(ctx context.Context) error {
 			put(names, s, p.name)
 			put(schools, s, p.school)
 			for _, number := range p.numbers {
-				s.gives[number] = true
+				if erase.Identifies([]byte(number)) {
+					s.gives[number] = true
+				}
 				if !source.pseudonyms {
 					put(numbers, s, number)
 				}
