@@ -26,7 +26,7 @@ func newCommand[O any](
 	return cmd
 }
 
-// noArguments refuses arguments: a forgotten --datasets must not be ignored.
+// noArguments rejects arguments. Otherwise a list after a forgotten --datasets would be ignored.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// adaptConditions tries how a store without locks keeps the conditions of writes, and warns if two publishers may
-// publish at once. A store that replaces nothing is an error. The store itself logs the answer "not implemented".
+// adaptConditions tests whether a store without locks honors conditional writes, and warns if it does not, since two
+// publishers could then publish at once. It is an error if the store rejects every replacement of a document. If the
+// server answers "not implemented", the store itself logs that.
 func (a *app) adaptConditions(ctx context.Context, catalog snapshot.Catalog, log *slog.Logger, from sources) error {
 	if catalog.Info().Locks {
 		return nil

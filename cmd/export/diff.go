@@ -130,7 +130,7 @@ func snapshotsToCompare(ctx context.Context, catalog snapshot.Catalog, o *diffOp
 	if o.from != "" {
 		earlier, err = publishedRun(ctx, catalog, o.from, "")
 	} else if earlier, err = catalog.Previous(ctx, later); err == nil && earlier == nil {
-		err = usagef("there is no snapshot before %s with the same settings at %s: name the one to compare with, --from DATE",
+		err = usagef("there is no snapshot before %s with the same settings at %s: choose one with --from DATE",
 			later.SnapshotDate, catalog)
 	}
 	return earlier, later, err
@@ -145,7 +145,7 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
-// namesBy returns the names of schools, or for districts the names of some of their schools, as the runs were planned.
+// namesBy returns the names of schools or, for districts, the names of some of their schools, from the plans of the runs.
 func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
 	names := make(map[string]string)
 	if by != bySchool && by != byDistrict {
@@ -176,7 +176,7 @@ func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*
 	return names, nil
 }
 
-// diffText describes what differs. Names are those of schools or districts by their bids.
+// diffText describes the differences. names maps the bids of schools or districts to names.
 func diffText(d *history.Difference, later *snapshot.Manifest, by string, names map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (run %s), compared with %s (run %s): %s compared, %s not\n", snapshotName(later.Kind, later.SnapshotDate),
@@ -241,7 +241,7 @@ func tableColumns(name string) []string {
 	return names
 }
 
-// countsBy adds up what differs by school or district. Rows of the lookup tables belong to neither.
+// countsBy sums the differences by school or district. Rows of the lookup tables belong to neither.
 func countsBy(d *history.Difference, by string) map[string]map[string]*snapshot.TableComparison {
 	sums := make(map[string]map[string]*snapshot.TableComparison)
 	for unit, tables := range d.Units {

@@ -3,7 +3,7 @@
 //
 // The package owns the user interface: flags, environment variables and the configuration file (settings.go,
 // resolve.go, configfile.go, secrets.go), exit codes (exit.go), progress, summaries and telemetry. There is one file
-// per subcommand; destination.go opens what they work on, and published.go finds a snapshot by its date or run. The
+// per subcommand; destination.go opens the destination, and published.go finds a snapshot by its date or run. The
 // commands only assemble parts; package pipeline describes what a run does.
 //
 // The progress bar is drawn here: rewriting one line below the log lines takes less code than adapting a library.

@@ -88,9 +88,9 @@ func (d *page) calls() [][]string {
 	return calls
 }
 
-// TestDocumentsLinkToWhatThereIs follows every link that stays in the
-// repository, also to a heading.
-func TestDocumentsLinkToWhatThereIs(t *testing.T) {
+// TestDocsLinks checks that every link within the repository leads to a file and,
+// if it has an anchor, to a heading.
+func TestDocsLinks(t *testing.T) {
 	t.Parallel()
 	followed := 0
 	for _, d := range pages(t) {
@@ -127,12 +127,11 @@ func headings(text string) []string {
 	return anchors
 }
 
-// TestDocumentsNameWhatThereIs: every command that a page shows has its name and
-// its flags, every target of make is one, and every file, test and variable that
-// it names exists.
-func TestDocumentsNameWhatThereIs(t *testing.T) {
+// TestDocsNames checks that the commands, flags, make targets, files, tests and
+// environment variables named in the documentation exist.
+func TestDocsNames(t *testing.T) {
 	t.Parallel()
-	there := whatThereIs(t)
+	known := readKnownNames(t)
 	checked := make(map[string]int)
 	for _, d := range pages(t) {
 		for _, words := range d.calls() {
@@ -140,12 +139,12 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 			if name == "growth-export" && len(words) > 1 {
 				words = words[1:]
 				name = words[0]
-				require.True(t, there.flags[name] != nil || strings.HasPrefix(name, "-") || strings.ToUpper(name) == name,
+				require.True(t, known.flags[name] != nil || strings.HasPrefix(name, "-") || strings.ToUpper(name) == name,
 					"%s shows growth-export %s", d.path, name)
 			}
-			switch flags := there.flags[name]; {
+			switch flags := known.flags[name]; {
 			case name == "make":
-				checked["make"] += there.made(t, &d, words[1:])
+				checked["make"] += known.checkMake(t, &d, words[1:])
 			case flags != nil:
 				for _, word := range words[1:] {
 					if flag, is := strings.CutPrefix(word, "--"); is {
@@ -157,10 +156,10 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 			}
 		}
 		for _, span := range d.spans {
-			checked["name"] += there.named(t, &d, span)
+			checked["name"] += known.checkName(t, &d, span)
 		}
 		for _, variable := range regexp.MustCompile(`GROWTH_EXPORT_[A-Z0-9_]+`).FindAllString(d.text, -1) {
-			require.Contains(t, there.variables, variable, d.path)
+			require.Contains(t, known.variables, variable, d.path)
 			checked["variable"]++
 		}
 	}
@@ -169,41 +168,41 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// things are the names that a document may use.
-type things struct {
+// knownNames are the names that a document may use.
+type knownNames struct {
 	flags     map[string][]string // of each command
 	variables []string
 	makefile  string
-	tests     string // the source of all of them
+	tests     string // the source code of all tests
 }
 
-func whatThereIs(t *testing.T) *things {
+func readKnownNames(t *testing.T) *knownNames {
 	t.Helper()
 	a, _, _ := testApp(nil)
 	root := a.rootCommand(nil)
-	there := &things{flags: make(map[string][]string)}
+	known := &knownNames{flags: make(map[string][]string)}
 	for _, cmd := range root.Commands() {
 		names := []string{"help"}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if normalize := cmd.Flags().GetNormalizeFunc(); normalize != nil {
-			// simulate takes its flags without their prefix.
+			// simulate also accepts its flags without their prefix.
 			for _, name := range slices.Clone(names) {
 				if short := strings.TrimPrefix(name, simulatePrefix); normalize(nil, short) == pflag.NormalizedName(name) {
 					names = append(names, short)
 				}
 			}
 		}
-		there.flags[cmd.Name()] = names
+		known.flags[cmd.Name()] = names
 	}
 	for _, name := range allFlags(root) {
-		there.variables = append(there.variables, envName(name))
+		known.variables = append(known.variables, envName(name))
 	}
 	for _, variable := range secretVariables() {
-		there.variables = append(there.variables, variable, variable+fileSuffix)
+		known.variables = append(known.variables, variable, variable+fileSuffix)
 	}
 	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
 	require.NoError(t, err)
-	there.makefile = string(makefile)
+	known.makefile = string(makefile)
 	var tests strings.Builder
 	for _, top := range []string{"cmd", "internal", "schemas", "examples"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(repository, top), func(path string, _ fs.DirEntry, err error) error {
@@ -215,12 +214,12 @@ func whatThereIs(t *testing.T) *things {
 			return err
 		}))
 	}
-	there.tests = tests.String()
-	return there
+	known.tests = tests.String()
+	return known
 }
 
-// made checks the targets and variables of a call of make.
-func (there *things) made(t *testing.T, d *page, words []string) (checked int) {
+// checkMake checks the targets and variables of a make command.
+func (known *knownNames) checkMake(t *testing.T, d *page, words []string) (checked int) {
 	t.Helper()
 	for _, word := range words {
 		variable, _, sets := strings.Cut(word, "=")
@@ -228,26 +227,26 @@ func (there *things) made(t *testing.T, d *page, words []string) (checked int) {
 		if sets {
 			pattern = `(?m)^` + regexp.QuoteMeta(variable) + ` *\?=`
 		}
-		require.True(t, regexp.MustCompile(pattern).MatchString(there.makefile), "%s shows make %s", d.path, word)
+		require.True(t, regexp.MustCompile(pattern).MatchString(known.makefile), "%s shows make %s", d.path, word)
 		checked++
 	}
 	return checked
 }
 
-// named checks a span that is a file of the repository, a test, or a flag.
-func (there *things) named(t *testing.T, d *page, span string) (checked int) {
+// checkName checks a span that names a file of the repository, a test or a flag.
+func (known *knownNames) checkName(t *testing.T, d *page, span string) (checked int) {
 	t.Helper()
 	flag, isFlag := strings.CutPrefix(span, "--")
 	switch {
-	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span) && !strings.HasSuffix(d.path, "data-dictionary.md"): // which has such columns
-		require.True(t, strings.Contains(there.tests, "func "+span+"("), "%s names %s", d.path, span)
+	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span) && !strings.HasSuffix(d.path, "data-dictionary.md"): // whose columns may have such names
+		require.True(t, strings.Contains(known.tests, "func "+span+"("), "%s names %s", d.path, span)
 	case regexp.MustCompile(`^(cmd|docs|examples|internal|schemas|tools)/[^ <]*$`).MatchString(span):
 		found, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(span)))
 		require.NoError(t, err)
 		require.NotEmpty(t, found, "%s names %s", d.path, span)
 	case isFlag:
 		flag = strings.Fields(flag)[0]
-		require.True(t, slices.ContainsFunc(slices.Collect(maps.Values(there.flags)), func(flags []string) bool {
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Values(known.flags)), func(flags []string) bool {
 			return slices.Contains(flags, flag)
 		}), "%s names %s", d.path, span)
 	default:
@@ -256,14 +255,14 @@ func (there *things) named(t *testing.T, d *page, span string) (checked int) {
 	return 1
 }
 
-// TestFormatNamesAllFiles holds that docs/FORMAT.md has the name of each file of a destination with published, staged
-// and purged runs, a history and Delta logs, and that each name of a document or file there is of one of them.
+// TestFormatNamesAllFiles checks that docs/FORMAT.md names every file of a destination with published, staged and purged
+// runs, a history and Delta logs, and that the destination has a file for every name.
 func TestFormatNamesAllFiles(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "FORMAT.md"))
 	require.NoError(t, err)
 	names := make(map[string]*regexp.Regexp)
-	used := map[string]bool{"alive.json": true, "held.json": true, "change.json": true, "*.calls": true, "_destination.json": true} // soon gone, or rare
+	used := map[string]bool{"alive.json": true, "held.json": true, "change.json": true, "*.calls": true, "_destination.json": true} // short-lived or rare
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| ").FindAllStringSubmatch(string(text), -1) {
 		for _, span := range regexp.MustCompile("`([^`]*[/.][^`]*)`").FindAllStringSubmatch(row[1], -1) {
 			pattern := regexp.QuoteMeta(span[1])

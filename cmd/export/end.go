@@ -50,7 +50,7 @@ func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *
 	return nil
 }
 
-// warnOfOutcome writes why a run that ended without an error does not exit with 0 to stderr: users may redirect stdout.
+// warnOfOutcome explains on stderr why a run that ended without an error does not exit with 0, as stdout may be redirected.
 func (a *app) warnOfOutcome(s *pipeline.Summary) {
 	if what, err := outcomeError(s); err != nil {
 		a.warn(what, err)
@@ -73,7 +73,7 @@ func outcomeError(s *pipeline.Summary) (what string, err error) {
 		if s.Unfinished != "" {
 			causes = append(causes, "not finished: "+s.Unfinished)
 		}
-		return "the run is published, but not all is well", fmt.Errorf("%s: %s", s.RunID, strings.Join(causes, "; "))
+		return "the run is published, but with problems", fmt.Errorf("%s: %s", s.RunID, strings.Join(causes, "; "))
 	}
 	return "", nil
 }

@@ -32,8 +32,8 @@ import (
 const testPrivacyKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 // TestPrivacyProfilesLeakNothing exports a world in which identifiers, names and dates of birth are planted everywhere,
-// under each profile: first without faults, then with faults, killed twice and resumed. None of it may be found in the
-// destination, the scratch folder, the output, logs at debug level, metrics and traces.
+// under each profile: first without faults, then with faults, killed twice and resumed. None of these may appear in the
+// destination, the scratch folder, the output, logs at debug level, metrics or traces.
 func TestPrivacyProfilesLeakNothing(t *testing.T) {
 	t.Parallel()
 	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
@@ -49,7 +49,7 @@ func TestPrivacyProfilesLeakNothing(t *testing.T) {
 	})
 }
 
-// TestLeaksAreFound: without a profile the same search finds what is planted, and in all forms that it knows.
+// TestLeaksAreFound checks that, without a profile, the same search finds the planted values in every form that it knows.
 func TestLeaksAreFound(t *testing.T) {
 	t.Parallel()
 	c := newLeakTest(t, &testStorage{root: t.TempDir()}, schemas.Full)
@@ -77,7 +77,7 @@ func TestLeaksAreFound(t *testing.T) {
 
 func yesterday() string { return time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly) }
 
-// planted is the mark in what the world of the test says about people.
+// planted marks everything that the world of the test says about people.
 const planted = odd.PlantedMark
 
 type leakTest struct {
@@ -121,7 +121,7 @@ func (c *leakTest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.server.ServeHTTP(w, r)
 }
 
-// command returns a process with a profile whose output is searched.
+// command returns a process with the credentials of the service, the privacy key and the URL of the traces.
 func (c *leakTest) command(name string, flags ...string) *process {
 	c.t.Helper()
 	p := c.dest.command(c.t, name, flags...)
@@ -130,7 +130,7 @@ func (c *leakTest) command(name string, flags ...string) *process {
 	return p
 }
 
-// run exports all datasets. With waits, it is killed once a request waits, because it cannot end without the answer.
+// run exports all datasets. If waits is set, the process is killed once a request waits for its answer.
 func (c *leakTest) run(code int, waits func(n int64) bool, flags ...string) {
 	c.t.Helper()
 	c.requests.Store(0)
@@ -195,7 +195,7 @@ func (c *leakTest) requireNoLeak() {
 	}
 }
 
-// leaks returns where something planted is.
+// leaks returns the places where planted values were found.
 func (c *leakTest) leaks() []string {
 	c.t.Helper()
 	var found []string
@@ -223,7 +223,7 @@ func (c *leakTest) leaks() []string {
 		}))
 	}
 	if server := c.dest.storage.server; server != nil {
-		// Parts of uploads that are not complete are elsewhere in the bucket's folder.
+		// The server keeps the parts of incomplete uploads in a folder of its own.
 		require.NoError(c.t, filepath.WalkDir(filepath.Join(c.dest.storage.root, ".sgwtmp"), func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {
 				if data, err := os.ReadFile(path); err == nil {
@@ -294,9 +294,9 @@ func isBirth(day simulator.Day) bool {
 
 var birthText = regexp.MustCompile(`18\d\d` + odd.PlantedBirthday)
 
-// leaksIn returns what is planted in the data: as it is in any case, in hexadecimal, in base64 at any offset, and all
-// of it in zstd frames too, where dates of birth may also be 32-bit numbers of days. The mark has no character that
-// URLs escape.
+// leaksIn returns the planted values in the data: as text in any case, in hexadecimal, and in base64 at any offset. It
+// also searches inside zstd frames, where dates of birth may be 32-bit numbers of days. URLs escape no character of the
+// mark.
 func leaksIn(data []byte) []string {
 	found := leaksInPlain(data)
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))

@@ -20,8 +20,8 @@ type erasedTable struct {
 	table   *schemas.Table // as it is declared, without the columns of versions
 	dataset *schemas.Dataset
 	files   []erasedFile
-	// records are the days on which records are erased that were not requested for an erased school or district, by their
-	// keys. All tables of a dataset share them.
+	// records maps the keys of erased records to the days on which each is erased. It omits records that were requested for
+	// an erased school or district. All tables of a dataset share the map.
 	records map[string][]days
 	merges  map[place]merge
 }
@@ -35,9 +35,9 @@ type erasedFile struct {
 	removed int64
 	trimmed int64 // rows that begin on a later day
 	cleared int64 // rows that lose _extra
-	merged  int64 // rows that are part of others
-	began   int64 // rows that include others
-	// firstGone is set if the first school of the file has no rows left, or the file no row.
+	merged  int64 // rows that were merged into others
+	began   int64 // rows that begin earlier because others were merged into them
+	// firstGone is set if no rows of the file's first school are left, or no rows at all.
 	firstGone bool
 }
 
@@ -48,7 +48,7 @@ func (f *erasedFile) changes() bool { return f.found()+f.merged+f.began > 0 }
 // left returns how many rows the file has afterwards.
 func (f *erasedFile) left() int64 { return f.Rows - f.removed - f.merged }
 
-// search finds what is erased from a table.
+// search finds the rows to be erased from a table.
 func (e *Erasure) search(ctx context.Context, catalog snapshot.Catalog, t *erasedTable) error {
 	for _, file := range e.Manifest.Tables[t.table.Name].Files {
 		to, err := snapshot.ValidTo(file.Path)
@@ -93,7 +93,7 @@ func (e *Erasure) add(t *erasedTable, s *fileSearch) {
 	}
 }
 
-// fileSearch looks for what is erased in a file of the history.
+// fileSearch finds the rows to be erased from a file of the history.
 type fileSearch struct {
 	erasure *Erasure
 	table   *erasedTable
@@ -102,7 +102,7 @@ type fileSearch struct {
 	records map[string][]days // to be added to the table's
 	cleared erase.Set         // the keys of rows that lose _extra
 	cuts    bool
-	// mentioning counts rows of others that mention the target, by column.
+	// mentioning counts, by column, the rows about others that mention the target.
 	mentioning map[string]int64
 }
 
@@ -144,7 +144,7 @@ func (s *fileSearch) run(ctx context.Context, catalog snapshot.Catalog) error {
 	return err
 }
 
-// row counts what becomes of row i, and reports whether it stays.
+// row determines and counts the effect of the purge on row i, and reports whether the row stays.
 func (s *fileSearch) row(batch *rows.Batch, i int) bool {
 	m := s.match
 	v := m.version(batch, i)
@@ -173,7 +173,7 @@ func (s *fileSearch) row(batch *rows.Batch, i int) bool {
 	return true
 }
 
-// versionMatch decides what becomes of the versions of a table.
+// versionMatch determines the effect of a purge on the versions of a table.
 type versionMatch struct {
 	*erase.Match
 
@@ -194,7 +194,7 @@ const validFrom = "valid_from"
 // coverageStatus is the column of the coverage's status.
 const coverageStatus = "status"
 
-// match returns the match of the rows of a file that ended on a day and are read in these columns.
+// match returns the versionMatch for a file whose versions end on the day to, read with the given columns.
 func (e *Erasure) match(t *erasedTable, to int32, columns *schemas.Table) *versionMatch {
 	m := &versionMatch{
 		Match: e.target.NewMatch(columns, t.table, t.dataset, make(erase.Records)), erasure: e, records: t.records,
@@ -228,8 +228,9 @@ func (m *versionMatch) unitOf(batch *rows.Batch, i int) string {
 	return string(batch.Cols[m.unit].Text(i))
 }
 
-// movedDays returns the days on which a version is the target's because its school was then in one of the districts. Those
-// of a school that the row itself names are added to f.own: elements of its record do not name it.
+// movedDays returns the days on which a version belongs to the target because its school was in one of the districts then.
+// Days of a school that only the row itself names are added to f.own instead, since the record's child rows do not name
+// that school.
 func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began int32) (requested []days) {
 	if len(m.erasure.moved) == 0 || m.isAbsent(batch, i) {
 		return nil
@@ -262,14 +263,14 @@ func (m *versionMatch) isAbsent(batch *rows.Batch, i int) bool {
 // versionFate is the effect of a purge on a version.
 type versionFate struct {
 	stays bool
-	from  int32  // the day on which it begins then
-	own   []days // on which the row itself is the target's
-	cut   bool   // it goes, though on some days it was another's
+	from  int32  // its first day after the purge
+	own   []days // the days on which the row itself belongs to the target
+	cut   bool   // it is removed, although it belonged to another owner on some days
 }
 
-// version decides what becomes of a version. If it began while it belonged to the target, it now begins when that ended,
-// or is removed. If it began earlier, it belonged to another owner first. A child row may not name its owner, so it is
-// removed even if it belonged to the target only later.
+// version determines the effect of a purge on a version. A version that began while it belonged to the target now begins
+// when that period ended, or is removed. A version that began earlier stays, because it belonged to another owner first.
+// A child row may not name its owner, so it is removed even if it belonged to the target only later.
 func (m *versionMatch) version(batch *rows.Batch, i int) versionFate {
 	began := batch.Cols[m.from].I32[i]
 	requested, own := m.Owner(batch, i)

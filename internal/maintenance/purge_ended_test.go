@@ -72,7 +72,7 @@ func endedOptions(days int) maintenance.PurgeOptions {
 	return maintenance.PurgeOptions{EndedForDays: days, Now: snapshottest.PublishedAt, ToolVersion: "1.0.0"}
 }
 
-// TestPurgeEnded chooses the schools by the nights since their last good one, and erases exactly these.
+// TestPurgeEnded checks that a purge erases exactly the schools whose last good night is long enough ago.
 func TestPurgeEnded(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -116,7 +116,7 @@ func TestPurgeEnded(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, again.Nothing())
 			if len(want) > 0 {
-				require.Equal(t, report.ID, again.Earlier.ID, "whose notice is written again")
+				require.Equal(t, report.ID, again.Earlier.ID, "the notice is of the earlier purge")
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func dataFiles(t *testing.T, root string) map[string]string {
 	files := snapshottest.Tree(t, root)
 	maps.DeleteFunc(files, func(path, _ string) bool { return path[0] == '_' || path[len(path)-1] == '/' })
 	require.NotEmpty(t, files)
-	// The history's files are named for the purge.
+	// The names of the history's files depend on the id of the purge, so only the length of a path is compared.
 	byText := make(map[string]string)
 	for path, text := range files {
 		byText[sink.Hash([]byte(text))+strconv.Itoa(len(path))] = text
@@ -136,7 +136,7 @@ func dataFiles(t *testing.T, root string) map[string]string {
 	return byText
 }
 
-// TestPurgeEndedOfPruned goes by the history where the last good snapshots are pruned.
+// TestPurgeEndedOfPruned checks that the history is used where the last good snapshots have been pruned.
 func TestPurgeEndedOfPruned(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -155,7 +155,7 @@ func TestPurgeEndedOfPruned(t *testing.T) {
 	require.NotEmpty(t, got.Ended)
 }
 
-// TestPurgeEndedKilled finishes a purge of ended schools that was killed, though the ledgers no longer name them.
+// TestPurgeEndedKilled finishes a purge of ended schools that was killed, even if the ledgers no longer name them.
 func TestPurgeEndedKilled(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -182,14 +182,14 @@ func TestPurgeEndedKilled(t *testing.T) {
 	}
 }
 
-// TestPurgeEndedNeedsEveryDataset does not count nights that left out a dataset which the school once had, whether
-// their ledgers or the history say so, and wants two of the others.
+// TestPurgeEndedNeedsEveryDataset checks that only nights count that asked for every dataset which the school once had,
+// according to the ledgers or the history, and that there must be two of them.
 func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
 	t.Parallel()
 	all, one := []string{"schools", "students", "test_results"}, []string{"schools", "students"}
 	dates := []string{"2026-01-01", "2026-01-02", "2026-02-01", "2026-03-05", "2026-03-06"}
 	for name, test := range map[string]struct {
-		nights [][]string // nil: there is none
+		nights [][]string // nil if there was no snapshot
 		want   []string   // the first night that counts
 	}{
 		"every night":          {[][]string{all, all, all, all, all}, []string{"2026-01-02"}},
@@ -232,13 +232,13 @@ func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
 					since = append(since, school.Since)
 				}
 				require.Equal(t, test.want, since, "pruned: %t", pruned)
-				require.Equal(t, test.want == nil, len(report.NearlyEnded) == 1, "it misses datasets: chosen or nearly")
+				require.Equal(t, test.want == nil, len(report.NearlyEnded) == 1, "a school that misses datasets is either chosen or nearly chosen")
 			}
 		})
 	}
 }
 
-// TestPurgeNearlyEnded names the schools that are not chosen although they miss datasets, and what speaks against them.
+// TestPurgeNearlyEnded checks that the report names schools that miss datasets but are not chosen, and why not.
 func TestPurgeNearlyEnded(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

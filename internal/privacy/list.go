@@ -9,13 +9,14 @@ import (
 // listKind keeps the digests of lists apart from pseudonyms.
 const listKind = "students"
 
-// ListDigest returns a digest of a list of students' bids, sorted and each once, that documents may hold instead of it.
+// ListDigest returns a digest of a list of student bids, for documents that must not contain the list itself. The bids
+// must be sorted and unique.
 func (k *Key) ListDigest(bids []string) string {
 	return k.Pseudonym(listKind, strings.Join(bids, "\n")+"\n")
 }
 
-// KeyOfList returns the key under which digest is the digest of a list, or nil: the stored key, unless its text is
-// empty, or own.
+// KeyOfList returns the key that the digest of a list was computed with: the stored key, or own if the text of the stored
+// key is empty. It returns nil if the list has another digest under that key.
 func KeyOfList(bids []string, digest, stored string, own *Key) *Key {
 	key := own
 	if stored != "" {

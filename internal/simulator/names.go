@@ -1,7 +1,7 @@
 package simulator
 
-// Some names of places and people contain what a careless reader trips over: apostrophes, quotation marks, letters
-// beyond ASCII and a character beyond the BMP.
+// Some names of places and people contain characters that careless programs get wrong: apostrophes, quotation marks,
+// letters beyond ASCII and a character beyond the BMP.
 var (
 	places = [...]string{
 		"Maple Grove", "Riverside", "Oak Hill", "Cedar Ridge", "Lakeview", "Prairie Wind", "Coteau", "St. Mary's", "Niños Héroes",

@@ -15,11 +15,12 @@ import (
 	"syscall"
 )
 
-// checkName starts the names of the files that checks create. They have no ending, so readers of *.parquet skip them.
+// checkName is the prefix of the names of files that checks create. They have no extension, so readers of *.parquet skip
+// them.
 const checkName = ".growth-export-check-"
 
-// Check creates and removes a file in the root, or in the nearest existing folder above it. It also removes what killed
-// processes have left of checks, locks and documents.
+// Check creates and removes a file in the root, or in the nearest existing folder above it. It also removes the files of
+// checks, locks and documents that killed processes left behind.
 func (d *Dir) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -38,7 +39,7 @@ func (d *Dir) Check(ctx context.Context) error {
 			return fmt.Errorf("destination %s: %w", d.name, err)
 		}
 		if _, err := os.Lstat(folder); err == nil {
-			return fmt.Errorf("destination %s: %s is a symbolic link to nothing", d.name, folder)
+			return fmt.Errorf("destination %s: %s is a broken symbolic link", d.name, folder)
 		}
 		if folder == filepath.Dir(folder) {
 			return fmt.Errorf("destination %s: there is no folder above it", d.name)
@@ -184,13 +185,13 @@ func (d *Dir) tryMove(root FileSystem, staging, folder string) error {
 	}
 	advice := "give this user write permission there, then run the command again"
 	if errors.Is(err, syscall.EXDEV) {
-		advice = "it is on another file system than " + path.Clean(stagingPrefix) +
+		advice = "it is not on the same file system as " + path.Clean(stagingPrefix) +
 			"; keep the whole destination on one file system, then run the command again"
 	}
 	return errors.Join(fmt.Errorf("cannot move files to %s: %w: %s", folder, cause(err), advice), removeIfThere(root, from))
 }
 
-// explainMove returns the error that says why nothing can be moved to folder; err if nothing there explains it.
+// explainMove returns an error that explains why no file can be moved to folder, or err if it finds no obstacle there.
 func explainMove(root FileSystem, folder string, err error) error {
 	if _, obstacle := nearestFolder(root, folder); obstacle != nil {
 		return obstacle

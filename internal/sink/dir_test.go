@@ -102,7 +102,7 @@ func TestDirCheck(t *testing.T) {
 		{"a link to a folder", filepath.Join(base, "link"), ""},
 		{"a file", file, "is a file, not a folder"},
 		{"below a file", filepath.Join(file, "a", "b"), file + " is a file, not a folder"},
-		{"a link to nothing", filepath.Join(base, "dangling"), "is a symbolic link to nothing"},
+		{"a link to nothing", filepath.Join(base, "dangling"), "is a broken symbolic link"},
 		{"a folder without write permission", "/proc/growth-data", "cannot create files in /proc"},
 	}
 	for _, test := range tests {

@@ -19,9 +19,9 @@ type Place struct {
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
-	// HadoopRoot is the same for Spark; empty if it is equal.
+	// HadoopRoot is the root as Spark spells it, or empty if that is the same.
 	HadoopRoot string
-	// Session is the statements that a DuckDB session needs before it reads the files; empty for none.
+	// Session holds the statements that a DuckDB session needs before it reads the files, if any.
 	Session string
 	// Views says which views are printed. Dates are the dates of the snapshot, or of the snapshots in the history, and Norms
 	// is the path or URL of a file of growth norms, if there is one.
@@ -147,8 +147,8 @@ func (s *Snapshot) recordTable(t *SnapshotTable) *SnapshotTable {
 	return t
 }
 
-// latest returns the query of a view over delta runs, which shows the latest version of each record. The query from
-// selects columns of a table, and _run, the position of the run in Deltas.
+// latest returns the query of a view over delta runs, which shows the latest version of each record. from returns a query
+// that selects the given columns of a table and, as _run, the position of the run in Deltas.
 func (s *Snapshot) latest(t *SnapshotTable, columns []string, d *dialect, from func(t *SnapshotTable, columns []string) string) string {
 	parent := s.recordTable(t)
 	data := struct {
