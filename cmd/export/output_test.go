@@ -20,7 +20,9 @@ func TestErrorsAsJSON(t *testing.T) {
 		}
 		tested++
 		for _, wrong := range [][]string{
-			{"--output", "json", "--no-such-flag"}, {"--no-such-flag", "--output=json"}, {"--output", "json", "no-argument"},
+			{"--output", "json", "--no-such-flag"},
+			{"--no-such-flag", "--output=json"},
+			{"--output", "json", "no-argument"},
 			{"--output", "json", "--config", "no-such-file.yaml"},
 		} {
 			var stdout, stderr bytes.Buffer

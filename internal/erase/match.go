@@ -234,7 +234,7 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 	}
 	if !byBid {
 		for _, c := range m.searched {
-			m.inText(&batch.Cols[c], i, func(text []byte) bool {
+			m.inText(&batch.Cols[c], i, func(text []byte) {
 				m.sees(text)
 				if m.Students.bids[string(text)] {
 					byBid, m.of[string(text)] = true, true
@@ -243,7 +243,6 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 					m.level = min(m.level, level)
 					maps.Copy(m.of, m.Students.owners[string(text)])
 				}
-				return false
 			})
 		}
 	}
@@ -309,11 +308,8 @@ func (m *Match) hasNumber(batch *rows.Batch, i int) bool {
 	})
 }
 
-// sees records a bid or listed number. It returns false, so that a search goes on.
-func (m *Match) sees(text []byte) bool {
-	m.Seen.add(text)
-	return false
-}
+// sees records a bid or listed number.
+func (m *Match) sees(text []byte) { m.Seen.add(text) }
 
 // Record returns the key of the row's record.
 func (m *Match) Record(batch *rows.Batch, i int) string {
@@ -335,47 +331,38 @@ func (m *Match) Record(batch *rows.Batch, i int) string {
 // was listed; empty if there is none. A number that only rows of a student give may be another student's too.
 func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	for c := range batch.Cols {
-		m.inText(&batch.Cols[c], i, func(text []byte) bool {
+		m.inText(&batch.Cols[c], i, func(text []byte) {
 			if m.Students == nil || m.Students.asked[string(text)] {
 				m.Seen.add(text)
 				column = cmp.Or(column, batch.Table.Columns[c].Name)
 			}
-			return false
 		})
 	}
 	return column
 }
 
-// inText passes the bids and numbers that a value of any column holds to use, until that returns true. The file need not
-// say which texts are JSON.
-func (t *Target) inText(v *rows.Vector, i int, use func([]byte) bool) bool {
+// inText passes the bids and numbers that a value of any column holds to use. The file need not say which texts are JSON.
+func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	if !v.IsText() || v.Null(i) {
-		return false
+		return
 	}
 	text := v.Text(i)
-	if t.named(text) && use(text) {
-		return true
+	if t.named(text) {
+		use(text)
 	}
-	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
-		return false
+	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		t.inJSON(text, use)
 	}
-	stopped := false
-	t.inJSON(text, func(text []byte) bool {
-		stopped = stopped || use(text)
-		return stopped
-	})
-	return stopped
 }
 
-// inJSON reports whether a text or number within JSON is one of the bids and numbers, and passes each to use, until that
-// returns true.
-func (t *Target) inJSON(text []byte, use func([]byte) bool) (found bool) {
+// inJSON reports whether a text or number within JSON is one of the bids and numbers, and passes each to use.
+func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	privacy.EachValue(text, func(value []byte) bool {
-		if !t.named(value) {
-			return false
+		if t.named(value) {
+			found = true
+			use(value)
 		}
-		found = true
-		return use(value)
+		return false
 	})
 	return found
 }

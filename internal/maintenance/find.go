@@ -90,7 +90,7 @@ func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*Fin
 		return nil, err
 	}
 	for _, bid := range opts.Bids {
-		f.student(bid, false)
+		f.add(bid, false)
 	}
 	if len(opts.Bids) == 0 {
 		if err := f.identify(ctx); err != nil {
@@ -160,10 +160,10 @@ func (f *finder) listSources(ctx context.Context) error {
 	return err
 }
 
-// student returns the student with a bid as rows hold it.
-func (f *finder) student(bid string, pseudonym bool) *FoundStudent {
-	if s := f.students[bid]; s != nil {
-		return s
+// add adds the student with a bid, as rows hold it.
+func (f *finder) add(bid string, pseudonym bool) {
+	if f.students[bid] != nil {
+		return
 	}
 	s := &FoundStudent{Bid: bid, Pseudonym: pseudonym, forms: erase.SetOf(bid), gives: make(erase.Set), Names: []string{}, Numbers: []string{}, Schools: []string{}, Places: []FoundPlace{}}
 	if !pseudonym && f.opts.Key != nil {
@@ -177,7 +177,6 @@ func (f *finder) student(bid string, pseudonym bool) *FoundStudent {
 	for form := range s.forms {
 		f.students[form] = s
 	}
-	return s
 }
 
 // sorted returns the students, each once.
@@ -259,7 +258,7 @@ func (f *finder) identify(ctx context.Context) error {
 			f.report.WithoutBid++
 		}
 		for _, bid := range p.bids {
-			f.student(bid, s.pseudonyms)
+			f.add(bid, s.pseudonyms)
 		}
 	})
 }
@@ -459,13 +458,15 @@ func (l *locator) addPlace(place FoundPlace) {
 	if place.Rows+place.Mentions == 0 {
 		return
 	}
-	places := l.student.Places
-	if n := len(places); n > 0 && places[n-1].RunID == place.RunID && places[n-1].Table == place.Table {
-		places[n-1].Rows += place.Rows
-		places[n-1].Mentions += place.Mentions
-		return
+	if n := len(l.student.Places); n > 0 {
+		last := &l.student.Places[n-1]
+		if last.RunID == place.RunID && last.Table == place.Table {
+			last.Rows += place.Rows
+			last.Mentions += place.Mentions
+			return
+		}
 	}
-	l.student.Places = append(places, place)
+	l.student.Places = append(l.student.Places, place)
 }
 
 // record adds a row, or the place of one that is known.

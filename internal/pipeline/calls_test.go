@@ -1,12 +1,12 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -70,17 +70,17 @@ func TestCallsSurviveAnInterrupt(t *testing.T) {
 				saved, err := filepath.Glob(filepath.Join(s.dest, "_runs", "*", "journal", "*.calls"))
 				require.NoError(t, err)
 				require.NotEmpty(t, saved)
-				text := ""
+				var text []byte
 				for _, path := range saved {
 					data, err := os.ReadFile(path)
 					require.NoError(t, err)
-					text += string(data)
+					text = append(text, data...)
 					if damaged {
 						data[len(data)-1] ^= 1
 						require.NoError(t, os.WriteFile(path, data, 0o600))
 					}
 				}
-				found := slices.DeleteFunc(slices.Clone(bids), func(bid string) bool { return !strings.Contains(text, bid) })
+				found := slices.DeleteFunc(slices.Clone(bids), func(bid string) bool { return !bytes.Contains(text, []byte(bid)) })
 				switch name {
 				case "full":
 					require.NotEmpty(t, found)

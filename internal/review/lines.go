@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"example.org/growthexport/internal/wording"
 )
@@ -72,11 +73,8 @@ func (d *districtLine) add(check string, f Finding) {
 
 // String returns the line.
 func (d *districtLine) String() string {
-	text := "in " + d.name + ", "
-	for i, clause := range d.order {
-		if i > 0 {
-			text += "; "
-		}
+	clauses := make([]string, 0, len(d.order))
+	for _, clause := range d.order {
 		found := d.found[clause]
 		slices.SortFunc(found, func(a, b Finding) int {
 			return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Table, b.Table), cmp.Compare(a.Column, b.Column))
@@ -93,7 +91,7 @@ func (d *districtLine) String() string {
 			}
 			tables = append(tables, table+" ("+share+")")
 		}
-		text += clause + " " + wording.First(tables, 3)
+		clauses = append(clauses, clause+" "+wording.First(tables, 3))
 	}
-	return text
+	return "in " + d.name + ", " + strings.Join(clauses, "; ")
 }

@@ -3,6 +3,7 @@ package review_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func TestLines(t *testing.T) {
 	}, lines)
 	var many []review.Finding
 	for i := range int64(8) {
-		many = append(many, in(fmt.Sprint(i), "students", 10+i, 100))
+		many = append(many, in(strconv.FormatInt(i, 10), "students", 10+i, 100))
 	}
 	lines = review.Lines([]review.Reason{review.New(review.ManyRowsGone, "10%", many)})
 	require.Len(t, lines, 6)

@@ -1,9 +1,10 @@
 package snapshot
 
 import (
+	"strings"
+
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
-	"strings"
 )
 
 // The reasons for which a row is gone (TableComparison.Because).

@@ -104,10 +104,11 @@ func (s SuppressedStudents) with(student SuppressedStudent) SuppressedStudents {
 		students = append(students, other)
 	}
 	student.Numbers = slices.Compact(slices.Sorted(slices.Values(student.Numbers)))
-	s.Students = append(students, student)
-	slices.SortFunc(s.Students, func(a, b SuppressedStudent) int {
+	students = append(students, student)
+	slices.SortFunc(students, func(a, b SuppressedStudent) int {
 		return cmp.Or(strings.Compare(a.Bid, b.Bid), slices.Compare(a.Numbers, b.Numbers))
 	})
+	s.Students = students
 	return s
 }
 
