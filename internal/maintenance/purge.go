@@ -279,8 +279,7 @@ func (p *purger) carryOut(ctx context.Context) error {
 			if len(changes) > 0 {
 				where = "run " + changes[0]
 			}
-			return errors.Join(disturbed, fmt.Errorf(
-				"purge: other processes keep writing here, and rows remain, as in %s: stop them and purge again", where))
+			return errors.Join(disturbed, p.rowsRemain(ctx, where))
 		}
 		if !p.locks { // the process of a change may be slow, or killed
 			recovered, err := p.catalog.Recover(ctx)
@@ -292,6 +291,21 @@ func (p *purger) carryOut(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// rowsRemain returns why a purge has found rows again and again.
+func (p *purger) rowsRemain(ctx context.Context, where string) error {
+	if probe, ok := p.catalog.Store().(sink.AbortProber); ok {
+		removes, err := probe.AbortRemoves(ctx)
+		if err != nil {
+			return err
+		}
+		if removes {
+			return fmt.Errorf("purge: open uploads that may hold rows remain, as in %s: this store removes published files when "+
+				"such an upload is aborted, so wait until it has expired them and purge again", where)
+		}
+	}
+	return fmt.Errorf("purge: other processes keep writing here, and rows remain, as in %s: stop them and purge again", where)
 }
 
 // lockAndRecord locks the runs that are to be changed and writes the report, so that the purge can be continued.
