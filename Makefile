@@ -362,9 +362,11 @@ venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-ve
 .tools/%-venv: examples/%/requirements.txt
 	$(venv)
 
-# The servers of `make test-stores`. One that cannot be installed is not tested.
+# The servers of `make test-stores`. One that cannot be installed is not tested. Their module has no code to lint; whether it
+# is tidy is checked here rather than by tidy-check, which would download all that the servers are made of.
 .tools/stores: $(addprefix $(E2E)/stores/,go.mod go.sum pom.xml requirements.txt)
 	python3 -m venv --clear $@/venv && $@/venv/bin/pip install --quiet --disable-pip-version-check --requirement $(E2E)/stores/requirements.txt
+	cd $(E2E)/stores && $(GO) mod tidy -diff
 	-cd $(E2E)/stores && CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $(CURDIR)/$@/bin/ tool
 	-mvn --quiet --batch-mode --file $(E2E)/stores/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=$(CURDIR)/$@/jars
 	-cargo install --quiet --locked --root $@ --no-default-features --features bundled-libs,sqlite garage@2.5.0

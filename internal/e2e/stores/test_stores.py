@@ -326,7 +326,7 @@ class Life:
             seen = [self.bucket.exists(mark) for mark in self.marks()]
             hit = "folding" if seen[2] else "publishing" if seen[1] else "staging"
             if not hit.startswith(phase):
-                self.takes[phase] *= 0.8
+                self.takes[phase] *= 0.5
         self.audit(f"a kill while {hit}", settled=False)
         again = self.expect([0, 3] if not bid else [0], *command, excuse="delete" if bid else "")
         if bid:
