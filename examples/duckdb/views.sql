@@ -19,7 +19,7 @@ CREATE OR REPLACE TEMP MACRO growth_path(path) AS
 CREATE OR REPLACE TEMP MACRO growth_document(path) AS
     coalesce((SELECT content FROM read_text(growth_path(path))), error('no file ' || growth_path(path)))::JSON;
 
--- The latest snapshot: of all schools and students or, if there is none, the newest of some, as at the destination of a cohort.
+-- The latest snapshot of all schools and students. Without one, as at the destination of a cohort, the newest snapshot of some.
 SET VARIABLE growth_latest = coalesce(
     (SELECT content FROM read_text(growth_path('_latest.json'))),
     (SELECT content FROM read_text(growth_path('_snapshots/*.json')) ORDER BY filename DESC LIMIT 1),

@@ -1,4 +1,4 @@
-"""earthmover makes Ed-Fi records of the vendor's file that the view assessment_results gives. Run by `make test-examples`.
+"""earthmover makes Ed-Fi records from the file that the view assessment_results produces. Run by `make test-examples`.
 
     python test_earthmover.py GROWTH_EXPORT        the path of the command
 """

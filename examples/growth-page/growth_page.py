@@ -1,4 +1,4 @@
-"""Makes one HTML page of growth from a destination with a history: no script, nothing from elsewhere, and no student.
+"""Makes an HTML page about growth from a destination with a history, without scripts, resources from elsewhere, or students.
 
     python growth_page.py DEST PAGE.html [NORMS]
 
@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 
 HERE = Path(__file__).resolve().parent
 
-# A group needs this many students to be shown. Counts are rounded to multiples of it, so that no difference of two counts on the
+# The least number of students in a group that is shown. Counts are rounded to multiples of it, so that no difference of two counts on the
 # page is the size of a smaller group.
 LEAST = 10
 
@@ -222,7 +222,7 @@ def page(found: dict[str, list[dict]], norms: bool) -> str:
     sections = [
         (
             "Scores by grade and term",
-            "The dot is the median, the bar the middle half, and the line the middle 80 % of students, in the last three terms. "
+            "The dot is the median, the bar spans the middle half of the students, and the line the middle 80 %, in the last three terms. "
             "Small groups have only a dot, or a dot and a bar.",
             distribution(found["distribution"]),
         ),
@@ -232,7 +232,7 @@ def page(found: dict[str, list[dict]], norms: bool) -> str:
             "A dash stands for a share or percentile that would describe too few students.",
             growth(found["growth"]),
         ),
-        ("Tested so far", "Share of the students on the roster with a result of the term, by day.", completion(found["completion"])),
+        ("Tested so far", "The share of the students on the roster who have a result of the term, by day.", completion(found["completion"])),
         ("Achievement and growth of schools", "Schools on the right score high; schools at the top grow fast.", quadrant(found["growth"])),
     ]
     body = "".join(f"<section><h2>{html.escape(title)}</h2><p>{html.escape(text)}</p>{content}</section>" for title, text, content in sections)

@@ -15,7 +15,7 @@ GROUP BY subject_area, grade_number, school_year, season
 ORDER BY subject_area, grade_number, school_year, CASE season WHEN 'Fall' THEN 1 WHEN 'Winter' THEN 2 ELSE 3 END;
 
 -- name: spans
--- Which span and school year the page shows: the newest that most students have.
+-- The span and school year that the page shows: the newest for which most students have results.
 SELECT span, school_year
 FROM analysis_growth_spans
 GROUP BY span, school_year
@@ -40,7 +40,7 @@ GROUP BY spans.subject_area, schools.school_bid, schools.school_name
 ORDER BY spans.subject_area, schools.school_name;
 
 -- name: completion
--- How many are tested on each day of the window of the newest day.
+-- The number of students tested, on each day of the term that the newest day is in.
 SELECT subject_area, season, school_year, day, sum(students) AS students, sum(tested) AS tested
 FROM analysis_completion
 WHERE (season, school_year) = (SELECT max((season, school_year)) FROM analysis_completion WHERE day = (SELECT max(day) FROM analysis_completion))

@@ -30,8 +30,8 @@ func main() {
 	}
 }
 
-// run prints the growth by subject and grade between the snapshots of two dates at dest, and which share of the students
-// met the growth that the norms project for a span, such as Fall to Winter.
+// run prints the growth by subject and grade between the snapshots of two dates at dest, and the share of the students
+// who met the growth that the norms project for a span, such as Fall to Winter.
 func run(w io.Writer, dest, from, to, norms, span string) (err error) {
 	projected, err := projections(norms, span)
 	if err != nil {

@@ -11,8 +11,8 @@ the command line, because the URL of a webhook is a secret:
     email   SMTP_URL, such as smtp://mail.example.org:587, MAIL_FROM and MAIL_TO; SMTP_USER and SMTP_PASSWORD if needed.
             smtps:// begins with TLS; smtp:// uses STARTTLS if the server has it, and must if there is a password
 
-Each may also be a file: SLACK_WEBHOOK_URL_FILE and so on. Good nights send nothing unless --always is given, or schools are denied that
-were read on the night before. With --systemd, which is for OnFailure of a unit (../systemd/growth-export-failed.service), it reads what
+Each may also be a file: SLACK_WEBHOOK_URL_FILE and so on. Good nights send nothing unless --always is given, or schools that were read on
+the night before are denied. With --systemd, which is for OnFailure of a unit (../systemd/growth-export-failed.service), it reads what
 systemd says about the unit instead of a summary.
 """
 
@@ -69,7 +69,7 @@ def describe(summary: dict) -> "tuple[str, list[tuple[str, str]]]":
 
 
 def urgent(run: dict) -> "list[dict]":
-    """Returns the warnings that nobody should miss although the run is published."""
+    """Returns the warnings that are sent even though the run is published."""
     return [warning for warning in run.get("warnings") or [] if warning["check"] == "newly_denied"]
 
 

@@ -35,8 +35,8 @@ def schemas() -> dict[str, str]:
 
 
 class Snapshot:
-    """The newest full run at a destination: of all schools and students or, if there is none, of some, as at the destination of
-    a cohort. It is pinned to that run; create another Snapshot to see a later one."""
+    """The newest full run of all schools and students at a destination. Without one, as at the destination of a cohort, it is
+    the newest full run of some. The object is pinned to that run; create another Snapshot to see a later one."""
 
     def __init__(self, spark: SparkSession, dest: str):
         self.spark = spark

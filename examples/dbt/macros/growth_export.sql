@@ -29,7 +29,7 @@
 
 {% macro spark__growth_export_member(column, name) %}get_json_object({{ column }}, '$.{{ name }}'){% endmacro %}
 
-{# The distinct texts of a group in their order, after commas; null without a text. #}
+{# The distinct texts of a group, sorted and separated by commas, or null if all are null. #}
 {% macro growth_export_joined(text) %}{{ return(adapter.dispatch('growth_export_joined', 'growth_export')(text)) }}{% endmacro %}
 
 {% macro default__growth_export_joined(text) -%}
