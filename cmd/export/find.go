@@ -34,9 +34,9 @@ func (a *app) findCommand() *cobra.Command {
 	cmd := newCommand(a, o, a.find, "dest name number bid record", &cobra.Command{
 		Use:   "find",
 		Short: "Finds a student's bid and rows, by name, number or bid",
-		Long: "Looks for a student in all snapshots, changes and the history, and prints the bids,\n" +
-			"as purge takes them, and the places of the rows. --record writes all rows: the\n" +
-			"answer to a request to see a student's record. It changes and logs nothing.\n\n" +
+		Long: "Looks for a student in all snapshots, changes and the history, and prints the\n" +
+			"student's bids, as purge takes them, and where the rows are. --record writes all\n" +
+			"rows, to answer a request to see a record. Nothing is changed or logged.\n\n" +
 			"Use @FILE: other users of the machine can see the arguments of a process. Rows\n" +
 			"with pseudonyms need the key in " + privacyKeyVariable + ", and hold no names.",
 		Example: "  growth-export find --dest /data/growth --name @name.txt\n" +
@@ -44,11 +44,11 @@ func (a *app) findCommand() *cobra.Command {
 	})
 	o.destination.define(cmd)
 	g := group{cmd.Flags(), "Whom to find"}
-	define(g, &o.name, "name", "TEXT", "", parseName, "a name, or @FILE with one: each word begins one of the student's first, middle and last names")
-	g.list(&o.numbers, "number", nil, "numbers of the student at school, district or state: a comma list, or @FILE")
-	g.list(&o.bids, "bid", nil, "the service's own identifiers of the student: as above")
+	define(g, &o.name, "name", "TEXT", "", parseName, "a name, or @FILE with one: each word must begin a first, middle or last name of the student")
+	g.list(&o.numbers, "number", nil, "the student's school, district or state numbers: a comma list, or @FILE")
+	g.list(&o.bids, "bid", nil, "the service's own identifiers of the student, as above")
 	define(g, &o.record, "record", "FILE", "", parsePath,
-		"also write all rows of the one student found, readable for you alone: a page to print if FILE ends in .html, else JSON")
+		"also write all rows of the student, readable only by you: a page to print if FILE ends in .html, else JSON")
 	o.general.define(cmd)
 	return cmd
 }
@@ -61,7 +61,7 @@ func parseName(text string) (string, error) {
 			return "", err
 		}
 		if len(lines) != 1 {
-			return "", fmt.Errorf("file %s must hold one name, in one line", quoted(path))
+			return "", fmt.Errorf("file %s must hold one name, on one line", quoted(path))
 		}
 		text = lines[0]
 	}
@@ -79,7 +79,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 		}
 	}
 	if len(given) != 1 {
-		return usagef("say whom to find with one of --name, --number and --bid")
+		return usagef("name the student with one of --name, --number and --bid")
 	}
 	if o.record != "" {
 		if _, err := parseScratch(filepath.Dir(o.record)); err != nil {
@@ -124,7 +124,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	case o.record == "":
 		return nil
 	case len(found.Students) > 1:
-		return usagef("%s: %s were found, and a record is of one: choose with --bid", from["record"].name, wording.Many(len(found.Students), "student"))
+		return usagef("%s: %s match, but a record is about one: choose with --bid", from["record"].name, wording.Many(len(found.Students), "student"))
 	}
 	return a.writeRecord(o, catalog, found)
 }
@@ -136,12 +136,12 @@ func searchedText(r *maintenance.FindReport) string {
 		text += " and the history"
 	}
 	if r.Unsearchable > 0 {
-		text += fmt.Sprintf(" (%s cannot be searched: pseudonyms need their key, and hold no names)", wording.Count(r.Unsearchable))
+		text += fmt.Sprintf(" (%s not searchable: no names, or pseudonyms under a key that is not set)", wording.Count(r.Unsearchable))
 	}
 	return text
 }
 
-// maxLocated is up to how many students are shown with the places of their rows.
+// maxLocated is the highest number of students that are shown with the places of their rows.
 const maxLocated = 3
 
 // foundStudentsText lists the students and the places of their rows.
@@ -203,7 +203,7 @@ func writePlaces(b *strings.Builder, places []maintenance.FoundPlace) {
 		for _, p := range places[:n] {
 			text := wording.Count(p.Rows) + " " + p.Table
 			if p.Mentions > 0 {
-				text += fmt.Sprintf(" (and %s of others that mention the student)", wording.Count(p.Mentions))
+				text += fmt.Sprintf(" (and %s about others that mention the student)", wording.Count(p.Mentions))
 			}
 			rows = append(rows, text)
 		}
@@ -253,7 +253,7 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 	return nil
 }
 
-// maxPlaces is how many places of a row the page names; it counts more.
+// maxPlaces is the highest number of places of a row that the page lists. If there are more, it counts them.
 const maxPlaces = 4
 
 func recordRow(r maintenance.FoundRecord) report.RecordRow {

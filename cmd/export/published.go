@@ -35,8 +35,8 @@ func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*s
 }
 
 // publishedRun returns the manifest of the snapshot of a date, of the enrollment
-// as of a date, or of the latest snapshot if both dates are empty: of all schools
-// and students or, if there is none, of some, as at the destination of a cohort.
+// as of a date, or of the latest snapshot if both dates are empty. If no snapshot covers
+// all schools and students, as at the destination of a cohort, that is the newest one.
 func publishedRun(ctx context.Context, catalog snapshot.Catalog, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
 	var manifest *snapshot.Manifest
 	var err error

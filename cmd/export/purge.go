@@ -41,11 +41,11 @@ func (a *app) purgeCommand() *cobra.Command {
 		Use:   "purge",
 		Short: "Removes all rows of schools, districts or students",
 		Long: "Removes all rows of schools, districts or students from snapshots, changes,\n" +
-			"ledgers and the history, drops what unfinished runs have staged, reads all files\n" +
-			"again and writes a proof under _purges. On a terminal it asks first; without one\n" +
-			"it does not. Nothing is purged while a process works on a run.\n\n" +
-			"With the key in " + privacyKeyVariable + ", later runs with that key leave out\n" +
-			"the students who were purged. Rows with pseudonyms need it too.",
+			"ledgers and the history, deletes the staged files of unfinished runs, reads all\n" +
+			"files again and writes a proof under _purges. On a terminal, it asks first.\n" +
+			"Nothing is purged while a process works on a run.\n\n" +
+			"If " + privacyKeyVariable + " is set, later runs with the same key leave out the\n" +
+			"purged students. Finding rows with pseudonyms needs the key too.",
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --students @erase.txt",
 	})
@@ -62,7 +62,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the purge to print and sign, as HTML")
 	g.toggle(&o.noticeNames, "notice-names", "name the students in the notice")
 	g.toggle(&o.yes, "yes", "do not ask on a terminal")
-	g.list(&o.unsuppress, "unsuppress", nil, "purge nothing, but take these students, bids or numbers as above, off the suppression list")
+	g.list(&o.unsuppress, "unsuppress", nil, "purge nothing, but take these students off the suppression list: bids or numbers, as above")
 	o.general.define(cmd)
 	return cmd
 }
@@ -184,7 +184,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		if o.dryRun {
 			is = "would be"
 		}
-		err = fmt.Errorf("the purge %s incomplete: %s of others still mention a listed student in columns that a purge does not change: %s; "+
+		err = fmt.Errorf("the purge %s incomplete: listed students are also mentioned in %s about others, in columns that a purge does not change: %s; "+
 			"correct these at the source, or purge the schools", is, wording.Many(left, "row"), mentionText(report))
 	}
 	return err
@@ -319,7 +319,7 @@ func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
 	case n.Snapshots < 2:
 		text += "but only one snapshot shows it"
 	default:
-		text += fmt.Sprintf("for %s, not for %s", wording.Many(n.Days, "day"), wanted)
+		text += fmt.Sprintf("for only %s, not %s", wording.Many(n.Days, "day"), wanted)
 	}
 	return text
 }
@@ -346,11 +346,11 @@ func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	switch {
 	case r.Asked.Students == nil:
 	case s == nil:
-		fmt.Fprintf(b, "not suppressed: without %s, the next run exports these students again while the service lists them\n", privacyKeyVariable)
+		fmt.Fprintf(b, "not suppressed: without %s, the next run exports these students again if the service lists them\n", privacyKeyVariable)
 	case r.DryRun:
-		fmt.Fprintf(b, "would put %s on the suppression list of the key with the fingerprint %s\n", wording.Many(s.Added, "student"), s.Key)
+		fmt.Fprintf(b, "would put %s on the suppression list of the key whose fingerprint is %s\n", wording.Many(s.Added, "student"), s.Key)
 	default:
-		fmt.Fprintf(b, "suppressed: %s (%s new on the list); runs with the key with the fingerprint %s leave them out\n",
+		fmt.Fprintf(b, "suppressed: %s (%s new on the list); runs with the key whose fingerprint is %s leave them out\n",
 			wording.Many(s.Students, "student"), wording.Count(s.Added), s.Key)
 	}
 }

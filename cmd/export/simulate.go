@@ -37,7 +37,7 @@ type simulation struct {
 	faults  float64
 	failing int
 	denied  int
-	// deniedAll are schools that deny everything.
+	// deniedAll is the number of schools for which every request is denied.
 	deniedAll int
 	breaks    []string
 }
@@ -58,7 +58,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.toggle(&o.quirks, simulatePrefix+"quirks", "send odd values, names and members, as the live service does, and more")
 	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results always return 500")
 	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results return 403")
-	define(g, &o.deniedAll, simulatePrefix+"denied-all", "N", "0", between(0, math.MaxInt), "further schools of which every request returns 403")
+	define(g, &o.deniedAll, simulatePrefix+"denied-all", "N", "0", between(0, math.MaxInt), "further schools for which every request returns 403")
 	g.list(&o.breaks, simulatePrefix+"break", parseBreaks,
 		"break the service's own rules (names of checks, or all); list_moves: lists change during the first reading")
 	g.shownDefault(simulatePrefix+"break", "none")
@@ -213,7 +213,7 @@ func (a *app) simulateCommand() *cobra.Command {
 	})
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 && !slices.Equal(args, []string{"norms"}) {
-			return usagef("simulate takes no argument but norms, which prints made-up growth norms; see growth-export simulate --help")
+			return usagef("simulate takes no argument except norms, which prints made-up growth norms; see growth-export simulate --help")
 		}
 		return nil
 	}

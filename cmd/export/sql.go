@@ -58,9 +58,9 @@ func (a *app) sqlCommand() *cobra.Command {
 	cmd := newCommand(a, o, work, "dest dialect views norms snapshot-date run-id changes history delta-lake schema", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
-		Long: "Prints SQL that creates a view for each table, over exactly the files of one run, of the" +
-			" history, or the latest row of each key of delta runs. --views analysis adds views" +
-			" for analysts, and --views sector the columns of files that other programs read.",
+		Long: "Prints SQL that creates a view for each table, over exactly the files of one run or of the" +
+			" history. For delta runs, a view shows the latest row of each key. --views analysis adds" +
+			" views for analysts, and --views sector also views with the columns of other programs' files.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dialect spark --history --views analysis > views.sql",
 	})

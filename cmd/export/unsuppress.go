@@ -20,7 +20,7 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 		return maintenance.Unsuppress(ctx, catalog, key, o.unsuppress, o.allowUnknown, o.dryRun)
 	})
 	if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
-		return usagef("nothing was changed: none of %s is on the suppression list of the key with the fingerprint %s at %s; correct the list",
+		return usagef("nothing was changed: %s, but none on the suppression list of the key whose fingerprint is %s at %s; correct the list",
 			wording.Many(unknown.Students, "listed student"), key.Fingerprint(), catalog)
 	}
 	if err != nil {
@@ -29,11 +29,11 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 	if report.Found < report.Listed && !o.allowUnknown {
 		a.code = exitPartial
 	}
-	verb := "were taken off"
+	verb := "taken off"
 	if o.dryRun {
-		verb = "are on"
+		verb = "found on"
 	}
-	text := fmt.Sprintf("%s of %s %s the suppression list of the key with the fingerprint %s\n",
+	text := fmt.Sprintf("%s of %s %s the suppression list of the key whose fingerprint is %s\n",
 		wording.Count(report.Found), wording.Many(report.Listed, "listed student"), verb, report.Key)
 	return a.writeOutput(o.output, report, text)
 }

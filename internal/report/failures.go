@@ -32,7 +32,7 @@ func deniedNote(p *Page) string {
 		return slices.ContainsFunc(p.Held.Reasons, func(r review.Reason) bool { return r.Check == check })
 	}
 	if held(review.DatasetDenied) {
-		return "The run was held back because no school could be read in one of its datasets."
+		return "The run was held back because one of its datasets could not be read for any school."
 	}
 	if c := p.Manifest.Comparison; c != nil {
 		for _, w := range c.Warnings {
