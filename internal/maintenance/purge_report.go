@@ -120,7 +120,7 @@ type AskedStudents struct {
 	// Matched is how many of them were found.
 	Matched *int `json:"matched,omitempty"`
 	// Digest is the pseudonym of the list, sorted and a line for each student, under the privacy key; empty without one,
-	// because anyone with a roster could try out a digest whose key is stored.
+	// because with a stored key anyone could check a roster against the digest.
 	Digest string `json:"digest,omitempty"`
 	// ByNumber means that they were listed by their numbers.
 	ByNumber bool `json:"by_number,omitempty"`
@@ -265,13 +265,13 @@ type EndedSchool struct {
 	Since  string `json:"since"`
 }
 
-// NearlyEnded is a school that once had datasets which the newest snapshots lack, and whose agreement has not ended for as
-// long as was asked.
+// NearlyEnded is a school that once had datasets which the newest snapshots lack, but was not chosen by a purge of ended
+// schools.
 type NearlyEnded struct {
 	Bid  string `json:"school_bid"`
 	Name string `json:"school_name,omitempty"` // as in the school list
-	// Missing are the datasets that were denied, or of which the school was missing, in every snapshot from Since, and
-	// StillRead the other datasets that it once had.
+	// Missing are the datasets that were denied, or that lacked the school, in every snapshot from Since on, and StillRead
+	// the other datasets that it once had.
 	Missing   []string `json:"missing"`
 	StillRead []string `json:"still_read,omitempty"`
 	Since     string   `json:"since"`   // the first of these snapshots
@@ -279,6 +279,6 @@ type NearlyEnded struct {
 	// Snapshots is how many of them there are, and Days how many days they span.
 	Snapshots int `json:"snapshots"`
 	Days      int `json:"days"`
-	// LastFailed is the last night on which a request failed, if that was since: a failure proves nothing.
+	// LastFailed is the last night on which a request failed, if that was later: a failure proves nothing.
 	LastFailed string `json:"last_failed,omitempty"`
 }

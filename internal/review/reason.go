@@ -50,7 +50,7 @@ type Finding struct {
 	Name     string `json:"name,omitempty"`     // of the district or school, if the service lists it
 	N        int64  `json:"n,omitempty"`        // how many rows or values
 	Of       int64  `json:"of,omitempty"`       // how many there were
-	// Counted names the things that N and Of count, if not rows, or values of the column: schools, parents or districts.
+	// Counted is the kind of things that N and Of count, if not rows or values of the column: schools, parents or districts.
 	Counted string `json:"counted,omitempty"`
 }
 

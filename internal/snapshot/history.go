@@ -91,7 +91,7 @@ type PreviousHistory struct {
 	Purged []string `json:"purged,omitempty"`
 }
 
-// HistoryScope is common to all snapshots of a history.
+// HistoryScope holds the settings that all snapshots of a history share.
 type HistoryScope struct {
 	Perspectives   string `json:"perspectives"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`

@@ -51,8 +51,8 @@ type Manifest struct {
 	Accepted []review.Reason `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges count the rows that were removed from the run after it was published, the earliest purge first. Tables, Datasets, Schools and
-	// the ledger count what is left.
+	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets, Schools and the ledger
+	// count the rows that are left.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 

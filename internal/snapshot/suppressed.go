@@ -39,7 +39,7 @@ type SuppressedStudent struct {
 	Numbers []string `json:"numbers,omitempty"`
 }
 
-// Suppression is how the documents of a run describe the suppression list that it follows.
+// Suppression describes, in the documents of a run, the suppression list that the run follows.
 type Suppression struct {
 	// Listed is how many students are on the list, and Matched how many of them the service still lists: nil before the
 	// run is published.

@@ -32,12 +32,12 @@ func analysisTables() []*schemas.Table {
 	season := slices.Concat(
 		text("season", "Fall, Winter, Spring or Summer: the first of these words in the term's name, or else the season in which the term begins."),
 		derived("school_year", schemas.Int32, schemas.None,
-			"Year in which the school year begins: the first number of four digits in the term's name, or else the year of the term's first day, less one before July."),
+			"Year in which the school year begins: the first number of four digits in the term's name, or else the year of the term's first day, minus one if that day is before July."),
 	)
-	teachers := derived("teachers", schemas.String, schemas.Direct, "Names of the educators, in alphabetical order, after commas.")
-	spanYear := derived("school_year", schemas.Int32, schemas.None, "School year of the end of the span.")
+	teachers := derived("teachers", schemas.String, schemas.Direct, "Names of the educators in alphabetical order, separated by commas.")
+	spanYear := derived("school_year", schemas.Int32, schemas.None, "School year in which the span ends.")
 	measures := measureColumns()
-	perspectives := count("perspectives", "Number of perspectives that have it, each with rows of its own in the tables.")
+	perspectives := count("perspectives", "Number of perspectives that list it; each has its own rows in the tables.")
 	return []*schemas.Table{
 		{
 			Name: analysisPrefix + "schools",
@@ -55,7 +55,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "students",
-			Doc:  "One row per student of the schools' rosters. Grade and school come from the newest enrollment; gender, ethnicity, english_learner and individualized_programs need the dataset student_details.",
+			Doc:  "One row per student on the schools' rosters. Grade and school come from the newest enrollment; gender, ethnicity, english_learner and individualized_programs need the dataset student_details.",
 			Columns: slices.Concat(
 				key(copied("students", "student_bid")),
 				copied("students", "student_id"),
@@ -69,7 +69,7 @@ func analysisTables() []*schemas.Table {
 					"Member individualizedPrograms of the student's details, as the service sends it; its form is not documented.")),
 				copied("student_details", "grade"), grade,
 				text("school_bid", "School of the student."), school,
-				count("schools", "Number of schools whose roster has the student."),
+				count("schools", "Number of schools whose roster lists the student."),
 			),
 		},
 		{
@@ -104,7 +104,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "results",
-			Doc:  "One row per test result, also if several schools have it.",
+			Doc:  "One row per test result, even if several schools list it.",
 			Columns: slices.Concat(
 				resultColumns(), grade, names, school, termColumns(""), season,
 				norm("achievement"), norm("growth"),
@@ -128,7 +128,7 @@ func analysisTables() []*schemas.Table {
 				derived("from_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the earlier result in the newest achievement norms."),
 				derived("to_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the later result in the newest achievement norms."),
 				derived("growth_percentile", schemas.Int32, schemas.Score,
-					"Percentile of the later result in the newest growth norms, which the service computes from results and weeks that it does not name."),
+					"Percentile of the later result in the newest growth norms, which the service computes from results and weeks of instruction that it does not specify."),
 			),
 		},
 		termResults(grade, school),
@@ -136,7 +136,7 @@ func analysisTables() []*schemas.Table {
 		growthSpans(),
 		{
 			Name: analysisPrefix + "growth_summary",
-			Doc:  "One row per school and grade at the end of a span, subject, span and school year.",
+			Doc:  "One row per school, grade, subject, span and school year. School and grade are those at the end of the span.",
 			Columns: slices.Concat(
 				key(text("school_bid", "School of the results at the end of the span.")), school,
 				key(derived("grade_number", schemas.Int32, schemas.Grade, "Grade at the end of the span as a number.")),
@@ -157,8 +157,8 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "completion",
-			Doc: "One row per school, subject, term and snapshot date within the term, for the subjects in which the school has any result: how many students " +
-				"on the roster of that day had a result of the term.",
+			Doc: "One row per school, subject, term and snapshot date within the term, for the subjects in which the school has any result: the number of " +
+				"students on that day's roster, and how many of them had a result of the term.",
 			Columns: slices.Concat(
 				key(text("school_bid", "School whose roster it is.")), school,
 				key(text("subject_area", "Subject.")), key(text("term_bid", "Term.")), text("term_name", "Name of the term."), season,
@@ -169,8 +169,8 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "checks",
-			Doc: "One row per school and rule of the service that its test results break, with the names of the checks of a run. Terms are unknown here " +
-				"if no school has them.",
+			Doc: "One row per school and rule of the service that the school's test results break. The rules are named like the checks of a run. A term " +
+				"is unknown here if no school lists it.",
 			Columns: slices.Concat(
 				key(text("check_name", "one_result_per_subject, older_than_a_year, rit_order, items_order, unknown_student or unknown_term.")),
 				key(text("school_bid", "School that the results were requested for.")), school,
@@ -182,7 +182,7 @@ func analysisTables() []*schemas.Table {
 			Doc:  "One row per table and member of _extra.",
 			Columns: slices.Concat(
 				key(text("table_name", "Name of the table.")), key(text("member", "Name of the member.")),
-				count("records", "Number of rows that have it."),
+				count("records", "Number of rows that have the member."),
 			),
 		},
 		{

@@ -10,8 +10,8 @@ import (
 func termResults(grade, school []schemas.Column) *schemas.Table {
 	return &schemas.Table{
 		Name: analysisPrefix + "term_results",
-		Doc: "One row per student, subject, school year and season: the result that counts. Of several results it is the one that the service marks for " +
-			"growth, then the one with the least standard error, then the newest, then the highest. Results of the summer, and those without " +
+		Doc: "One row per student, subject, school year and season: the result that counts. Of several results, one that the service marks for growth " +
+			"takes precedence, then the one with the smallest standard error, then the newest, then the highest. Summer results, and those without a " +
 			"student, subject, score or known term, are left out. With a history, results that the service no longer returns are included.",
 		Columns: slices.Concat(
 			key(copied(schemas.TestResults, "student_bid")), key(copied(schemas.TestResults, "subject_area")),
@@ -32,7 +32,7 @@ func norms() *schemas.Table {
 	number := func(name, doc string) []schemas.Column { return derived(name, schemas.Double, schemas.None, doc) }
 	return &schemas.Table{
 		Name: normsView,
-		Doc:  "One row per subject, span, grade and score in the file of sql --norms; without a file, no rows. Norms that the file gives twice are null.",
+		Doc:  "One row per subject, span, grade and score in the file of sql --norms; without a file, no rows. Norms that occur twice in the file are null.",
 		Columns: slices.Concat(
 			text("subject_area", "Subject in lower case (measurementscale)."), text("span", "Span in lower case (growth_window)."),
 			number("grade_number", "Grade at the beginning of the span (startgrade)."), number("rit", "Score at the beginning (startrit)."),
@@ -48,7 +48,7 @@ func growthSpans() *schemas.Table {
 	columns := slices.Concat(
 		key(copied(schemas.TestResults, "student_bid")), key(copied(schemas.TestResults, "subject_area")),
 		key(text("span", "Fall to Fall, Winter to Winter, Spring to Spring, Fall to Winter, Fall to Spring or Winter to Spring.")),
-		key(derived("school_year", schemas.Int32, schemas.None, "School year of the end.")),
+		key(derived("school_year", schemas.Int32, schemas.None, "School year in which the span ends.")),
 	)
 	results := termResults(derived("grade_number", schemas.Int32, schemas.Grade, "Grade as a number."), nil)
 	for _, name := range []string{"test_result_bid", "term_bid", "grade_number", "rit", "standard_error", "school_bid", "achievement_percentile"} {
@@ -61,20 +61,20 @@ func growthSpans() *schemas.Table {
 	double := func(name, doc string) []schemas.Column { return derived(name, schemas.Double, schemas.Score, doc) }
 	return &schemas.Table{
 		Name: analysisPrefix + "growth_spans",
-		Doc:  "One row per student, subject and span of which both ends have a result that counts. Columns that compare with norms need sql --norms.",
+		Doc:  "One row per student, subject and span with a result that counts at both ends. Columns that compare with norms need sql --norms.",
 		Columns: slices.Concat(
 			columns,
 			derived("observed_growth", schemas.Int32, schemas.Score, "Score at the end minus score at the beginning, in RIT."),
-			double("observed_growth_se", "Standard error of the observed growth, in RIT: the root of the sum of the squares of both errors."),
+			double("observed_growth_se", "Standard error of the observed growth, in RIT: the square root of the sum of both squared standard errors."),
 			double("projected_growth", "Growth that the norms project for the subject, span, grade and score at the beginning, in RIT."),
-			double("typical_growth", "Growth that is typical by the norms, in RIT."),
-			double("growth_sd", "Standard deviation of growth by the norms, in RIT."),
+			double("typical_growth", "Typical growth according to the norms, in RIT."),
+			double("growth_sd", "Standard deviation of growth according to the norms, in RIT."),
 			derived("met_projected_growth", schemas.String, schemas.Score,
-				"Yes if the observed growth is at least the projected growth, or else No; with * if the difference is less than the standard error."),
+				"Yes if the observed growth is at least the projected growth, otherwise No; with * if the difference is less than the standard error."),
 			double("conditional_growth_index", "Observed minus projected growth in standard deviations."),
 			derived("conditional_growth_percentile", schemas.Int32, schemas.Score,
 				"Percentile of that index in the normal distribution, from 1 to 99. It does not take the weeks of instruction into account."),
-			derived("growth_quintile", schemas.String, schemas.Score, "Fifth of that percentile: Low, LoAvg, Avg, HiAvg or High."),
+			derived("growth_quintile", schemas.String, schemas.Score, "Quintile of that percentile: Low, LoAvg, Avg, HiAvg or High."),
 			derived("service_growth_percentile", schemas.Int32, schemas.Score,
 				"The growth percentile that the service sends with the result at the end, if any; it takes the weeks of instruction into account, so prefer it."),
 		),

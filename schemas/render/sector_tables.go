@@ -38,7 +38,7 @@ func sgpLong() *schemas.Table {
 func assessmentResults() *schemas.Table {
 	const (
 		notSent   = "Null: the API does not have it."
-		cutScores = "Null: needs the cut scores of a state."
+		cutScores = "Null: would need the cut scores of a state."
 	)
 	whole := func(name, doc string) []schemas.Column { return derived(name, schemas.Int32, schemas.Score, doc) }
 	number := func(name, doc string) []schemas.Column { return derived(name, schemas.Double, schemas.Score, doc) }
@@ -51,7 +51,7 @@ func assessmentResults() *schemas.Table {
 		text("School_StateID", notSent),
 		derived("StudentID", schemas.String, schemas.ID, "student_id of the student's newest row in students."),
 		derived("Student_StateID", schemas.String, schemas.ID,
-			"state_student_id of student_details; without it student_id, which by specification 4.4 is the state's."),
+			"state_student_id of student_details; without it student_id, which according to specification 4.4 is the state's."),
 		text("Subject", "subject_area, but Language Arts for Reading and Language Usage."),
 		text("Course", "Math K-12 for Mathematics, Science K-12 for Science, or else subject_area."),
 		text("GrowthMeasureYN", "TRUE or FALSE, from growth_event_yn."),
@@ -71,7 +71,7 @@ func assessmentResults() *schemas.Table {
 		whole("TestRITScore", "rit."),
 		score("TestStandardError", "standard_error with two decimals."),
 		whole("TestPercentile", "Percentile in the newest achievement norms."),
-		score("AchievementQuintile", "Fifth of TestPercentile: Low, LoAvg, Avg, HiAvg or High."),
+		score("AchievementQuintile", "Quintile of TestPercentile: Low, LoAvg, Avg, HiAvg or High."),
 		derived("PercentCorrect", schemas.Int32, schemas.Measure, "items_correct in percent of items_shown, rounded."),
 		number("RapidGuessingPercentage", "response_disengaged_percentage."),
 	)
@@ -114,13 +114,13 @@ func assessmentResults() *schemas.Table {
 	}
 	return &schemas.Table{
 		Name: "assessment_results",
-		Doc: "The columns of the vendor's assessment results file, by name and order: one row per test result, with a history per result ever seen. " +
+		Doc: "The columns of the vendor's assessment results file, with its names and in its order. One row per test result; with a history, one per result ever seen. " +
 			"COPY assessment_results TO 'AssessmentResults.csv' (HEADER) writes the file.",
 		Columns: columns,
 	}
 }
 
-// lowerFirst returns a text that begins with a small letter, to go on with a sentence.
+// lowerFirst returns a text with its first letter in lower case, to continue a sentence.
 func lowerFirst(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToLower(first)) + text[size:]

@@ -10,10 +10,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The output of this package is in templates. Those of sql are the queries of views, in the SQL that DuckDB and Spark
-// share; dialect has what they write differently. A view is one of these files and an entry in historyViews or
-// analysisTables; expressions that several views share are in sql/parts. Those of text are descriptions of the tables. Their actions are in double angle brackets, because dbt
-// has a use for double braces.
+// The output of this package is in templates. The templates in sql are the queries of views, in the SQL that DuckDB and
+// Spark share; type dialect holds their differences. A view is one of these files and an entry in historyViews or
+// analysisTables; expressions that several views share are in sql/parts. The templates in text describe the tables. They
+// use double angle brackets as delimiters, because dbt uses double braces.
 //
 //go:embed sql/*.sql sql/parts/*.sql text/*.tmpl
 var templates embed.FS

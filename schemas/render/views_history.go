@@ -50,7 +50,7 @@ type dialect struct {
 	structOf, field string
 	// keys returns a row for each name in a JSON object, %s; member is the text of its member of a name.
 	keys, member string
-	// joined aggregates the distinct texts of a group in their order; null without a text.
+	// joined aggregates the distinct texts of a group, sorted; null if all are null.
 	joined string
 	// utcDay is the day of a timestamp in UTC; utcDate and utcTime are day and time as MM/DD/YYYY and HH:MM:SS.
 	utcDay, utcDate, utcTime string
@@ -127,7 +127,7 @@ func historyViews() []historyView {
 		},
 		{
 			name: resultsEverView, query: resultsEverView, of: schemas.TestResults, columns: everColumns,
-			doc: "One row per test result that any snapshot has had: the version that has not ended, or else the last one.",
+			doc: "One row per test result that was in any snapshot: the version that has not ended, or else the last one.",
 		},
 		{
 			name: growthPairsView, query: growthPairsView, of: schemas.TestResults, columns: pairsColumns,
@@ -193,7 +193,7 @@ func changesColumns(t *schemas.Table) []schemas.Column {
 	return slices.Concat(
 		derived("day", schemas.Date, schemas.None, "The snapshot date that first shows the change."),
 		text("change", "insert, update or delete."),
-		text("because", "Why the row, or the version before an update, ended: changed; or of test results moved, superseded, aged_out, "+
+		text("because", "Why the row, or the version before an update, ended: changed; for test results also moved, superseded, aged_out, "+
 			"left_roster or unexplained; or removed."),
 		ownColumns(t),
 		[]schemas.Column{{Name: "before", Class: schemas.None, Doc: "The row's columns before an update; null for other changes."}},
