@@ -108,7 +108,7 @@ class TestNotify(unittest.TestCase):
         self.night("slack", "--simulate-denied", "1", "--max-shrink", "off", code=0, SLACK_WEBHOOK_URL=url)
         ((_, _, told),) = server.received
         details = told["blocks"][1]["text"]["text"]
-        self.assertIn(f"*Warning*: 1 school that the snapshot of {yesterday} has is denied now: ", details)
+        self.assertIn(f"*Warning*: 1 school in the snapshot of {yesterday} is denied now: ", details)
 
     def test_teams(self):
         server, port = self.serve(ThreadingHTTPServer(("127.0.0.1", 0), Webhook))

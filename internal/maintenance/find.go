@@ -132,7 +132,7 @@ type findSource struct {
 func (f *finder) listSources(ctx context.Context) error {
 	runs, unreadable, err := f.catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
-		return fmt.Errorf("find: cannot read which files a run has: %w", err)
+		return fmt.Errorf("find: cannot list the files of a run: %w", err)
 	}
 	add := func(place FoundPlace, tables map[string]snapshot.ManifestTable, profile schemas.Profile, key string) {
 		s := findSource{place: place, tables: tables, named: !profile.NeedsKey(), pseudonyms: profile.NeedsKey()}

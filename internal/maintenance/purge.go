@@ -98,7 +98,7 @@ func (p *purger) survey(ctx context.Context) error {
 	}
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
-		return fmt.Errorf("purge: cannot read which files a run has: %w", err)
+		return fmt.Errorf("purge: cannot list the files of a run: %w", err)
 	}
 	p.all = maps.Clone(runs)
 	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })

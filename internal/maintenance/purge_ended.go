@@ -49,7 +49,7 @@ func (e *evidence) note(school, dataset, night, status string) {
 func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]EndedSchool, []NearlyEnded, error) {
 	runs, unreadable, err := catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
-		return nil, nil, fmt.Errorf("purge: cannot read which schools have ended: %w", err)
+		return nil, nil, fmt.Errorf("purge: cannot find the schools that have ended: %w", err)
 	}
 	e := &evidence{
 		nights: make(map[string]erase.Set), lastOK: make(map[string]string), okIn: make(map[string]map[string]string), lastFailed: make(map[string]string),

@@ -279,6 +279,6 @@ type NearlyEnded struct {
 	// Snapshots is how many of them there are, and Days how many days they span.
 	Snapshots int `json:"snapshots"`
 	Days      int `json:"days"`
-	// LastFailed is the last night on which a request failed, if that was later: a failure proves nothing.
+	// LastFailed is the last night on which a request failed, if that was on or after Since: a failure proves nothing.
 	LastFailed string `json:"last_failed,omitempty"`
 }

@@ -32,13 +32,14 @@ func Check(path string) (err error) {
 // rows checks rows one by one.
 type rows struct {
 	path    string
-	columns []int // of the columns of the key
+	numbers string // lines or rows, whatever the numbers of rows count
+	columns []int  // of the columns of the key
 	seen    map[[render.NormsKey]string]int
 }
 
 // newRows returns a checker of rows that have these columns.
-func newRows(path string, header []string) (*rows, error) {
-	r := &rows{path: path, seen: make(map[[render.NormsKey]string]int)}
+func newRows(path, numbers string, header []string) (*rows, error) {
+	r := &rows{path: path, numbers: numbers, seen: make(map[[render.NormsKey]string]int)}
 	var missing []string
 	for i, name := range render.NormsColumns() {
 		at := slices.IndexFunc(header, func(column string) bool { return strings.EqualFold(strings.TrimSpace(column), name) })
@@ -50,12 +51,12 @@ func newRows(path string, header []string) (*rows, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s lacks the columns %s of growth norms; it has %s", path, strings.Join(missing, ", "), strings.Join(header, ", "))
+		return nil, fmt.Errorf("%s lacks columns of growth norms: %s; it has %s", path, strings.Join(missing, ", "), strings.Join(header, ", "))
 	}
 	return r, nil
 }
 
-// check checks a row, of which value returns the columns; number counts rows as a reader of the file would.
+// check checks the row with a number. value returns the value of a column.
 func (r *rows) check(number int, value func(column int) string) error {
 	var key [render.NormsKey]string
 	for i, column := range r.columns {
@@ -71,7 +72,8 @@ func (r *rows) check(number int, value func(column int) string) error {
 		key[1] = "0"
 	}
 	if before, found := r.seen[key]; found {
-		return fmt.Errorf("%s has two rows for %s, grade %s, score %s, %s: %d and %d", r.path, key[0], key[1], key[2], key[3], before, number)
+		return fmt.Errorf("%s has two rows for %s, grade %s, score %s, %s: %s %d and %d",
+			r.path, key[0], key[1], key[2], key[3], r.numbers, before, number)
 	}
 	r.seen[key] = number
 	return nil
@@ -85,7 +87,7 @@ func checkCSV(path string, file io.Reader) error {
 	}
 	header = slices.Clone(header)
 	header[0] = strings.TrimPrefix(header[0], "\ufeff")
-	r, err := newRows(path, header)
+	r, err := newRows(path, "lines", header)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func checkParquet(path string, file *os.File) error {
 	for _, field := range content.Schema().Fields() {
 		header = append(header, field.Name())
 	}
-	r, err := newRows(path, header)
+	r, err := newRows(path, "rows", header)
 	if err != nil {
 		return err
 	}

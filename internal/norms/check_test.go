@@ -40,11 +40,11 @@ func TestCheckParquet(t *testing.T) {
 	)))
 	require.ErrorContains(t, Check(norms(
 		stored{RIT: 190, Subject: "Reading", Window: "Fall to Fall"}, stored{RIT: 191, Subject: "Reading"}, stored{RIT: 190, Subject: "READING", Window: "Fall to Fall"},
-	)), "has two rows for reading, grade 0, score 190, fall to fall: 1 and 3")
+	)), "has two rows for reading, grade 0, score 190, fall to fall: rows 1 and 3")
 
 	var file bytes.Buffer
 	require.NoError(t, parquet.Write(&file, []struct{ StartRIT int32 }{{190}}))
-	require.ErrorContains(t, Check(write(t, "norms.parquet", file.Bytes())), "lacks the columns measurementscale, startgrade, growth_window, ")
+	require.ErrorContains(t, Check(write(t, "norms.parquet", file.Bytes())), "lacks columns of growth norms: measurementscale, startgrade, growth_window, ")
 	require.ErrorContains(t, Check(write(t, "norms.parquet", []byte("measurementscale,"))), "norms.parquet")
 }
 

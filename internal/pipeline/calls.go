@@ -22,7 +22,7 @@ func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	calls, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(loading context.Context, path string) (int, error) {
 		n, err := t.log.Load(func() (fetch.LogFile, error) { return r.Catalog.Open(ctx, path) })
 		if err != nil && loading.Err() == nil {
-			r.Logger.WarnContext(ctx, "cannot read what an earlier run has fetched: it is fetched again", "file", path, "error", err)
+			r.Logger.WarnContext(ctx, "cannot read rows that an earlier process fetched: they are fetched again", "file", path, "error", err)
 		}
 		return n, context.Cause(loading)
 	})
@@ -39,6 +39,6 @@ func (r *exportRun) saveCalls(ctx context.Context, t *task, data []byte) {
 		return
 	}
 	r.notSaved.Do(func() {
-		r.Logger.WarnContext(ctx, "cannot save what was fetched: if the run is interrupted, more is fetched again", "error", err)
+		r.Logger.WarnContext(ctx, "cannot save fetched rows: if the run is interrupted, they are fetched again", "error", err)
 	})
 }

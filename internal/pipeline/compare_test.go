@@ -102,7 +102,7 @@ func TestOneBaseline(t *testing.T) {
 	require.Equal(t, first.RunID, held.Comparison.With)
 	require.Equal(t, review.NewlyDenied, held.Warnings[0].Check)
 	require.Contains(t, held.Warnings[0].String(),
-		"1 school that the snapshot of 2026-11-20 has is denied now: "+n.world.Schools()[1].Name+"; ")
+		"1 school in the snapshot of 2026-11-20 is denied now: "+n.world.Schools()[1].Name+"; ")
 	drawn := func(run string) string {
 		page, err := pipeline.Report(t.Context(), n.deps().Catalog, run)
 		require.NoError(t, err)

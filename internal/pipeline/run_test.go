@@ -278,7 +278,7 @@ func TestAsOfRunWithoutRowsIsHeld(t *testing.T) {
 	settings.EffectiveDate = "1900-01-01"
 	summary := s.run(settings)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
-	require.Equal(t, "no table has a row", summary.Held[0].String())
+	require.Equal(t, "no table has any rows", summary.Held[0].String())
 	settings.EffectiveDate = "2026-09-15"
 	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
 }

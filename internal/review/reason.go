@@ -123,7 +123,7 @@ func (r Reason) String() string {
 			return fmt.Sprintf("%s (access denied in %s of %s)", f.Table, wording.Count(f.N), wording.Many(f.Of, "school"))
 		})
 	case NoRows:
-		return "no table has a row"
+		return "no table has any rows"
 	case NewlyDenied:
 		return r.newlyDenied()
 	case MaxFailedSchools:
@@ -170,12 +170,11 @@ func (r Reason) newlyDenied() string {
 		}
 	}
 	count := len(schools) + r.More
-	text := wording.Many(count, "school") + " that the snapshot of " + r.SnapshotDate + " has "
+	verb := "are"
 	if count == 1 {
-		text += "is denied now: "
-	} else {
-		text += "are denied now: "
+		verb = "is"
 	}
+	text := wording.Many(count, "school") + " in the snapshot of " + r.SnapshotDate + " " + verb + " denied now: "
 	if most := 5; count > len(schools) || len(schools) > most {
 		schools = append(schools[:min(len(schools), most)], "and "+wording.Count(count-min(len(schools), most))+" more")
 	}

@@ -23,9 +23,9 @@ func TestReasonTexts(t *testing.T) {
 	for want, r := range map[string]review.Reason{
 		"no school could be read in students (access denied in 3 of 3 schools)": with(review.DatasetDenied, "",
 			review.Finding{Table: "students", N: 3, Of: 3}),
-		"no table has a row": with(review.NoRows, ""),
-		"1 school that the snapshot of 2026-11-19 has is denied now: s1": with(review.NewlyDenied, "", review.Finding{School: "s1"}),
-		"2 schools that the snapshot of 2026-11-19 has are denied now: Elm, s2; 20 rows of students are missing because of that": with(review.NewlyDenied, "",
+		"no table has any rows": with(review.NoRows, ""),
+		"1 school in the snapshot of 2026-11-19 is denied now: s1": with(review.NewlyDenied, "", review.Finding{School: "s1"}),
+		"2 schools in the snapshot of 2026-11-19 are denied now: Elm, s2; 20 rows of students are missing because of that": with(review.NewlyDenied, "",
 			review.Finding{Table: "students", N: 20, Of: 20}, review.Finding{School: "s1", Name: "Elm"}, review.Finding{School: "s2"}),
 		"2 of 3 schools failed, more than --max-failed-schools 1": with(review.MaxFailedSchools, "1", review.Finding{N: 2, Of: 3}),
 		"3 of 3 schools failed, more than --max-failed-schools 1; no school could be read in students": with(review.MaxFailedSchools, "1",
