@@ -19,7 +19,11 @@ import (
 type historyOptions struct {
 	general
 	destination
-	rebuild bool
+	rebuild    bool
+	dropBefore string
+	dryRun     bool
+	notice     string
+	yes        bool
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -31,13 +35,19 @@ func (a *app) historyCommand() *cobra.Command {
 			"holds every version of every row that a snapshot held, with the dates between which it\n" +
 			"was current and why it ended. Snapshots of some schools only, or with other settings\n" +
 			"than the first one, are left out and listed. The same command repairs one that was\n" +
-			"killed.",
+			"killed.\n\n" +
+			"With --drop-ended-before, it only removes old rows, and writes a proof.",
 		Example: "  growth-export history --dest /data/growth\n" +
+			"  growth-export history --drop-ended-before 2021-07-01 --dry-run\n" +
 			"  growth-export verify --dest /data/growth --history",
 	})
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "History"}
 	g.toggle(&o.rebuild, "rebuild", "make the whole history again from the snapshots; readers see the old one until it is done")
+	define(g, &o.dropBefore, "drop-ended-before", "DATE", "", parseDate, "add nothing, and remove the rows that ended before this date, with a proof under _purges")
+	g.toggle(&o.dryRun, "dry-run", "with --drop-ended-before, print what would be removed and change nothing")
+	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the rows removed to print and sign, as HTML")
+	g.toggle(&o.yes, "yes", "do not ask on a terminal")
 	o.general.define(cmd)
 	return cmd
 }
@@ -47,11 +57,30 @@ func defineHistory(g group, target *bool) {
 	g.toggle(target, "history", "add new snapshots to the history after publishing")
 }
 
+// check checks which settings were given together.
+func (o *historyOptions) check(from sources) error {
+	switch {
+	case o.dropBefore != "" && o.rebuild:
+		return usagef("--rebuild and --drop-ended-before cannot be used together: rebuild, then drop")
+	case o.dropBefore == "" && (o.dryRun || o.notice != ""):
+		return usagef("--dry-run and --notice need --drop-ended-before DATE")
+	case o.notice == "":
+		return nil
+	}
+	return checkNoticePath(o.notice, o.dryRun, from)
+}
+
 func (a *app) history(ctx context.Context, o *historyOptions, from sources) error {
+	if err := o.check(from); err != nil {
+		return err
+	}
 	o.log = a.newLogger(&o.general)
-	catalog, err := a.existingCatalog(ctx, &o.destination, from, true)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, !o.dryRun)
 	if err != nil {
 		return err
+	}
+	if o.dropBefore != "" {
+		return a.dropEnded(ctx, o, catalog)
 	}
 	report, err := changing(ctx, a, &o.destination, catalog, false, func(s *session) (*history.Report, error) {
 		if err := s.Recovered.Err(); err != nil {

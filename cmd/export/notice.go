@@ -18,20 +18,18 @@ import (
 
 // writeNotice writes the notice of a purge. If there was nothing left to do, it is of the earlier purge that did it, which
 // must exist.
-func (a *app) writeNotice(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
+func (a *app) writeNotice(ctx context.Context, path string, students []string, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
 	done = erasing(done)
 	n, err := noticeOf(ctx, catalog, done)
 	if err != nil {
 		return fmt.Errorf("write the notice: %w; the purge is complete; its proof is %s", err, maintenance.PurgePath(done.ID))
 	}
-	if o.noticeNames {
-		n.Students = slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.students, o.studentNumbers))))
-	}
+	n.Students = slices.Compact(slices.Sorted(slices.Values(students)))
 	var page bytes.Buffer
 	if err := report.WriteNotice(&page, n); err != nil {
 		return err
 	}
-	if err := replaceFile(o.notice, page.Bytes()); err != nil {
+	if err := replaceFile(path, page.Bytes()); err != nil {
 		return fmt.Errorf("write the notice: %w; the purge is complete; its proof is %s", err, maintenance.PurgePath(done.ID))
 	}
 	return nil
@@ -89,6 +87,9 @@ func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.P
 		if asked.Matched != nil {
 			n.MatchedStudents = *asked.Matched
 		}
+	case done.Asked.EndedBefore != "":
+		n.Headline = "all rows of the history that ended before " + done.Asked.EndedBefore
+		n.HistoryOnly = true
 	case done.Asked.EndedFor != "":
 		n.Headline = "all rows of " + wording.Many(len(done.Asked.Schools), "school") + " denied or missing for at least " + done.Asked.EndedFor
 	case len(done.Asked.Districts) > 0:

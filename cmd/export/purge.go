@@ -119,14 +119,20 @@ func (o *purgeOptions) checkNotice(from sources) error {
 		return nil
 	case len(o.unsuppress) > 0:
 		return usagef("%s: --unsuppress erases nothing, so there is no notice of it", from["notice"].name)
-	case o.dryRun:
+	}
+	return checkNoticePath(o.notice, o.dryRun, from)
+}
+
+// checkNoticePath checks that a file can be written.
+func checkNoticePath(path string, dryRun bool, from sources) error {
+	if dryRun {
 		return usagef("%s: a dry run erases nothing, so there is no notice of it", from["notice"].name)
 	}
-	if _, err := parseScratch(filepath.Dir(o.notice)); err != nil {
+	if _, err := parseScratch(filepath.Dir(path)); err != nil {
 		return usagef("%s: %w", from["notice"].name, err)
 	}
-	if info, err := os.Stat(o.notice); err == nil && info.IsDir() {
-		return usagef("%s: %q is a folder: name a file in it", from["notice"].name, o.notice)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return usagef("%s: %q is a folder: name a file in it", from["notice"].name, path)
 	}
 	return nil
 }
@@ -177,7 +183,11 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	}
 	err = a.writeOutput(o.output, report, text)
 	if err == nil && o.notice != "" && !noNotice {
-		err = a.writeNotice(ctx, o, catalog, report)
+		var names []string
+		if o.noticeNames {
+			names = slices.Concat(o.students, o.studentNumbers)
+		}
+		err = a.writeNotice(ctx, o.notice, names, catalog, report)
 	}
 	if left := report.Left(); err == nil && left > 0 {
 		is := "is"

@@ -24,9 +24,14 @@ func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catal
 	m := held.Manifest
 	mixed := history.Mixed(ctx, catalog, m)
 	title := fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot"))
-	s := &render.Snapshot{Place: o.placeOf(catalog, title), History: true}
+	if m.DroppedBefore != "" {
+		title += fmt.Sprintf(" Rows that ended before %s were dropped: changes and dates before that are left out.", m.DroppedBefore)
+	}
+	s := &render.Snapshot{Place: o.placeOf(catalog, title), History: true, Since: m.DroppedBefore}
 	for i := range m.Snapshots {
-		s.Dates = append(s.Dates, m.Snapshots[i].Date)
+		if date := m.Snapshots[i].Date; date >= m.DroppedBefore {
+			s.Dates = append(s.Dates, date)
+		}
 	}
 	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
 		files, ok := m.Tables[table.Name]

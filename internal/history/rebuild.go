@@ -53,6 +53,10 @@ func (u *updater) makeAnew(
 		f.files, f.side = nil, nil // no longer needed
 		folds = append(folds, f)
 	}
+	if before.DroppedBefore != "" { // what was dropped does not come back
+		after, _ = after.DroppingEnded(before.DroppedBefore)
+		after.DroppedBefore = before.DroppedBefore // even if a purge has left nothing to drop
+	}
 	edit(after)
 	unnamed, err := u.catalog.UnnamedHistory(ctx, after)
 	if err != nil {
@@ -65,6 +69,7 @@ func (u *updater) makeAnew(
 	for _, f := range folds {
 		u.folded(f)
 	}
+	u.report.HistoryID = after.HistoryID
 	return nil
 }
 
@@ -194,7 +199,7 @@ func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snap
 	}
 	earlier := &snapshot.HistoryManifest{
 		FormatVersion: m.FormatVersion, HistoryID: m.Previous.HistoryID, BaseURL: m.BaseURL, Scope: m.Scope,
-		Snapshots: m.Snapshots[:len(m.Snapshots)-1], Tables: make(map[string]snapshot.ManifestTable),
+		Snapshots: m.Snapshots[:len(m.Snapshots)-1], Tables: make(map[string]snapshot.ManifestTable), DroppedBefore: m.DroppedBefore,
 	}
 	for name, table := range m.Tables {
 		open := m.OpenFiles(name)

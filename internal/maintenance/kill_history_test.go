@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// historyKills kills folds, folds of a replaced snapshot, rebuilds and purges.
+// historyKills kills folds, folds of a replaced snapshot, rebuilds, purges and drops.
 func historyKills(t *testing.T) []killTest {
 	t.Helper()
 	fold := foldHistory(t, false)
@@ -52,7 +52,26 @@ func historyKills(t *testing.T) []killTest {
 			historySite(t, store, snapshottest.Datasets("schools", "test_results"))
 			require.NoError(t, pruneTo(1)(t.Context(), store))
 		}, purgeDistrict, []command{purgeDistrict, snapshottest.FinishAll, fold}, true},
+		{"drop of ended versions", func(t *testing.T, store sink.Store) {
+			t.Helper()
+			historySite(t, store)
+		}, dropEnded, []command{dropEnded, snapshottest.FinishAll, fold, dropEarlier}, true},
 	}
+}
+
+// dropEnded drops what ended on the second of three nights, and dropEarlier what ended before it: nothing.
+func dropEnded(ctx context.Context, store sink.Store) error {
+	_, err := maintenance.DropEnded(ctx, snapshot.At(store), dropOptions("2026-11-20"))
+	return err
+}
+
+func dropEarlier(ctx context.Context, store sink.Store) error {
+	_, err := maintenance.DropEnded(ctx, snapshot.At(store), dropOptions("2026-11-19"))
+	return err
+}
+
+func dropOptions(before string) maintenance.DropEndedOptions {
+	return maintenance.DropEndedOptions{Before: before, Now: snapshottest.PublishedAt, ToolVersion: "test"}
 }
 
 func foldHistory(t *testing.T, rebuild bool) command {

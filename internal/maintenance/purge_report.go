@@ -111,6 +111,8 @@ type PurgeAsked struct {
 	Students  *AskedStudents `json:"students,omitempty"`
 	// EndedFor is how long the agreements of Schools have ended for, such as 60d.
 	EndedFor string `json:"ended_for,omitempty"`
+	// EndedBefore is a date if versions of the history that ended before it were dropped, and nothing else.
+	EndedBefore string `json:"history_ended_before,omitempty"`
 }
 
 // AskedStudents describes the list of students of a purge, which no document holds.

@@ -109,12 +109,7 @@ func (p *purger) targetOf(run string) *erase.Target {
 
 // notReached returns what the purge does not reach.
 func (p *purger) notReached() []string {
-	places := []string{
-		"versions of removed objects in a bucket with versioning or object lock, and its replicas",
-		"snapshots of the file system, backups, and disk blocks that are not overwritten",
-		"copies that readers have made: database tables, files, caches, query results",
-		"scratch folders of killed runs, on the machines where they ran",
-	}
+	places := unreachable()
 	if p.report.Asked.Students == nil {
 		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests of runs "+
 			"restricted to certain schools, which name schools and districts and hold nothing of students")
@@ -142,4 +137,14 @@ func (p *purger) notReached() []string {
 			"gives to a school or district")
 	}
 	return places
+}
+
+// unreachable returns the places that no command reaches.
+func unreachable() []string {
+	return []string{
+		"versions of removed objects in a bucket with versioning or object lock, and its replicas",
+		"snapshots of the file system, backups, and disk blocks that are not overwritten",
+		"copies that readers have made: database tables, files, caches, query results",
+		"scratch folders of killed runs, on the machines where they ran",
+	}
 }

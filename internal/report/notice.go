@@ -18,6 +18,8 @@ type Notice struct {
 	ToolVersion string
 	// Headline says whose rows were erased.
 	Headline string
+	// HistoryOnly means that only ended rows of the history were erased.
+	HistoryOnly bool
 	// Incomplete means that rows of others still mention a student. Mentions names their columns.
 	Incomplete bool
 	Mentions   string

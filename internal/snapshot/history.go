@@ -3,6 +3,8 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,15 +54,17 @@ type HistoryManifest struct {
 	Previous PreviousHistory `json:"previous"`
 	// Purge counts the rows that the last purge has removed since the last fold.
 	Purge *HistoryPurge `json:"purge,omitempty"`
+	// DroppedBefore is a date: versions that ended before it have been dropped. Empty if none have.
+	DroppedBefore string `json:"dropped_before,omitempty"`
 }
 
-// HistoryPurge counts the rows that a purge has removed from a history.
+// HistoryPurge counts the rows that a purge, or history --drop-ended-before, has removed from a history.
 type HistoryPurge struct {
 	// ID names the proof, _purges/<id>.json.
 	ID             string           `json:"id"`
 	RowsRemoved    map[string]int64 `json:"rows_removed"`            // by table
 	ExtraRemoved   map[string]int64 `json:"extra_removed,omitempty"` // as in ManifestPurge
-	FilesRewritten int              `json:"files_rewritten"`         // files that were replaced
+	FilesRewritten int              `json:"files_rewritten"`         // files that were replaced or dropped
 }
 
 // Plus returns the sum with what the same purge has removed before. Rows that another purge has removed do not count.
@@ -151,6 +155,30 @@ type FoldedSnapshot struct {
 // Through returns the last snapshot date folded.
 func (m *HistoryManifest) Through() string { return m.Snapshots[len(m.Snapshots)-1].Date }
 
+// DroppingEnded returns the history without the versions that ended before a date, and how many rows and files of each
+// table it loses. Versions of other dates keep their files.
+func (m *HistoryManifest) DroppingEnded(before string) (*HistoryManifest, *HistoryPurge) {
+	after, dropped := *m, &HistoryPurge{RowsRemoved: make(map[string]int64)}
+	after.Tables = make(map[string]ManifestTable)
+	for name, table := range m.Tables {
+		var kept []sink.File
+		for _, file := range table.Files {
+			if EndedBefore(file.Path, before) {
+				AddRows(&dropped.RowsRemoved, name, file.Rows)
+				dropped.FilesRewritten++
+			} else {
+				kept = append(kept, file)
+			}
+		}
+		after.Tables[name] = NewManifestTable(kept...)
+	}
+	if dropped.FilesRewritten > 0 {
+		sum := sha256.Sum256([]byte(m.HistoryID + " without what ended before " + before))
+		after.HistoryID, after.DroppedBefore = hex.EncodeToString(sum[:8]), max(before, m.DroppedBefore)
+	}
+	return &after, dropped
+}
+
 // Files returns the data files of the history, sorted by path.
 func (m *HistoryManifest) Files() []sink.File { return filesOf(m.Tables) }
 
@@ -176,6 +204,12 @@ func HistoryManifestPath(id string) string { return HistoryPrefix + id + "/" + M
 // HistoryFolder returns the folder of a table's versions that ended on a date, or are Open; slash included.
 func HistoryFolder(table, validTo string) string {
 	return HistoryFilesPrefix + table + "/valid_to=" + validTo + "/"
+}
+
+// EndedBefore reports whether a data file of a history is of versions that ended before a date.
+func EndedBefore(path, date string) bool {
+	table, rest, found := strings.Cut(strings.TrimPrefix(path, HistoryFilesPrefix), "/")
+	return found && strings.HasSuffix(rest, ".parquet") && strings.HasPrefix(rest, "valid_to=") && path < HistoryFolder(table, date)
 }
 
 // ValidTo returns the day on which the versions in a file of a history ended; that of Open for those that have not.

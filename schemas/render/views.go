@@ -35,8 +35,9 @@ type Snapshot struct {
 	Place
 
 	// History means that the files hold versions of rows, in folders by valid_to; the tables end with valid_from and
-	// ended_because.
+	// ended_because. Since, unless empty, is the date before which the history is not complete.
 	History bool
+	Since   string
 	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. It is
 	// empty for a snapshot, whose views show every row.
 	Deltas []string

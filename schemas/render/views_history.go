@@ -241,6 +241,7 @@ type versions struct {
 	Child          bool   // rows have no identity
 	Repeats        bool   // several rows may have one key
 	At             string // see In
+	Since          string // as in Snapshot
 }
 
 // In returns the data for versions that begin or end on one day for one reason, which are columns or NULL.
@@ -251,7 +252,7 @@ func (v versions) In(at string) versions {
 
 func (s *Snapshot) versionsOf(t *schemas.Table, d *dialect) versions {
 	v := versions{
-		Versions: s.view(d, t.Name+"_versions"), Ever: s.view(d, resultsEverView),
+		Versions: s.view(d, t.Name+"_versions"), Ever: s.view(d, resultsEverView), Since: s.Since,
 	}
 	var fields []string
 	for _, c := range t.Columns[:t.Column(validFrom)] {

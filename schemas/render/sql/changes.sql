@@ -13,6 +13,8 @@ FROM {{if .Repeats}}{{template "numbered" (.In "valid_from, NULL")}}{{else}}{{.V
 {{- " "}}{{if .Repeats}}{{template "numbered" (.In "valid_to, ended_because")}}{{else}}{{.Versions}}{{end}} AS before ON
 {{- " "}}{{if .Child}}false{{else}}before.valid_to = after.valid_from AND before.ended_because = 'changed'
 {{- range .Keys}} AND before.{{.}} = after.{{.}}{{end}}{{if .Repeats}} AND before._number = after._number{{end}}{{end}}
+{{- if .Since}}
+WHERE after.valid_from >= DATE '{{.Since}}'{{end}}
 UNION ALL
 SELECT
     valid_to,
