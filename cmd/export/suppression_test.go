@@ -27,7 +27,8 @@ type suppressionTest struct {
 	t       *testing.T
 	dest    *testDest
 	scratch string
-	key     string // of the commands
+	key     string   // of the commands
+	env     []string // of the commands too
 	said    bytes.Buffer
 	code    int // that runs must end with
 }
@@ -40,6 +41,7 @@ func newSuppressionTest(t *testing.T, g *testStorage) *suppressionTest {
 func (s *suppressionTest) run(name string, flags ...string) processResult {
 	s.t.Helper()
 	p := s.dest.command(s.t, name, flags...)
+	p.cmd.Env = append(p.cmd.Env, s.env...)
 	if s.key != "" {
 		p.cmd.Env = append(p.cmd.Env, privacyKeyVariable+"="+s.key)
 	}
