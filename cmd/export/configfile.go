@@ -12,7 +12,7 @@ import (
 )
 
 // readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every
-// command. If one of the names is wrong, it also returns the others.
+// command. If a name is unknown, it returns an error and the settings with known names.
 func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// TestInterrupt ends a run in the middle: 130 within two seconds, nothing
-// visible, and advice on how to resume, also in JSON, which then works.
+// TestInterrupt interrupts a run: it exits with 130 within two seconds, publishes nothing,
+// and says how to resume it, also in JSON. Resuming it then works.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {

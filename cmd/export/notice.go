@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// writeNotice writes the notice of a purge. If there was nothing left to do, it is of the earlier purge that did it, which
-// must exist.
+// writeNotice writes the notice of a purge. If nothing was left to erase, it is the notice of the earlier purge that erased
+// it, which must exist.
 func (a *app) writeNotice(ctx context.Context, path string, students []string, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
 	done = erasing(done)
 	n, err := noticeOf(ctx, catalog, done)
@@ -53,7 +53,7 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// headlineOf says that all rows of some schools or districts were erased, and how many were listed if not all of them were found.
+// headlineOf says that all rows of some schools or districts were erased, and how many were listed if some were not found.
 func headlineOf(found, listed []string, kind string) string {
 	if len(found) < len(listed) {
 		return fmt.Sprintf("all rows of %s of %s", wording.Count(len(found)), wording.Many(len(listed), "listed "+kind))

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrorsAsJSON gives every command that has JSON output wrong settings. Stdout then holds one object with the exit code
-// and the error.
+// TestErrorsAsJSON runs every command that has JSON output with invalid settings. Stdout then holds one object with the
+// exit code and the error.
 func TestErrorsAsJSON(t *testing.T) {
 	t.Parallel()
 	a, _, _ := testApp(nil)
@@ -47,7 +47,7 @@ func requireErrorAsJSON(t *testing.T, stdout []byte, code int) string {
 	return object.Error
 }
 
-// TestEscapeJSON escapes what would act on a terminal, and changes no value.
+// TestEscapeJSON escapes characters that would act on a terminal, and changes no value.
 func TestEscapeJSON(t *testing.T) {
 	t.Parallel()
 	a, stdout, _ := testApp(nil)

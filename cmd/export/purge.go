@@ -208,7 +208,7 @@ func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
 	return r
 }
 
-// purgeOnce purges, or says what a purge would do, and words the errors.
+// purgeOnce purges or, in a dry run, reports what a purge would remove. It adds advice to errors.
 func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, options maintenance.PurgeOptions) (*maintenance.PurgeReport, error) {
 	report, err := changing(ctx, a, &o.destination, catalog, options.DryRun, func(*session) (*maintenance.PurgeReport, error) {
 		return maintenance.Purge(ctx, catalog, options)
@@ -314,7 +314,7 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	}
 }
 
-// nearlyText says why a school was not chosen although it misses datasets.
+// nearlyText explains why a school that misses datasets was not chosen.
 func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
 	missing := "everything"
 	if len(n.StillRead) > 0 {
@@ -350,7 +350,7 @@ func foundText(r *maintenance.PurgeReport) string {
 	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)
 }
 
-// writeSuppressed writes whether later runs leave the students out.
+// writeSuppressed reports whether later runs leave the students out.
 func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	s := r.Suppressed
 	switch {

@@ -14,8 +14,8 @@ import (
 )
 
 // TestResumedFanOutRepeatsLittle kills a run of all datasets after half of its requests, which are nearly all those of
-// fan-outs. Its files are the same as without the kill, the requests repeated are a tenth at most, and of what was saved
-// in between nothing is left.
+// fan-outs. Its files are the same as without the kill, at most a tenth of the requests are repeated, and none of the rows
+// saved in between are left.
 func TestResumedFanOutRepeatsLittle(t *testing.T) {
 	t.Parallel()
 	serve := func() *scenario {

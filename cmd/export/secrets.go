@@ -72,8 +72,8 @@ func (a *app) privacyKey() (*privacy.Key, error) {
 	return key, nil
 }
 
-// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. It makes pseudonyms, and under
-// any profile it is the key of the students who are suppressed.
+// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. The key makes pseudonyms;
+// whatever the profile, it is also the key of the suppression list.
 func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	key, err := a.privacyKey()
 	if key == nil && err == nil && profile.NeedsKey() {

@@ -87,7 +87,7 @@ func (a *app) sqlCommand() *cobra.Command {
 // tableViews is the default of --views.
 const tableViews = "tables"
 
-// viewsNames returns the values of --views, by render.Views.
+// viewsNames returns the values of --views, indexed by render.Views.
 func viewsNames() []string { return []string{tableViews, "analysis", "sector"} }
 
 // kind returns the value of --views.

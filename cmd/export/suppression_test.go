@@ -84,7 +84,8 @@ func (s *suppressionTest) students() map[string][]string {
 	return found
 }
 
-// traces returns where one of the texts is, at the destination, in the scratch folder or in what commands said.
+// traces returns the places at the destination, in the scratch folder and in the output of commands that hold one of the
+// texts.
 func (s *suppressionTest) traces(texts []string) []string {
 	s.t.Helper()
 	var found []string
@@ -200,8 +201,8 @@ func (s *testDest) newestRun(t *testing.T) string {
 	return latest.RunID
 }
 
-// requireNamesNobody tries to name the students of the suppression list with the whole roster and all that is at the
-// destination, but without the key: each text, as a key of the digest or in place of a student's bid, gives nobody.
+// requireNamesNobody tries to identify the students on the suppression list with the whole roster and everything at the
+// destination, but without the key: neither a text on the list nor a guessed key identifies a student.
 func (s *suppressionTest) requireNamesNobody(roster map[string][]string, erased []string) {
 	s.t.Helper()
 	var list snapshot.SuppressionList
@@ -226,7 +227,7 @@ func (s *suppressionTest) requireNamesNobody(roster map[string][]string, erased 
 		for _, guess := range []string{key.Fingerprint(), strings.Repeat(key.Fingerprint(), 4), strings.Repeat("0123456789abcdef", 4)} {
 			wrong, err := privacy.ParseKey(guess)
 			if err != nil {
-				continue // no key could be so weak
+				continue // such a key is rejected as too weak
 			}
 			require.False(s.t, digests[wrong.SuppressedBid(bid)] || digests[wrong.Pseudonym("student", bid)])
 		}
@@ -240,8 +241,8 @@ func (s *suppressionTest) requireNamesNobody(roster map[string][]string, erased 
 	}
 }
 
-// TestSuppressedAsPurged expects the same files from a night that leaves students out as from one that they were purged
-// from.
+// TestSuppressedAsPurged checks that a night that leaves students out has the same files as one from which they were
+// purged.
 func TestSuppressedAsPurged(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"full", "pseudonymous"} {

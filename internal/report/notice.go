@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Notice lists the rows that a purge erased, for a page that a privacy officer can print, sign and hand on. It names students
+// Notice lists the rows that a purge erased, for a page that a privacy officer can print, sign and pass on. It names students
 // only if it has them.
 type Notice struct {
 	Destination string
@@ -23,7 +23,7 @@ type Notice struct {
 	// Incomplete means that rows of others still mention a student. Mentions names their columns.
 	Incomplete bool
 	Mentions   string
-	// Schools, Districts and Students are whose rows these were. Unknown are listed schools or districts that occur nowhere.
+	// Schools, Districts and Students had these rows. Unknown are listed schools or districts that occur nowhere.
 	Schools, Districts, Students, Unknown []string
 	// ListedStudents and MatchedStudents count the students who were listed, and the ones with rows. Digest
 	// stands for their list, under the privacy key; empty without one.

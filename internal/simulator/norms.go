@@ -21,7 +21,7 @@ func expectedGrowth(subject, fromGrade int, from season, toGrade int, to season,
 	return ritMean(subject, toGrade, to)*10 + rounded(later*z*retest, 10_000) - rit*100, rounded(later*10*growthSpread, 1000)
 }
 
-// WriteNorms writes a made-up table of growth norms in CSV, in the form in which the community's R packages keep
+// WriteNorms writes a made-up table of growth norms in CSV, in the form that the community's R packages use for
 // published ones: the growth that the simulated service itself expects, by subject, grade, score and span.
 func WriteNorms(w io.Writer) error {
 	const lowest, highest = 100, 300

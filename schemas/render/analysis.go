@@ -20,7 +20,7 @@ const (
 	SectorViews
 )
 
-// analysis writes the views for analysts, and the files of the sector, over the tables of a snapshot or of a history.
+// analysis writes the views for analysts and for other programs, over the tables of a snapshot or of a history.
 type analysis struct {
 	*dialect
 
@@ -221,7 +221,7 @@ func (a *analysis) withExtra() []string {
 	return tables
 }
 
-// declared returns the columns of all views, with what they mean.
+// declared returns the columns of all views, with their meanings.
 func (a *analysis) declared() []string {
 	var rows []string
 	for _, t := range slices.Concat(a.described, a.views()) {

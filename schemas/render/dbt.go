@@ -77,7 +77,7 @@ type dbtModel struct {
 	Unique  bool   // the key of a row
 }
 
-// dbtDialect returns DuckDB's dialect with macros for what other adapters write differently.
+// dbtDialect returns DuckDB's dialect, with macros where other adapters need different SQL.
 func dbtDialect() *dialect {
 	d := duckDBDialect()
 	d.keys, d.member = "{{ growth_export_keys('%s') }}", "{{ growth_export_member('%s', '%s') }}"
@@ -94,7 +94,7 @@ func dbtRelation(name string) string {
 	return "{{ ref('" + name + "') }}"
 }
 
-// knownValues returns the values of a column that have been seen. Since the service documents none, others are a
+// knownValues returns the values of a column that have been seen. The service documents none, so other values only cause a
 // warning.
 func knownValues(column string) []string {
 	switch column {

@@ -5,7 +5,7 @@ import "strings"
 // normsFile is the name of the view of a file of norms, where a query cannot read the file itself.
 const normsFile = normsView + "_file"
 
-// NormsColumns returns the columns of a file of growth norms, in the form in which the community's R packages keep them.
+// NormsColumns returns the columns of a file of growth norms, in the form that the community's R packages use.
 // The first four identify a row.
 func NormsColumns() []string {
 	return []string{"measurementscale", "startgrade", "startrit", "growth_window", "typical_growth", "reported_growth", "std_dev_of_expectation"}

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// sectorTables declares the views with the names and columns of files that other programs of the sector read.
+// sectorTables declares the views with the names and columns of files that other programs in education read.
 func sectorTables() []*schemas.Table {
 	return []*schemas.Table{assessmentResults(), sgpLong()}
 }

@@ -46,7 +46,7 @@ func query(name string, functions template.FuncMap, data any) string {
 	return strings.TrimSuffix(fill("sql/"+name+".sql", functions, data), "\n")
 }
 
-// inDialect are the functions of templates that write names, texts and types of columns.
+// functions returns the functions with which templates write names, texts and types of columns.
 func (d *dialect) functions() template.FuncMap {
 	return template.FuncMap{"name": d.name, "text": d.text, "type": d.kind}
 }
