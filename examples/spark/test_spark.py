@@ -127,14 +127,20 @@ class TestSpark(unittest.TestCase):
         cls.spark = start_spark(cls.folder)
         cls.addClassCleanup(cls.spark.stop)
 
-    def export(self, *settings: str) -> str:
+    def export(self, *settings: str, dest: str = "") -> str:
         """Takes a snapshot of the simulated service."""
         # An ordinary name, and one that both engines could read as a glob.
-        dest = f"{self.folder}/growth data [{self._testMethodName}]"
+        dest = f"{self.folder}/{dest or 'growth data'} [{self._testMethodName}]"
         run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, *settings]
         result = subprocess.run(run, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         return dest
+
+    def norms(self) -> str:
+        """A CSV file of made-up norms of growth."""
+        path = Path(self.folder, "norms.csv")
+        path.write_bytes(subprocess.run([self.exporter, "simulate", "norms"], check=True, capture_output=True).stdout)
+        return str(path)
 
     def test_plain(self):
         self.compare(self.export(), [])
@@ -305,18 +311,22 @@ class TestSpark(unittest.TestCase):
 
     def test_views_for_analysts(self):
         """The views for analysts have the same rows as in DuckDB, of temporary views and in a schema."""
-        dest = self.export("--simulate-schools", "4", "--simulate-sizes", "30,40,20,10", "--datasets", "all")
+        # A fall and a winter of a service that breaks its own rules: no view is empty.
+        world = ["--simulate-schools", "4", "--simulate-sizes", "150,40,20,10", "--simulate-break", "all", "--datasets", "all"]
+        for night in ("2025-10-10", "2026-02-12"):
+            dest = self.export("--history", "--backdate", "--snapshot-date", night, *world)
+        views_of = ["--history", "--views", "analysis", "--norms", self.norms()]
         duck = duckdb.connect()
         duck.execute(f"SET TimeZone = '{ZONE}'")
-        command = [self.exporter, "sql", "--dest", dest, "--views", "analysis"]
+        command = [self.exporter, "sql", "--dest", dest, *views_of]
         duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         views = {}
         declared_types = "SELECT table_name, column_name, type FROM analysis_columns WHERE table_name LIKE 'analysis_%'"
         for view, name, kind in duck.execute(declared_types).fetchall():
             views.setdefault(view, []).append({"name": name, "type": kind})
-        self.assertEqual(len(views), 16)
+        self.assertEqual(len(views), 17)
         for schema in ([], ["--schema", "analysts"]):
-            for statement in self.statements(dest, "--views", "analysis", *schema):
+            for statement in self.statements(dest, *views_of, *schema):
                 self.spark.sql(statement).collect()
             for view, columns in views.items():
                 with self.subTest(schema=schema, view=view):
@@ -334,9 +344,7 @@ class TestSpark(unittest.TestCase):
         run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--history", "--backdate"]
         for night in nights:
             subprocess.run([*run, "--snapshot-date", night], check=True, capture_output=True)
-        norms = Path(self.folder, "norms.csv")
-        norms.write_bytes(subprocess.run([self.exporter, "simulate", "norms"], check=True, capture_output=True).stdout)
-        for statement in self.statements(dest, "--history", "--views", "analysis", "--norms", str(norms)):
+        for statement in self.statements(dest, "--history", "--views", "analysis", "--norms", self.norms()):
             self.spark.sql(statement).collect()
         page = (REPOSITORY / "examples" / "questions" / "README.md").read_text("utf-8")
         questions = re.findall(r"```sql\n(.*?);\n```\n\n((?:\|[^\n]*\n)+)", page, re.DOTALL)
@@ -390,7 +398,7 @@ class TestSpark(unittest.TestCase):
         bids = full.sql("SELECT DISTINCT student_bid FROM students WHERE student_bid <> '' ORDER BY 1 LIMIT 3").fetchall()
         listed = Path(self.folder) / "cohort.txt"
         listed.write_text("\n".join(bid for (bid,) in bids), "utf-8")
-        dest = self.export("--datasets", "students,school_classes", "--students", f"@{listed}")
+        dest = self.export("--datasets", "students,school_classes", "--students", f"@{listed}", dest="cohort")
         self.assertFalse((Path(dest) / "_latest.json").exists())
         snapshot = read.Snapshot(self.spark, dest)
         for name in ("students", "school_classes"):
