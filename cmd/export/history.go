@@ -36,7 +36,7 @@ func (a *app) historyCommand() *cobra.Command {
 			"was current and why it ended. Snapshots of some schools only, or with other settings\n" +
 			"than the first one, are left out and listed. The same command repairs one that was\n" +
 			"killed.\n\n" +
-			"With --drop-ended-before, it only removes old rows, and writes a proof.",
+			"With --drop-ended-before, it only removes old rows and writes a proof.",
 		Example: "  growth-export history --dest /data/growth\n" +
 			"  growth-export history --drop-ended-before 2021-07-01 --dry-run\n" +
 			"  growth-export verify --dest /data/growth --history",
@@ -44,7 +44,7 @@ func (a *app) historyCommand() *cobra.Command {
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "History"}
 	g.toggle(&o.rebuild, "rebuild", "make the whole history again from the snapshots; readers see the old one until it is done")
-	define(g, &o.dropBefore, "drop-ended-before", "DATE", "", parseDate, "add nothing, and remove the rows that ended before this date, with a proof under _purges")
+	define(g, &o.dropBefore, "drop-ended-before", "DATE", "", parseDate, "add nothing, but remove the rows that ended before this date, with a proof under _purges")
 	g.toggle(&o.dryRun, "dry-run", "with --drop-ended-before, print what would be removed and change nothing")
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the rows removed to print and sign, as HTML")
 	g.toggle(&o.yes, "yes", "do not ask on a terminal")

@@ -77,7 +77,7 @@ func dropText(r *maintenance.PurgeReport) string {
 	if r.History == nil {
 		return b.String()
 	}
-	verb, files := "dropped", "removed"
+	verb, files := "dropped", "were removed"
 	if r.DryRun {
 		verb, files = "would drop", "would be removed"
 	}
@@ -90,7 +90,7 @@ func dropText(r *maintenance.PurgeReport) string {
 	fmt.Fprintf(&b, "%s that ended before %s, in %s that %s\n",
 		wording.Many(total, "row"), r.Asked.EndedBefore, wording.Many(r.History.FilesRewritten, "file"), files)
 	if r.Verification != nil {
-		fmt.Fprintf(&b, "verified: no file of an earlier date is left, and the other %s of the history re-read (%s, %s)\n",
+		fmt.Fprintf(&b, "verified: no file of an earlier date is left, and the other %s of the history could be read (%s, %s)\n",
 			wording.Many(r.Verification.Files, "file"), wording.Many(r.Verification.Rows, "row"), wording.Size(r.Verification.Bytes))
 		fmt.Fprintf(&b, "proof: %s\n", maintenance.PurgePath(r.ID))
 	}

@@ -25,7 +25,7 @@ func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catal
 	mixed := history.Mixed(ctx, catalog, m)
 	title := fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot"))
 	if m.DroppedBefore != "" {
-		title += fmt.Sprintf(" Rows that ended before %s were dropped: changes and dates before that are left out.", m.DroppedBefore)
+		title += fmt.Sprintf(" Rows that ended before %s were dropped: earlier dates and changes are left out.", m.DroppedBefore)
 	}
 	s := &render.Snapshot{Place: o.placeOf(catalog, title), History: true, Since: m.DroppedBefore}
 	for i := range m.Snapshots {

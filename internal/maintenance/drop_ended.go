@@ -16,7 +16,7 @@ import (
 
 // DropEndedOptions say which versions DropEnded removes from the history.
 type DropEndedOptions struct {
-	// Before is a date: versions that ended on an earlier one are removed.
+	// Before is a date: versions that ended before it are removed.
 	Before string
 	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
@@ -92,7 +92,7 @@ func (d *dropper) proofs(ctx context.Context) ([]*PurgeReport, error) {
 	return found, nil
 }
 
-// dropOwn drops what the command was asked for, under the report that a killed one has begun if there is one.
+// dropOwn drops the versions that were asked for. If a killed command has begun a report of the same drop, it is continued.
 func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport, error) {
 	report := begun
 	if report == nil {
@@ -155,7 +155,7 @@ func (d *dropper) read(ctx context.Context, date string) (*snapshot.HistoryManif
 	case current == nil:
 		return nil, d.catalog.NoHistory()
 	case date > current.Manifest.Through():
-		return nil, &snapshot.RefusedError{Reason: fmt.Sprintf("the history at %s goes through %s: nothing of a later date than that can be dropped, not %s",
+		return nil, &snapshot.RefusedError{Reason: fmt.Sprintf("the history at %s goes through %s: the date must not be later than that, but is %s",
 			d.catalog, current.Manifest.Through(), date)}
 	}
 	return current.Manifest, nil
