@@ -208,7 +208,7 @@ func (b *breaker) failed(req *request, f *failure) (counts bool) {
 		return false
 	case b.outage != nil:
 		return false
-	case b.operation(req.call.Operation, false).dead(), f.status == http.StatusTooManyRequests && b.throttle.isAnswering(time.Now()):
+	case b.operation(req.call.Operation, false).dead(), b.throttle.explains(f.status, time.Now()):
 		return true
 	}
 	school := b.failing[req.call.School]

@@ -36,8 +36,9 @@ type retryList struct {
 }
 
 // failed records an attempt that will be retried. A run cannot begin before the token and the lookups have arrived, so
-// their first failure is logged at once, and later ones if the cause has changed.
-func (r *retryList) failed(ctx context.Context, call *Call, attempts int, f *failure) {
+// their first failure is logged at once, and later ones if the cause has changed. answering says that the service has
+// answered other requests just now.
+func (r *retryList) failed(ctx context.Context, call *Call, attempts int, f *failure, answering bool) {
 	cause := f.cause()
 	r.mu.Lock()
 	known := false
@@ -53,7 +54,7 @@ func (r *retryList) failed(ctx context.Context, call *Call, attempts int, f *fai
 	r.mu.Unlock()
 	if call.Lookup && !known {
 		level := slog.LevelWarn
-		if f.status == http.StatusTooManyRequests {
+		if f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable && answering {
 			level = slog.LevelInfo // a service that throttles is not failing
 		}
 		r.log.LogAttrs(ctx, level, "request failed, retrying",

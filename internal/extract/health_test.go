@@ -102,6 +102,26 @@ func TestLookupsAndTokensGiveUp(t *testing.T) {
 	}
 }
 
+// TestLookupRejectedAmongSuccesses is no warning, since the service only throttles.
+func TestLookupRejectedAmongSuccesses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log lockedText
+		requests := 0
+		c := dial(t, fake(func(*http.Request) (*http.Response, error) {
+			if requests++; requests == 2 {
+				return reply(503, ""), nil
+			}
+			return reply(200, "[]"), nil
+		}), withToken, func(o *extract.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		for range 2 {
+			_, err := c.Get(t.Context(), schools(), discard)
+			require.NoError(t, err)
+		}
+		require.Contains(t, log.String(), `level=INFO msg="request failed, retrying"`)
+	})
+}
+
 // TestHealthListsRetries of schools, and why all requests pause.
 func TestHealthListsRetries(t *testing.T) {
 	t.Parallel()

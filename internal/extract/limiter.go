@@ -40,7 +40,7 @@ func (l *limiter) roundTrip(ctx context.Context, req *request) (*response, error
 		return nil, err
 	}
 	res, err := l.next.roundTrip(ctx, req)
-	l.release(ctx, req.call.School, s, res, err)
+	l.release(ctx, req, s, res, err)
 	return res, err
 }
 
@@ -92,7 +92,8 @@ func (l *limiter) admit() {
 }
 
 // release ends a request and adjusts the limit to its outcome. Most failures have nothing to do with concurrency.
-func (l *limiter) release(ctx context.Context, school string, s sample, res *response, err error) {
+func (l *limiter) release(ctx context.Context, req *request, s sample, res *response, err error) {
+	school := req.call.School
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -100,7 +101,7 @@ func (l *limiter) release(ctx context.Context, school string, s sample, res *res
 		l.throttle.succeeded(time.Now())
 		l.outlier.succeeded(school)
 		l.aimd.succeeded(s, l.waiting.Len() > 0, time.Now())
-	case res != nil && res.status == http.StatusTooManyRequests && l.throttle.rejected(ctx, s.inFlight == 1, time.Now()):
+	case l.tooMany(req, res) && l.throttle.rejected(ctx, res.status, s.inFlight == 1, time.Now()):
 	case overloaded(res, err) && l.outlier.countsRejection(school):
 		var wait time.Duration
 		if res != nil {
@@ -120,6 +121,18 @@ func (l *limiter) release(ctx context.Context, school string, s sample, res *res
 		l.log.LogAttrs(ctx, slog.LevelInfo, message, //nolint:sloglint // a complete sentence
 			slog.Int("limit", limit), slog.Int("concurrency", l.aimd.max))
 	}
+}
+
+// tooMany reports whether the service may have rejected a request because of the rate. If it has been failing, a 503 says
+// nothing about the rate. The caller holds mu.
+func (l *limiter) tooMany(req *request, res *response) bool {
+	switch {
+	case res == nil:
+		return false
+	case res.status == http.StatusServiceUnavailable:
+		return req.permit.outage == nil && retryAfter(res.header) == 0 && l.outlier.countsRejection(req.call.School)
+	}
+	return res.status == http.StatusTooManyRequests
 }
 
 // shouldLog reports whether the limit has halved since it was last logged, or is back at --concurrency after that. The

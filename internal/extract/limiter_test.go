@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -201,12 +202,15 @@ func TestLimitIsLogged(t *testing.T) {
 }
 
 // TestLimitOfRequestsPerSecond runs against a proxy that lets 40 requests per second pass, as nginx does with limit_req
-// and a burst of 5, and twice as many after a minute. The client finds that rate and stays near it, and says so once.
+// and a burst of 5, with its default status and the usual one, and twice as many after a minute. The client finds that rate and stays near it, and says so once.
 // With longer latencies, lowering the concurrency is enough.
 func TestLimitOfRequestsPerSecond(t *testing.T) {
 	t.Parallel()
-	for _, latency := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
-		t.Run(latency.String(), func(t *testing.T) {
+	for _, c := range []struct {
+		status  int
+		latency time.Duration
+	}{{429, time.Millisecond}, {429, 10 * time.Millisecond}, {503, time.Millisecond}, {503, 10 * time.Millisecond}} {
+		t.Run(fmt.Sprint(c.status, " ", c.latency), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
@@ -214,7 +218,7 @@ func TestLimitOfRequestsPerSecond(t *testing.T) {
 				excess, last, began := 0.0, time.Now(), time.Now()
 				passed, refused := 0, 0
 				service := fake(func(r *http.Request) (*http.Response, error) {
-					wait(r.Context(), latency)
+					wait(r.Context(), c.latency)
 					mu.Lock()
 					defer mu.Unlock()
 					now := time.Now()
@@ -228,7 +232,7 @@ func TestLimitOfRequestsPerSecond(t *testing.T) {
 						if late {
 							refused++
 						}
-						return reply(http.StatusTooManyRequests, ""), nil
+						return reply(c.status, ""), nil
 					}
 					excess, last = left+1, now
 					if late {
@@ -236,16 +240,16 @@ func TestLimitOfRequestsPerSecond(t *testing.T) {
 					}
 					return reply(http.StatusOK, "[]"), nil
 				})
-				c := dial(t, service, withToken, func(o *extract.Options) {
+				client := dial(t, service, withToken, func(o *extract.Options) {
 					o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 				})
-				require.NoError(t, all(t, c, 6000, discard))
+				require.NoError(t, all(t, client, 6000, discard))
 				took := time.Since(began)
 				t.Logf("%d passed and %d were refused after ten seconds, in %s", passed, refused, took)
 				require.Less(t, float64(refused), 0.05*float64(passed))
 				require.Less(t, took, 130*time.Second, "it takes 105 s at the limits")
 				require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
-				require.Regexp(t, `throttled by the service \(429\): about (3[5-9]|4[0-5])\S* requests per second pass`, log.String())
+				require.Regexp(t, fmt.Sprintf(`throttled by the service \(%d\): [1-4]\S+ requests per second are sent`, c.status), log.String())
 			})
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 )
 
 // fetch attempts a request until accept takes its body, no retries are left, or another attempt would fail in the same
@@ -55,7 +56,7 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 		case counted > 0 && c.breaker.isDead(call):
 			return call.failEarly(f, sent)
 		}
-		c.retrying.failed(ctx, call, sent, f)
+		c.retrying.failed(ctx, call, sent, f, c.breaker.throttle.isAnswering(time.Now()))
 		if c.breaker.blocks(permit{exempt: req.permit.exempt}) {
 			continue // acquire waits
 		}

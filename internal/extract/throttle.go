@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -11,38 +12,50 @@ import (
 )
 
 const (
-	// minMeasured is the shortest time over which the rate of successes is measured.
-	minMeasured = time.Second
+	// measured is over how many of the last seconds the rate of successes is measured.
+	measured = 10
 	// throttleCut and throttleRaise change the rate: down to a little less than what passed, at most once a second, and
 	// up again a little every second.
-	throttleCut, throttleRaise = 0.95, 1.02
+	throttleCut, throttleRaise = 0.95, 1.05
 	// throttleHold is how long the rate stays after it was lowered.
 	throttleHold = 10 * time.Second
+	// unavailableCut bounds how far rejections as unavailable lower the rate, since they may have other reasons.
+	unavailableCut = 0.5
 	// answering is how long after a success a rejection for too many requests does not count as a failing service.
 	answering = 10 * time.Second
 )
 
-// throttle finds the rate that a service takes if it rejects requests by their number per second (429), which a limit of
-// concurrent requests cannot prevent: even a request alone in flight is rejected then.
+// throttle finds the rate that a service takes if it rejects requests by their number per second (429, or 503 as nginx
+// does), which a limit of concurrent requests cannot prevent: even a request alone in flight is rejected then.
 type throttle struct {
 	limiter *rate.Limiter // of the pacer
 	most    rate.Limit    // --rate
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	recent  [64]time.Time // of successes, a ring
-	next    int           // the oldest one
-	engaged bool
-	lowered time.Time
-	raise   time.Time // the rate does not rise before
+	seconds [measured]struct {
+		unix      int64
+		successes int
+	}
+	last        time.Time // success
+	unavailable time.Time // last rejection as unavailable
+	began       time.Time // of a time with such rejections
+	engaged     bool
+	floor       rate.Limit // for rejections as unavailable
+	lowered     time.Time
+	raise       time.Time // the rate does not rise before
 }
 
 // succeeded counts a success and raises the rate.
 func (t *throttle) succeeded(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.recent[t.next] = now
-	t.next = (t.next + 1) % len(t.recent)
+	t.last = now
+	second := &t.seconds[now.Unix()%measured]
+	if second.unix != now.Unix() {
+		second.unix, second.successes = now.Unix(), 0
+	}
+	second.successes++
 	if !t.engaged || now.Before(t.raise) {
 		return
 	}
@@ -55,18 +68,28 @@ func (t *throttle) succeeded(now time.Time) {
 	t.engaged = false
 }
 
+// explains reports whether a failure is only a rejection for too many requests: others succeeded a moment ago.
+func (t *throttle) explains(status int, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tooMany := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && t.engaged
+	return tooMany && now.Sub(t.last) < answering
+}
+
 // isAnswering reports whether a request succeeded a moment ago.
 func (t *throttle) isAnswering(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last := t.recent[(t.next+len(t.recent)-1)%len(t.recent)]
-	return !last.IsZero() && now.Sub(last) < answering
+	return now.Sub(t.last) < answering
 }
 
-// rejected lowers the rate after a 429, and reports whether the rate was the reason rather than the concurrency.
-func (t *throttle) rejected(ctx context.Context, alone bool, now time.Time) bool {
+// rejected lowers the rate after a rejection, and reports whether the rate was the reason rather than the concurrency.
+func (t *throttle) rejected(ctx context.Context, status int, alone bool, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if status == http.StatusServiceUnavailable && !t.busy(now) {
+		return t.engaged
+	}
 	if !t.engaged && !alone {
 		return false
 	}
@@ -79,27 +102,41 @@ func (t *throttle) rejected(ctx context.Context, alone bool, now time.Time) bool
 		return true
 	}
 	first := t.lowered.IsZero()
+	if !t.engaged {
+		t.floor = rate.Limit(passed) * unavailableCut
+	}
 	t.engaged, t.lowered = true, now
-	t.limiter.SetLimit(min(t.limiter.Limit(), rate.Limit(passed)) * throttleCut)
+	limit := min(t.limiter.Limit(), rate.Limit(passed)) * throttleCut
+	if status == http.StatusServiceUnavailable {
+		limit = max(limit, min(t.limiter.Limit(), t.floor))
+	}
+	t.limiter.SetLimit(limit)
 	if first {
 		t.log.LogAttrs(ctx, slog.LevelWarn, fmt.Sprintf( //nolint:sloglint // a complete sentence
-			"throttled by the service (429): about %.3g requests per second pass, so no more are sent from now on", passed))
+			"throttled by the service (%d): %.3g requests per second are sent from now on, and more as far as it takes them", status, limit))
 	}
 	return true
 }
 
-// passed returns the successes per second of late, 0 if there are too few to tell.
+// busy reports whether requests are rejected as unavailable while others succeed, and have been for a second: the service
+// does not fail altogether.
+func (t *throttle) busy(now time.Time) bool {
+	if now.Sub(t.unavailable) > answering {
+		t.began = now
+	}
+	between := t.last.After(t.unavailable)
+	t.unavailable = now
+	return between && now.Sub(t.began) >= time.Second
+}
+
+// passed returns the successes in the best of the last seconds, without the present one, which is not over; 0 if there were
+// none.
 func (t *throttle) passed(now time.Time) float64 {
-	n, since := 0, time.Duration(0)
-	for i := range t.recent {
-		then := t.recent[(t.next+len(t.recent)-1-i)%len(t.recent)]
-		if then.IsZero() {
-			break
+	most := 0
+	for _, second := range t.seconds {
+		if ago := now.Unix() - second.unix; ago > 0 && ago < measured {
+			most = max(most, second.successes)
 		}
-		n, since = i, now.Sub(then)
 	}
-	if n == 0 || since < minMeasured {
-		return 0
-	}
-	return float64(n) / since.Seconds()
+	return float64(most)
 }

@@ -56,7 +56,7 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 			f.err = fmt.Errorf("%w: no access token for this API key and secret; check both", ErrRefused)
 			return nil, call.fail(f, attempt)
 		case !final && attempt <= e.retries:
-			e.retrying.failed(ctx, call, attempt, f)
+			e.retrying.failed(ctx, call, attempt, f, false)
 			err := budget.sleep(ctx, f, retryDelay(attempt-1))
 			switch {
 			case err == nil:

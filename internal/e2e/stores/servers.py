@@ -146,7 +146,7 @@ class SeaweedFS(Server):
 class Garage(Server):
     def start(self):
         command, rpc = self.tool("garage"), free_port()
-        self.version = self.call(command, "--version").split()[1].removeprefix("v")
+        self.version = self.call(command, "--version").split()[1].removeprefix("v").removeprefix("cargo:")
         config = self.write("garage.toml", f"""
             metadata_dir = "{self.folder}/meta"
             data_dir = "{self.folder}/data"
