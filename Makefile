@@ -35,7 +35,7 @@ help: ## list these targets
 
 .PHONY: build
 build: ## build bin/growth-export
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(BIN) ./cmd/export
+	CGO_ENABLED=0 $(GO) build -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(BIN) ./cmd/export
 
 # The nights of `make demo`. The simulated service changes from day to day, so the dates decide what it prints.
 FALL    := 2025-10-10
@@ -109,8 +109,8 @@ test-race: $(VERSITYGW) $(GOTESTSUM) ## run the tests of packages whose goroutin
 .PHONY: test-modules
 test-modules: $(VERSITYGW) $(GOTESTSUM) ## test the other modules: end to end with DuckDB and the race detector, bench and tools; needs a C compiler
 	$(call gotest,$(E2E),test-e2e,-race ./...)
-	$(call gotest,$(PEERS),test-bench,./...)
-	$(call gotest,$(TOOLS),test-tools,./...)
+	export CGO_ENABLED=0; $(call gotest,$(PEERS),test-bench,./...)
+	export CGO_ENABLED=0; $(call gotest,$(TOOLS),test-tools,./...)
 
 test-all: export CGO_ENABLED = 0
 test-race test-modules: export CGO_ENABLED = 1
@@ -210,8 +210,8 @@ test-slurm: build ## test the Slurm example on a real Slurm; needs slurm-wlm and
 lint: $(GOLANGCI) tidy-check vuln ## run linters, check formatting, import rules, tidy modules, known vulnerabilities
 	CGO_ENABLED=0 $(GOLANGCI) run ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) run ./...
-	cd $(PEERS) && $(CURDIR)/$(GOLANGCI) run ./...
-	cd $(TOOLS) && $(CURDIR)/$(GOLANGCI) run ./...
+	cd $(PEERS) && CGO_ENABLED=0 $(CURDIR)/$(GOLANGCI) run ./...
+	cd $(TOOLS) && CGO_ENABLED=0 $(CURDIR)/$(GOLANGCI) run ./...
 	cd $(REHEARSAL) && $(CURDIR)/$(GOLANGCI) fmt --diff ./...
 
 .PHONY: fmt

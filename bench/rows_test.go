@@ -22,8 +22,8 @@ import (
 func TestSameRows(t *testing.T) {
 	t.Parallel()
 	build := filepath.Join(t.TempDir(), "growth-export")
-	// Built like `make build`, which then finds everything compiled.
-	compile := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", build, "./cmd/export")
+	// Built like the tests and `make build`, so everything is compiled by then.
+	compile := exec.CommandContext(t.Context(), "go", "build", "-o", build, "./cmd/export")
 	compile.Dir = ".."
 	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := compile.CombinedOutput()
