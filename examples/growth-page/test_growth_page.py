@@ -86,7 +86,7 @@ class TestPage(unittest.TestCase):
         self.assertNotRegex(self.page, r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
     def test_small_groups(self):
-        """No count is below ten, and no difference of two counts is from one to nine. Small groups are hidden, and there are some."""
+        """No count is below ten, and no difference between two counts is from one to nine. Small groups are hidden, and the data has some."""
         counts = [int(text.replace(",", "")) for text in re.findall(r"</th><td>([\d,]+)</td>", self.page)]
         self.assertGreater(len(counts), 10)
         self.assertEqual({count % 10 for count in counts}, {0})

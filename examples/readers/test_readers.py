@@ -1,4 +1,4 @@
-"""polars, pyarrow and DuckDB read every table of odd data. Run by `make test-examples`.
+"""polars, pyarrow and DuckDB read every table of unusual data. Run by `make test-examples`.
 
     python test_readers.py GROWTH_EXPORT        the path of the command
 """
@@ -25,7 +25,7 @@ class TestReaders(unittest.TestCase):
     growth_export = ""
 
     def export(self, *settings: str) -> tuple[Path, dict]:
-        """Takes a snapshot of odd data. Returns its destination and the tables of its manifest."""
+        """Takes a snapshot of unusual data. Returns its destination and the tables of its manifest."""
         dest = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-readers-")))
         run = [self.growth_export, "run", *ODD_WORLD, "--datasets", "all", "--progress", "none", "--dest", str(dest), *settings]
         done = subprocess.run(run, capture_output=True, text=True)

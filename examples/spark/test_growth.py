@@ -170,7 +170,7 @@ class DuckDB:
         self.duck.execute(statement)
 
     def rows(self, view: str) -> list[dict]:
-        # Without the module pytz, Python cannot have its timestamps with time zone.
+        # Without the module pytz, Python cannot read timestamps with a time zone from DuckDB.
         found = self.duck.execute(f"SELECT COLUMNS(name -> name <> 'administration_start_date_time') FROM {view}")
         names = [column[0] for column in found.description]
         return [dict(zip(names, row)) for row in found.fetchall()]
@@ -285,7 +285,7 @@ class TestGrowth(unittest.TestCase):
 
 class TestCompletion(unittest.TestCase):
     def test_nights(self):
-        """How many are tested on each night of a testing window equals a count in the snapshot of that night."""
+        """The number of students tested by each night of a testing window equals the count in the snapshot of that night."""
         dest = self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-growth-"))
         run = [GROWTH_EXPORT, "run", "--simulate", "--dest", dest, "--progress", "none", "--backdate", "--history", "--compare", "off"]
         run += ["--simulate-results", "900", "--simulate-sizes", "60", "--simulate-schools", "5"]

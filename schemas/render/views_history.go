@@ -216,9 +216,9 @@ func everColumns(t *schemas.Table) []schemas.Column {
 func pairsColumns(*schemas.Table) []schemas.Column {
 	columns := copied(schemas.TestResults, "student_bid", "subject_area")
 	for _, name := range []string{"test_result_bid", "term_bid", "rit", "administration_start_date_time"} {
-		for _, end := range []string{"from_", "to_"} {
+		for _, end := range [][2]string{{"from_", "Earlier result: "}, {"to_", "Later result: "}} {
 			c := copied(schemas.TestResults, name)[0]
-			c.Name = end + name
+			c.Name, c.Doc = end[0]+name, end[1]+lowerFirst(c.Doc)
 			columns = append(columns, c)
 		}
 	}
