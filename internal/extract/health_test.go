@@ -102,7 +102,8 @@ func TestLookupsAndTokensGiveUp(t *testing.T) {
 	}
 }
 
-// TestLookupRejectedAmongSuccesses is no warning, since the service only throttles.
+// TestLookupRejectedAmongSuccesses checks that a single rejection among successes is not logged as a warning, because the
+// service only throttles.
 func TestLookupRejectedAmongSuccesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

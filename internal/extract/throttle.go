@@ -113,7 +113,7 @@ func (t *throttle) rejected(ctx context.Context, status int, alone bool, now tim
 	t.limiter.SetLimit(limit)
 	if first {
 		t.log.LogAttrs(ctx, slog.LevelWarn, fmt.Sprintf( //nolint:sloglint // a complete sentence
-			"throttled by the service (%d): %.3g requests per second are sent from now on, and more as far as it takes them", status, limit))
+			"throttled by the service (%d): %.3g requests per second are sent from now on, and more if the service accepts them", status, limit))
 	}
 	return true
 }
@@ -129,8 +129,8 @@ func (t *throttle) busy(now time.Time) bool {
 	return between && now.Sub(t.began) >= time.Second
 }
 
-// passed returns the successes in the best of the last seconds, without the present one, which is not over; 0 if there were
-// none.
+// passed returns the most successes in one of the last seconds, without the current one, which is not over. It returns 0 if
+// nothing succeeded.
 func (t *throttle) passed(now time.Time) float64 {
 	most := 0
 	for _, second := range t.seconds {
