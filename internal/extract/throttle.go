@@ -15,8 +15,8 @@ const (
 	// measured is over how many of the last seconds the rate of successes is measured.
 	measured = 10
 	// throttleCut and throttleRaise change the rate: down to a little less than what passed, at most once a second, and
-	// up again a little every second.
-	throttleCut, throttleRaise = 0.95, 1.05
+	// up again a little every second, faster as long as the limit has not been reached again.
+	throttleCut, throttleRaise, throttleSearch = 0.95, 1.05, 1.25
 	// throttleHold is how long the rate stays after it was lowered.
 	throttleHold = 10 * time.Second
 	// unavailableCut bounds how far rejections as unavailable lower the rate, since they may have other reasons.
@@ -41,6 +41,7 @@ type throttle struct {
 	unavailable time.Time // last rejection as unavailable
 	began       time.Time // of a time with such rejections
 	engaged     bool
+	found       bool       // the rate had risen until it was lowered again
 	floor       rate.Limit // for rejections as unavailable
 	lowered     time.Time
 	raise       time.Time // the rate does not rise before
@@ -60,7 +61,11 @@ func (t *throttle) succeeded(now time.Time) {
 		return
 	}
 	t.raise = now.Add(time.Second)
-	if raised := t.limiter.Limit() * throttleRaise; raised < t.most {
+	raised := t.limiter.Limit() * throttleSearch
+	if t.found {
+		raised = t.limiter.Limit() * throttleRaise
+	}
+	if raised < t.most {
 		t.limiter.SetLimit(raised)
 		return
 	}
@@ -102,6 +107,7 @@ func (t *throttle) rejected(ctx context.Context, status int, alone bool, now tim
 		return true
 	}
 	first := t.lowered.IsZero()
+	t.found = t.engaged && (t.found || now.Sub(t.lowered) > throttleHold)
 	if !t.engaged {
 		t.floor = rate.Limit(passed) * unavailableCut
 	}
