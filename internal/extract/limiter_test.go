@@ -249,7 +249,7 @@ func TestLimitOfRequestsPerSecond(t *testing.T) {
 				require.Less(t, float64(refused), 0.05*float64(passed))
 				require.Less(t, took, 130*time.Second, "it takes 105 s at the limits")
 				require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
-				require.Regexp(t, fmt.Sprintf(`throttled by the service \(%d\): [1-4]\S+ requests per second are sent`, c.status), log.String())
+				require.Regexp(t, fmt.Sprintf(`throttled by the service \(%d\): \d\S* requests per second are sent`, c.status), log.String())
 			})
 		})
 	}
