@@ -115,7 +115,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 			shown.Students = append(shown.Students, &without)
 		}
 	}
-	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog)); err != nil {
+	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog, o.record)); err != nil {
 		return err
 	}
 	switch {
@@ -144,8 +144,9 @@ func searchedText(r *maintenance.FindReport) string {
 // maxLocated is the highest number of students that are shown with the places of their rows.
 const maxLocated = 3
 
-// foundStudentsText lists the students and the places of their rows.
-func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog) string {
+// foundStudentsText lists the students and the places of their rows. Record is the file that the record of a single student
+// is written to, if any.
+func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, record string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
 	if len(r.Students) > maxLocated {
@@ -175,6 +176,10 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog) stri
 	}
 	if r.WithoutBid > 0 {
 		fmt.Fprintf(&b, "\n%s without a bid: erase them with purge --student-numbers\n", wording.Many(r.WithoutBid, "row"))
+	}
+	if len(r.Students) == 1 && record != "" {
+		fmt.Fprintf(&b, "record     %s\n", printable(record))
+		return b.String()
 	}
 	if len(r.Students) == 1 && !r.Students[0].Pseudonym {
 		for _, next := range []string{

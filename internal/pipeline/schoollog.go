@@ -14,7 +14,7 @@ import (
 
 // maxLoggedSchools bounds the schools that are logged as failed, and as denied, at the normal level. The report and the
 // ledger have all of them.
-const maxLoggedSchools = 8
+const maxLoggedSchools = 5
 
 // schoolLog remembers which schools were logged as failed or denied.
 type schoolLog struct {
