@@ -75,13 +75,14 @@ func (p *privacyPlan) text() string {
 		fmt.Fprintf(&b, "  %s: %s\n", strings.ReplaceAll(class.Holds, "`", ""), class.Under(p.Profile).InWords())
 	}
 	if p.KeyFingerprint != "" {
-		matched := "school, subject, score and start day: 96.5 %"
+		matched := "100.0 %"
 		if p.Profile == schemas.Minimal {
-			matched = "school, grade, subject and score: 53.8 %"
+			matched = "97.8 %"
 		}
 		fmt.Fprintf(&b, "Identifiers become pseudonyms under the key with fingerprint %s. Anyone with the key can find out whose they are.\n"+
-			"Pseudonymised data are still education records. Recipients with different keys can match students by %s\n"+
-			"of them in the simulated service (23 November 2026, make measure-linkage). Small groups can be recognised.\n",
+			"Pseudonymised data are still education records. Recipients with different keys can match students by the content of records:\n"+
+			"%s of them by school, subject, score and start of all their results, in the simulated service of 23 November 2026\n"+
+			"(make measure-linkage). Small groups can be recognised.\n",
 			p.KeyFingerprint, matched)
 	} else {
 		b.WriteString("These are education records that identify students.\n")
