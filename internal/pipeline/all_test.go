@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -195,6 +196,44 @@ func TestAutoLeavesNoGap(t *testing.T) {
 	require.Equal(t, "2026-11-01T03:20:00Z", auto.Filters["modified-since"], "ten minutes before the full run")
 	next := at(theDay.Add(2*time.Hour), pipeline.SinceAuto)
 	require.Equal(t, "2026-11-20T04:20:00Z", next.Filters["modified-since"], "ten minutes before the last automatic run")
+}
+
+// TestAutoLeavesOutDenied starts from a full run in which one school was denied in a dataset of the delta runs, and failed
+// and denied schools of other datasets do not matter.
+func TestAutoLeavesOutDenied(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	schools := s.world.Schools()
+	denied := schools[1]
+	s.server.SetFaults([]simulator.Fault{
+		{Operation: "student_school_associations", School: denied.Bid, Kind: simulator.FaultStatus, Status: 403},
+		{Operation: "test_results", School: schools[0].Bid, Kind: simulator.FaultStatus, Status: 403},
+	})
+	settings := defaults()
+	settings.Datasets = []string{"student_school_associations", "test_results"}
+	s.run(settings)
+
+	s.server.SetFaults(nil)
+	settings.Datasets = []string{"student_school_associations"}
+	settings.ModifiedSince = pipeline.SinceAuto
+	for hours := range 2 {
+		var out logged
+		deps := s.deps(nil)
+		deps.Logger = slog.New(slog.NewJSONHandler(&out, nil))
+		deps.Now = func() time.Time { return theDay.Add(time.Duration(hours+1) * time.Hour) }
+		summary, err := pipeline.Run(t.Context(), deps, settings)
+		require.NoError(t, err)
+		lines := out.lines(t, "schools that were denied in an earlier run are left out: their changes begin with the next full run")
+		require.Len(t, lines, 1)
+		require.Contains(t, lines[0]["names"], denied.Name)
+		plan, err := deps.Catalog.ReadPlan(t.Context(), summary.RunID)
+		require.NoError(t, err)
+		require.Len(t, plan.Schools, len(schools)-1)
+		for _, school := range plan.Schools {
+			require.NotEqual(t, denied.Bid, school.Bid)
+		}
+		require.Equal(t, theDay.Add(time.Duration(hours)*time.Hour-10*time.Minute).UTC().Format("2006-01-02T15:04:05Z"), plan.Filters["modified-since"])
+	}
 }
 
 // requireAsOf compares the as-of tables of a date with the oracle.

@@ -30,6 +30,7 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 	if err := selectSchools(plan, s, looked); err != nil {
 		return nil, err
 	}
+	r.leaveOutIncomplete(plan)
 	plan.Buckets = cutBuckets(plan.Schools, s.SchoolsPerFile, s.PartitionBy == snapshot.ByDistrict)
 	return plan, nil
 }
@@ -100,6 +101,21 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 	})
 	setPerspectives(plan, s, looked)
 	return nil
+}
+
+// leaveOutIncomplete removes the schools of which the destination lacks earlier changes, and logs their names.
+func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
+	var names []string
+	plan.Schools = slices.DeleteFunc(plan.Schools, func(school snapshot.School) bool {
+		if r.incomplete[school.Bid] {
+			names = append(names, wording.School(school.Name, school.Bid))
+		}
+		return r.incomplete[school.Bid]
+	})
+	if len(names) > 0 {
+		r.Logger.Warn("schools that were denied in an earlier run are left out: their changes begin with the next full run",
+			"schools", len(names), "names", wording.First(names, maxLoggedSchools))
+	}
 }
 
 // cutBuckets cuts the sorted schools every size schools, and where the district changes if a bucket must not mix

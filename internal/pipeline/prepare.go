@@ -20,10 +20,12 @@ import (
 // exportRun is one command's work on one run.
 type exportRun struct {
 	Deps
-	settings       *Settings
-	scope          snapshot.Scope
-	cohort         *cohort
-	suppression    suppression
+	settings    *Settings
+	scope       snapshot.Scope
+	cohort      *cohort
+	suppression suppression
+	// incomplete are schools whose earlier changes the destination does not hold, so a delta run leaves them out.
+	incomplete     map[string]bool
 	mark           string             // the fingerprint of the settings
 	now            time.Time          // when the command began: the time of the plan, if it makes one
 	date           string             // the snapshot date, if this command begins the run
@@ -206,7 +208,7 @@ var sinceAuto = modifiedSince.String() + " " + SinceAuto
 
 // errNoRunSince says that a delta run since SinceAuto has no run to begin from.
 var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile with all of these datasets, of all schools and" +
-	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
+	" without a failed one in these datasets, is published here: take a full snapshot first, or give a date")
 
 // filters returns the optional parameters that the plan pins.
 func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
@@ -221,14 +223,15 @@ func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	switch s.ModifiedSince {
 	case "":
 	case SinceAuto:
-		last, err := r.Catalog.LatestOfChain(ctx, s.BaseURL, r.scope, r.now, sinceMargin)
+		chain, err := r.Catalog.LatestChain(ctx, s.BaseURL, r.scope, r.now, sinceMargin)
 		if err != nil {
 			return nil, fmt.Errorf("look for the run that %s begins from: %w", sinceAuto, err)
 		}
-		if last == nil {
+		if chain == nil {
 			return nil, Usagef("%w", errNoRunSince)
 		}
-		pinned[schemas.ModifiedSince] = last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
+		r.incomplete = chain.Denied
+		pinned[schemas.ModifiedSince] = chain.Last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
 	default:
 		pinned[schemas.ModifiedSince] = s.ModifiedSince
 	}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,16 +11,24 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// LatestOfChain returns the plan of the last run up to which the destination holds every change of the scope's
-// datasets, under its privacy profile, without a gap, or nil if there is none. The chain starts with a full run; a
-// delta run continues it if the delta starts at least margin before the previous run was planned.
+// Chain is a full run and the delta runs that continue it without a gap.
+type Chain struct {
+	// Last is the plan of the last run.
+	Last *Plan
+	// Denied are the schools that were denied in one of the runs: the destination does not hold all their changes.
+	Denied map[string]bool
+}
+
+// LatestChain returns the newest chain of runs that holds every change of the scope's datasets, under its privacy profile,
+// or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at least margin
+// before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL without failed or denied schools count, and delta runs only
-// if they hold all changes that the scope asks for. Runs planned in the future, by a wrong clock, are ignored, as are
-// unreadable manifests and plans: starting from an earlier run only reaches further back.
-func (c Catalog) LatestOfChain(
+// Only published, unfiltered runs of the service at baseURL count, in which no school failed in these datasets, and delta
+// runs only if they hold all changes that the scope asks for. Runs planned in the future, by a wrong clock, are ignored,
+// as are unreadable manifests, plans and ledgers: starting from an earlier run only reaches further back.
+func (c Catalog) LatestChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
-) (*Plan, error) {
+) (*Chain, error) {
 	runs, _, err := c.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err
@@ -27,7 +36,11 @@ func (c Catalog) LatestOfChain(
 	var whole []string
 	for _, m := range runs {
 		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
-		if m.Kind != AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
+		failed := func(name string) bool {
+			counts, counted := m.Datasets[name]
+			return counts.Failed > 0 || !counted && m.Schools.Failed > 0
+		}
+		if m.Kind != AsOf && !m.Parameters.Filtered() && !slices.ContainsFunc(scope.Datasets, failed) &&
 			SameService(m.BaseURL, baseURL) && m.Parameters.SamePrivacy(scope) && !lacksChanges(m, scope) && !slices.ContainsFunc(scope.Datasets, missing) {
 			whole = append(whole, m.RunID)
 		}
@@ -46,15 +59,38 @@ func (c Catalog) LatestOfChain(
 	slices.SortFunc(plans, func(a, b *Plan) int {
 		return cmp.Or(a.PlannedAt.Compare(b.PlannedAt), cmp.Compare(a.RunID, b.RunID))
 	})
-	var last *Plan
+	var chain *Chain
 	for _, plan := range plans {
-		switch {
-		case plan.PlannedAt.Add(-margin).After(now):
-		case plan.Kind == Full, last != nil && plan.startsBefore(last.PlannedAt.Add(-margin)):
-			last = plan
+		continues := chain != nil && plan.startsBefore(chain.Last.PlannedAt.Add(-margin))
+		if plan.PlannedAt.Add(-margin).After(now) || plan.Kind != Full && !continues {
+			continue
 		}
+		denied, err := c.deniedSchools(ctx, runs[plan.RunID], scope.Datasets)
+		switch {
+		case Unreadable(err):
+			continue
+		case err != nil:
+			return nil, err
+		case plan.Kind != Full:
+			maps.Copy(denied, chain.Denied)
+		}
+		chain = &Chain{Last: plan, Denied: denied}
 	}
-	return last, nil
+	return chain, nil
+}
+
+// deniedSchools returns the schools that were denied in one of some datasets of a run.
+func (c Catalog) deniedSchools(ctx context.Context, m *Manifest, datasets []string) (map[string]bool, error) {
+	denied := make(map[string]bool)
+	if !slices.ContainsFunc(datasets, func(name string) bool { return m.Datasets[name].Denied > 0 }) {
+		return denied, nil
+	}
+	err := c.ReadLedger(ctx, m.RunID, func(row *LedgerRow) {
+		if row.Status == StatusDenied && row.SchoolBid != "" && slices.Contains(datasets, row.Dataset) {
+			denied[row.SchoolBid] = true
+		}
+	})
+	return denied, err
 }
 
 // lacksChanges reports whether m is a delta run that left out changes that the scope asks for.

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestLatestOfChain: only runs whose own start leaves no gap count.
-func TestLatestOfChain(t *testing.T) {
+// TestLatestChain: only runs whose own start leaves no gap count.
+func TestLatestChain(t *testing.T) {
 	t.Parallel()
 	const margin = 10 * time.Minute
 	full := func(p *snapshot.Plan) { p.Kind = snapshot.Full }
@@ -80,14 +80,14 @@ func TestLatestOfChain(t *testing.T) {
 				snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan(date, append([]func(*snapshot.Plan){snapshottest.Datasets("districts", "schools"), snapshottest.OnDate(date)}, run.edit...)...))
 			}
 			require.NoError(t, os.WriteFile(filepath.Join(root, "_runs", "damaged", "plan.json"), []byte("{"), 0o600))
-			plan, err := snapshot.At(store).LatestOfChain(t.Context(), snapshottest.NewPlan("x").BaseURL, snapshot.Scope{Datasets: []string{"schools"}, Perspectives: "all", IncludeRemoved: true}, snapshottest.Morning(), margin)
+			chain, err := snapshot.At(store).LatestChain(t.Context(), snapshottest.NewPlan("x").BaseURL, snapshot.Scope{Datasets: []string{"schools"}, Perspectives: "all", IncludeRemoved: true}, snapshottest.Morning(), margin)
 			require.NoError(t, err)
 			if c.want == "" {
-				require.Nil(t, plan)
+				require.Nil(t, chain)
 				return
 			}
-			require.NotNil(t, plan)
-			require.Equal(t, "2026-11-"+c.want, plan.RunID)
+			require.NotNil(t, chain)
+			require.Equal(t, "2026-11-"+c.want, chain.Last.RunID)
 		})
 	}
 }
