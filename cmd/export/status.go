@@ -33,7 +33,7 @@ func (a *app) statusCommand() *cobra.Command {
 			"  growth-export status --dest s3://bucket/prefix --clean",
 	})
 	g := o.destination.define(cmd)
-	define(g, &o.maxAge, "max-age", "TIME", "", optional(parseDuration),
+	define(g, &o.maxAge, "max-age", "TIME", "", optional(parseAge),
 		"exit with 1 if the newest snapshot was published longer ago; for monitoring")
 	cleaning := group{cmd.Flags(), "Cleaning"}
 	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on and that gave no sign of life for --clean-after")

@@ -86,6 +86,14 @@ func parseDays(text string) (int, error) {
 	return days, nil
 }
 
+// parseAge parses a time as parseDuration does, or a number of days, such as 2d.
+func parseAge(text string) (time.Duration, error) {
+	if days, err := parseDays(text); err == nil {
+		return time.Duration(days) * 24 * time.Hour, nil
+	}
+	return parseDuration(text)
+}
+
 // parseWait parses a time as parseDuration does, and accepts 0.
 func parseWait(text string) (time.Duration, error) {
 	if text == "0" || text == "0s" {

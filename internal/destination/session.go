@@ -131,6 +131,8 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 		if err := s.extendHistory(ctx, summary.RunID); err != nil {
 			problems = append(problems, wording.OneLine(err))
 		}
+	} else if published && summary.Kind == snapshot.Full {
+		s.warnOfHistory(ctx, summary)
 	}
 	report, err := s.reconcile(context.WithoutCancel(ctx), s.opts.DeltaLake && published)
 	s.logForeign(ctx, report)
@@ -148,6 +150,20 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 			problems = append([]string{summary.Unfinished}, problems...)
 		}
 		summary.Unfinished = strings.Join(problems, "; ")
+	}
+}
+
+// warnOfHistory logs that an existing history lacks the snapshot of a run that was published late, because it already holds
+// later ones. One that it can still add is not worth a warning.
+func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) {
+	held, err := s.Catalog.ReadHistory(ctx)
+	if err != nil || held == nil || summary.SnapshotDate >= held.Manifest.Through() {
+		return
+	}
+	m, err := s.Catalog.ReadManifest(ctx, summary.RunID)
+	if err == nil && held.Manifest.Misses(m) {
+		s.opts.Log.WarnContext(ctx, "the history lacks this snapshot, because it already holds later ones",
+			"snapshot_date", m.SnapshotDate, "through", held.Manifest.Through(), "remedy", wording.Command("history", wording.Setting("rebuild"))+" adds it")
 	}
 }
 
