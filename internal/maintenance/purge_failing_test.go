@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,8 +18,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeFailingOperation fails operations of the store, one in each dry run and each purge: a sample of
-// them unless -kills is -1. The purge reports it, unless it ends exactly as undisturbed.
+// TestPurgeFailingOperation fails operations of the store, one in each dry run and each purge: the first one of each place in
+// the code, a quarter of these with -short, or all if -kills is -1. The purge reports it, unless it ends exactly as undisturbed.
 func TestPurgeFailingOperation(t *testing.T) {
 	t.Parallel()
 	nights := func(t *testing.T, store sink.Store) {
@@ -56,39 +59,50 @@ func TestPurgeFailingOperation(t *testing.T) {
 			start := t.TempDir()
 			test.setUp(t, snapshottest.NewDir(t, start))
 			for _, test.options.DryRun = range []bool{true, false} {
-				every := 8
-				if test.options.DryRun {
-					every = 4
-				}
-				failEach(t, start, test.options, sampled(every))
+				failEach(t, start, test.options)
 			}
 		})
 	}
 }
 
 // failEach fails some operations of a purge, one in each.
-func failEach(t *testing.T, start string, options maintenance.PurgeOptions, every int) {
+func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 	t.Helper()
-	purge := func(failing int64) (before int64, report *maintenance.PurgeReport, tree map[string]string, err error) {
+	purge := func(failing int64, before func()) (report *maintenance.PurgeReport, tree map[string]string, err error) {
 		root := start
 		if !options.DryRun {
 			root = snapshottest.CopyTree(t, start)
 			defer func() { require.NoError(t, os.RemoveAll(root)) }()
 		}
-		store := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root), FailsOnce: true}
+		store := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root), FailsOnce: true, Wait: before}
 		store.Left.Store(failing)
 		report, err = maintenance.Purge(t.Context(), snapshot.At(store), options)
 		if err == nil {
 			tree = snapshottest.Tree(t, root)
 			maps.DeleteFunc(tree, func(path, _ string) bool { return path[len(path)-1] == '/' }) // empty folders
 		}
-		return failing - store.Left.Load(), report, tree, err
+		return report, tree, err
 	}
-	operations, want, tree, err := purge(1 << 40)
+	var mu sync.Mutex
+	var first []int64 // operations of a place
+	operations, places := int64(0), make(map[string]bool)
+	want, tree, err := purge(1<<40, func() {
+		place := callers()
+		mu.Lock()
+		defer mu.Unlock()
+		if !places[place] || *kills < 0 {
+			first = append(first, operations)
+		}
+		places[place] = true
+		operations++
+	})
 	require.NoError(t, err)
-	require.Greater(t, operations, int64(20))
-	for n := int64(0); n < operations; n += int64(every) {
-		_, report, left, err := purge(n)
+	require.Greater(t, len(first), 10)
+	for i, n := range first {
+		if testing.Short() && i%4 > 0 {
+			continue
+		}
+		report, left, err := purge(n, nil)
 		when := fmt.Sprintf("operation %d of %d, dry run %v", n, operations, options.DryRun)
 		if err == nil {
 			require.Equal(t, want, report, when)
@@ -96,5 +110,23 @@ func failEach(t *testing.T, start string, options maintenance.PurgeOptions, ever
 			continue
 		}
 		require.ErrorIs(t, err, snapshottest.ErrKilled, when)
+	}
+}
+
+// callers returns where in the code of purges this is called.
+func callers() string {
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters[:])])
+	var place strings.Builder
+	for {
+		frame, more := frames.Next()
+		for _, of := range []string{"/internal/maintenance.", "/internal/history.", "/internal/erase.", "/internal/snapshot."} {
+			if strings.Contains(frame.Function, of) {
+				fmt.Fprintf(&place, "%s:%d ", frame.Function, frame.Line)
+			}
+		}
+		if !more {
+			return place.String()
+		}
 	}
 }
