@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -30,6 +31,17 @@ type tokenEndpoint struct {
 	retrying    *retryList
 	giveUpAfter time.Duration
 	hideCodes   bool
+	succeeded   atomic.Bool // a token was received
+}
+
+// firstTokenPatience is how long the first token is requested from an address that looks wrong.
+const firstTokenPatience = 10 * time.Second
+
+// wrongAddress reports whether the base URL may be wrong: the host does not exist, or refuses connections, or has no such
+// path.
+func (f *failure) wrongAddress() bool {
+	cause := f.cause()
+	return f.status == http.StatusNotFound || cause == hostNotFound || cause == connectionRefused
 }
 
 // tokenCall returns the call under which token requests are logged and reported.
@@ -41,10 +53,11 @@ func tokenCall() *Call {
 func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	call := tokenCall()
 	defer e.retrying.done(call)
-	budget := &budget{limit: e.giveUpAfter}
+	budget, began := &budget{limit: e.giveUpAfter}, time.Now()
 	for attempt := 1; ; attempt++ {
 		t, f := e.request(ctx, call, attempt, budget)
 		if f == nil {
+			e.succeeded.Store(true)
 			return t, nil
 		}
 		// A redirect, an untrusted certificate or a wrong password of the proxy will not go away.
@@ -55,6 +68,8 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 		case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
 			f.err = fmt.Errorf("%w: no access token for this API key and secret; check both", ErrRefused)
 			return nil, call.fail(f, attempt)
+		case !e.succeeded.Load() && f.wrongAddress() && time.Since(began) >= firstTokenPatience:
+			f.err = fmt.Errorf("%w; growth-export doctor checks the settings", f.err)
 		case !final && attempt <= e.retries:
 			e.retrying.failed(ctx, call, attempt, f, false)
 			err := budget.sleep(ctx, f, retryDelay(attempt-1))

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -169,8 +170,12 @@ func TestTokenEndpointDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				// It fails always, or for the first five requests.
-				for _, down := range []int64{1000, 5} {
+				// It fails always, or for the first requests. A 404 is a wrong base URL, which ends the run sooner.
+				few, wrong := int64(5), name == "404"
+				if wrong {
+					few = 2
+				}
+				for _, down := range []int64{1000, few} {
 					var calls atomic.Int64
 					c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
 						switch {
@@ -190,18 +195,37 @@ func TestTokenEndpointDown(t *testing.T) {
 						})
 					}
 					err := g.Wait()
-					if down == 5 {
+					if down == few {
 						require.NoError(t, err)
-						require.EqualValues(t, 6, calls.Load())
+						require.Equal(t, few+1, calls.Load())
 						continue
 					}
 					require.ErrorIs(t, err, extract.ErrTokenEndpoint)
 					require.True(t, extract.EndsRun(err))
-					require.Equal(t, 9, asError(t, err).Attempts)
-					require.EqualValues(t, 9, calls.Load(), "all waiting requests fail together")
+					attempts := asError(t, err).Attempts
+					if wrong {
+						require.Less(t, attempts, 9)
+					} else {
+						require.Equal(t, 9, attempts)
+					}
+					require.EqualValues(t, attempts, calls.Load(), "all waiting requests fail together")
 					require.NotContains(t, err.Error(), "LEAKED")
 				}
 			})
 		})
 	}
+}
+
+// TestWrongAddress: a wrong base URL is reported after ten seconds, unless a token was received before.
+func TestWrongAddress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(404, ""), nil }))
+		began := time.Now()
+		_, err := c.Get(t.Context(), schools(), discard)
+		require.ErrorIs(t, err, extract.ErrTokenEndpoint)
+		require.ErrorContains(t, err, "growth-export doctor checks the settings")
+		require.Less(t, time.Since(began), 30*time.Second)
+		require.GreaterOrEqual(t, time.Since(began), 10*time.Second)
+	})
 }

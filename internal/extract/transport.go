@@ -20,6 +20,12 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
+// Causes of failures that point to a wrong base URL.
+const (
+	hostNotFound      = "host not found"
+	connectionRefused = "connection refused"
+)
+
 const (
 	// maxErrorBody bounds the body of a response other than 200. It is enough for an error code, and to reuse the
 	// connection.
@@ -272,9 +278,9 @@ func explain(ctx, attempt context.Context, timeout time.Duration, status int, er
 	case errors.As(err, &operation) && operation.Op == "proxyconnect":
 		e.cause, e.advice = "the proxy cannot be reached", proxyAdvice
 	case errors.As(err, &lookup):
-		e.cause, e.advice = "host not found", checkBaseURL
+		e.cause, e.advice = hostNotFound, checkBaseURL
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.cause, e.advice = "connection refused", checkBaseURL+", or "+later
+		e.cause, e.advice = connectionRefused, checkBaseURL+", or "+later
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		e.cause = "connection reset"
 	case status == 0:
