@@ -46,13 +46,13 @@ TONIGHT := 2026-02-13
 demo: build ## export three nights of a simulated service to DEST, print growth and what changed; needs only Go
 	@for night in $(FALL) $(WINTER) $(TONIGHT); do \
 		echo "Exporting the simulated service of $$night to $(DEST)"; \
-		$(BIN) run --simulate --snapshot-date $$night --backdate --if-missing --dest $(DEST) --progress none --log-level error >/dev/null || exit 1; \
+		$(BIN) run --simulate --snapshot-date $$night --backdate --if-missing --dest "$(DEST)" --progress none --log-level error >/dev/null || exit 1; \
 	done
-	@$(BIN) simulate norms >$(dir $(DEST))norms.csv
+	@$(BIN) simulate norms >"$$(dirname "$(DEST)")/norms.csv"
 	@echo
-	@CGO_ENABLED=0 $(GO) run ./examples/growthbygrade $(DEST) $(FALL) $(WINTER) $(dir $(DEST))norms.csv "Fall to Winter"
+	@CGO_ENABLED=0 $(GO) run ./examples/growthbygrade "$(DEST)" $(FALL) $(WINTER) "$$(dirname "$(DEST)")/norms.csv" "Fall to Winter"
 	@echo
-	@$(BIN) diff --dest $(DEST)
+	@$(BIN) diff --dest "$(DEST)"
 
 # Tests sync many small files, which a disk makes slow. They use a folder in memory if it has 2 GB and programs can run there.
 IN_MEMORY := $(shell dir=/dev/shm; [ "$$(df -Pk $$dir 2>/dev/null | awk 'END {print $$4}')" -gt 2000000 ] 2>/dev/null && \

@@ -103,6 +103,10 @@ func runOutcome(run *snapshot.RunState) (tone, outcome string) {
 		return "bad", "held back"
 	case run.State == snapshot.StateStaging:
 		return "fair", fmt.Sprintf("incomplete: %s of %s staged", wording.Count(run.Staged), wording.Many(run.Tasks, "task"))
+	case run.State == snapshot.StatePublished && run.Accepted > 0:
+		return "fair", run.State + " after it was held back"
+	case run.State == snapshot.StatePublished && run.Warnings > 0:
+		return "fair", run.State + ", with " + wording.Many(run.Warnings, "warning")
 	case run.State == snapshot.StatePublished && run.Failed == 0:
 		return "good", run.State
 	}

@@ -58,19 +58,26 @@ func TestIndex(t *testing.T) {
 		}),
 		with(func(r *snapshot.RunState) { r.RunID, r.Kind = "past", snapshot.AsOf }),
 		snapshot.RunState{RunID: "damaged", State: snapshot.StatePublished, Problems: []string{"Lincoln Elementary"}},
+		with(func(r *snapshot.RunState) {
+			r.Warnings, r.Changes = 2, &snapshot.Changes{Added: 1341, Changed: 2, Removed: 339}
+		}),
+		with(func(r *snapshot.RunState) { r.Warnings, r.Accepted = 1, 1 }),
 	)
 	figures := `<td class="num none">0</td><td class="num none">0</td><td class="num">25m4s</td>`
+	none := `<td></td><td></td><td></td>`
 	inOrder(
-		t, text, `<h1 class="bad"><span class="word">Last run: held back.</span> The newest full snapshot is from 19 November 2026.</h1>`, `<span class="n">8</span>`,
-		`<a href="held/report.html">2026-11-20</a></th><td>full</td><td class="bad">held back</td><td class="num"></td><td class="num bad">7</td>`,
-		`<a href="night/report.html">2026-11-19</a></th><td>full</td><td class="good">published</td><td class="num">1,234,567</td>`+figures+
+		t, text, `<h1 class="bad"><span class="word">Last run: held back.</span> The newest full snapshot is from 19 November 2026.</h1>`, `<span class="n">10</span>`,
+		`<a href="held/report.html">2026-11-20</a></th><td>full</td><td class="bad">held back</td><td class="num"></td>`+none+`<td class="num bad">7</td>`,
+		`<a href="night/report.html">2026-11-19</a></th><td>full</td><td class="good">published</td><td class="num">1,234,567</td>`+none+figures+
 			`<td class="num">23.5 MB</td><td><code>night</code>`,
 		`<td class="soft">held back, superseded</td>`,
-		`<td class="soft">replaced</td><td class="num">1,234,567</td>`+figures+`<td class="num"></td>`,
-		`<td class="fair">published</td><td class="num">1,234,567</td><td class="num bad">2</td><td class="num fair">3</td>`,
+		`<td class="soft">replaced</td><td class="num">1,234,567</td>`+none+figures+`<td class="num"></td>`,
+		`<td class="fair">published</td><td class="num">1,234,567</td>`+none+`<td class="num bad">2</td><td class="num fair">3</td>`,
 		`<th scope="row">2026-11-19</th><td>full</td><td class="fair">incomplete: 3 of 12 tasks staged</td>`,
 		`<td>as of</td>`,
 		`<td class="bad">published, with a problem</td><td class="num"></td>`,
+		`<td class="fair">published, with 2 warnings</td><td class="num">1,234,567</td><td class="num">1,341</td><td class="num">2</td><td class="num">339</td>`,
+		`<td class="fair">published after it was held back</td>`,
 	)
 	hasNot(t, text, "Lincoln")
 	read := report.ReadIndex([]byte(text))

@@ -52,6 +52,12 @@ type RunState struct {
 	Rows     int64         `json:"rows"`
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"duration_ns"`
+	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared with one.
+	Changes *Changes `json:"changes,omitempty"`
+	// Warnings is how many things a published run warns of, failed checks included, and Accepted how many reasons to hold it
+	// were accepted by hand.
+	Warnings int `json:"warnings,omitempty"`
+	Accepted int `json:"accepted,omitempty"`
 	// Reasons are why a held run is held, unless it is superseded.
 	Reasons []review.Reason `json:"reasons,omitempty"`
 	// SupersededBy is the run that has since been published for the date of a held run.
@@ -66,6 +72,13 @@ type RunState struct {
 	Stamp string `json:"-"`
 	// planWritten orders runs that were planned in the same second.
 	planWritten time.Time
+}
+
+// Changes counts the rows of all tables that differ from the previous snapshot.
+type Changes struct {
+	Added   int64 `json:"added"`
+	Changed int64 `json:"changed"`
+	Removed int64 `json:"removed"`
 }
 
 // Runs returns the states of all runs at a destination, those planned last first.
@@ -251,6 +264,17 @@ func (s *RunState) addManifest(m *Manifest) {
 		s.Rows += table.Rows
 	}
 	s.Bytes = m.Bytes()
+	s.Warnings, s.Accepted = len(review.FailedChecks(m.Checks)), len(m.Accepted)
+	if m.Comparison == nil {
+		return
+	}
+	s.Warnings += len(m.Comparison.Warnings)
+	s.Changes = new(Changes)
+	for _, table := range m.Comparison.Tables {
+		s.Changes.Added += table.Added
+		s.Changes.Changed += table.Changed
+		s.Changes.Removed += table.Removed
+	}
 }
 
 func (c Catalog) unpublished(
