@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -159,7 +160,7 @@ func (p *plantedService) mention(v *simulator.Value, student bool) {
 		}
 	}
 	if v.Kind == simulator.Object && (!student || simulator.Find(v.Sub, "studentBid") != nil) {
-		v.Sub = append(v.Sub[:len(v.Sub):len(v.Sub)], simulator.Member{Name: "roster", Value: raw(`{"members":[` + p.others("all") + `]}`)})
+		v.Sub = append(slices.Clip(v.Sub), simulator.Member{Name: "roster", Value: raw(`{"members":[` + p.others("all") + `]}`)})
 	}
 }
 
@@ -190,7 +191,7 @@ func TestPurgeFindsPlantedChildren(t *testing.T) {
 		return s
 	}
 	ada, ben := []string{adaBid, adaNumber, adaState, "ADAPLANTED"}, []string{benNumber, "BENPLANTED"}
-	both := append(ada[:len(ada):len(ada)], ben...)
+	both := slices.Concat(ada, ben)
 
 	s := newTest()
 	export(s, "night-1", 1, "--snapshot-date", "2026-11-01", "--history", "--delta-lake")

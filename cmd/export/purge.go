@@ -360,8 +360,8 @@ func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	case r.DryRun:
 		fmt.Fprintf(b, "would put %s on the suppression list of the key whose fingerprint is %s\n", wording.Many(s.Added, "student"), s.Key)
 	default:
-		fmt.Fprintf(b, "suppressed: %s (%s new on the list); runs with the key whose fingerprint is %s leave them out\n",
-			wording.Many(s.Students, "student"), wording.Count(s.Added), s.Key)
+		fmt.Fprintf(b, "suppressed: %s; runs with the key whose fingerprint is %s leave them out\n",
+			wording.Many(s.Students, "student"), s.Key)
 	}
 }
 

@@ -28,12 +28,13 @@ func TestRunbookExample(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(example, -1)
 	require.NotEmpty(t, blocks)
 	var want strings.Builder
-	script := "set +e\n"
+	var script strings.Builder
+	script.WriteString("set +e\n")
 	for _, block := range blocks {
 		want.WriteString(block[1])
 		for line := range strings.Lines(block[1]) {
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
-				script += "cat <<'END'\n" + line + "END\n" + command
+				script.WriteString("cat <<'END'\n" + line + "END\n" + command)
 			}
 		}
 	}
@@ -43,7 +44,7 @@ func TestRunbookExample(t *testing.T) {
 	folder := t.TempDir()
 	bin := t.TempDir()
 	require.NoError(t, os.Symlink(self, filepath.Join(bin, "growth-export")))
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script.String())
 	cmd.Dir = folder
 	cmd.Env = append(commandEnvironment(os.Environ()), "PATH="+bin+":"+os.Getenv("PATH"),
 		"GROWTH_EXPORT_PROGRESS=none", "GROWTH_EXPORT_LOG_LEVEL=error")

@@ -14,9 +14,10 @@ import (
 type PurgeSuppression struct {
 	// Key is the fingerprint of the privacy key.
 	Key string `json:"key_fingerprint"`
-	// Students is how many students of the purge are on the list, and Added how many of them this purge has put there.
+	// Students is how many students of the purge are on the list.
 	Students int `json:"students"`
-	Added    int `json:"added"`
+	// Added is how many of them this command put there. It is not in the proof, which is the same after a kill.
+	Added int `json:"-"`
 }
 
 // suppress puts the students of the purge on the suppression list, before anything is erased: a run that begins later must
@@ -41,9 +42,7 @@ func (p *purger) suppress(ctx context.Context) error {
 		return err
 	}
 	added, err := p.catalog.Suppress(ctx, key.Fingerprint(), students, append(purges, r.ID), p.opts.DryRun)
-	if r.Suppressed == nil || added > 0 {
-		r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students), Added: added}
-	}
+	r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students), Added: added}
 	p.report.NotReached = p.notReached()
 	return err
 }

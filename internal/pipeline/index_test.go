@@ -44,7 +44,7 @@ func TestIndexOfEveryOutcome(t *testing.T) {
 	_, err = publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
 	require.NoError(t, err)
 	index := s.index()
-	require.Contains(t, index, `<td class="fair">published</td>`)
+	require.Contains(t, index, `<td class="fair">published after it was held back</td>`)
 	require.Contains(t, index, `<td class="soft">replaced</td>`)
 
 	names := 0
