@@ -89,7 +89,7 @@ func TestRequestsAreAdmittedInOrder(t *testing.T) {
 					j.add(schoolOf(r))
 					wait(r.Context(), time.Second)
 					if rejected && n%7 == 0 {
-						return reply(503, ""), nil // A 429 also sets a rate, at which those admitted together follow one another.
+						return reply(504, ""), nil // 429 and 503 also set a rate, at which requests admitted together follow one another.
 					}
 					return reply(200, "[]"), nil
 				}), withToken, noRetries, func(o *extract.Options) { o.Concurrency = 5 })
