@@ -171,7 +171,7 @@ class DuckDB:
 
     def rows(self, view: str) -> list[dict]:
         # Without the module pytz, Python cannot read timestamps with a time zone from DuckDB.
-        found = self.duck.execute(f"SELECT COLUMNS(name -> name <> 'administration_start_date_time') FROM {view}")
+        found = self.duck.execute(f"SELECT COLUMNS(lambda name: name <> 'administration_start_date_time') FROM {view}")
         names = [column[0] for column in found.description]
         return [dict(zip(names, row)) for row in found.fetchall()]
 

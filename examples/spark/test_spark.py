@@ -332,6 +332,8 @@ class TestSpark(unittest.TestCase):
                 with self.subTest(schema=schema, view=view):
                     frame = self.spark.table(f"analysts.{view}" if schema else view)
                     self.assertEqual(frame.columns, [c["name"] for c in columns])
+                    if schema and view not in ("analysis_results", "analysis_growth_spans"):
+                        continue  # the same queries over tables with longer names
                     by_duckdb = checksum(duckdb_rows(duck, view, columns))
                     self.assertGreater(by_duckdb[0], 0)
                     self.assertEqual(checksum(spark_rows(frame, columns)), by_duckdb)
