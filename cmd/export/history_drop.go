@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,7 @@ func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot
 	if !o.dryRun && !o.yes && a.asks() {
 		planned, err := drop(true)
 		if err == nil && planned.History != nil {
-			err = a.confirmDrop(ctx, planned)
+			err = a.confirm(ctx, dropText(planned)+"Drop these rows? Type yes to drop them", "yes", "nothing was dropped")
 		}
 		if err != nil {
 			return err
@@ -50,19 +49,6 @@ func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot
 		err = a.writeNotice(ctx, o.notice, nil, catalog, report)
 	}
 	return err
-}
-
-// confirmDrop shows what a dry run has found and asks whether to drop it.
-func (a *app) confirmDrop(ctx context.Context, planned *maintenance.PurgeReport) error {
-	fmt.Fprintf(a.stderr, "%sDrop these rows? Type yes to drop them, anything else to stop: ", dropText(planned))
-	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(a.stdin).ReadString('\n') })
-	if err != nil && answer == "" {
-		return errors.Join(errors.New("nothing was dropped: there was no answer"), context.Cause(ctx))
-	}
-	if strings.TrimSpace(answer) != "yes" {
-		return errors.New("nothing was dropped: the answer was not yes")
-	}
-	return nil
 }
 
 // dropText says what was dropped from the history, or would be.

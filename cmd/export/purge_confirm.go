@@ -24,14 +24,19 @@ func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport
 	if s := planned.Asked.Students; s != nil && s.Matched != nil {
 		whom, n = "student", *s.Matched
 	}
-	fmt.Fprintf(a.stderr, "%sErase these rows of %s? Type %d to erase them, anything else to stop: ",
-		purgeText(planned), wording.Many(n, whom), n)
+	question := fmt.Sprintf("%sErase these rows of %s? Type %d to erase them", purgeText(planned), wording.Many(n, whom), n)
+	return a.confirm(ctx, question, strconv.Itoa(n), "nothing was purged")
+}
+
+// confirm asks a question, and fails if the answer is another one than wanted. unchanged says in the error what was not done.
+func (a *app) confirm(ctx context.Context, question, wanted, unchanged string) error {
+	fmt.Fprintf(a.stderr, "%s, anything else to stop: ", question)
 	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(a.stdin).ReadString('\n') })
 	if err != nil && answer == "" {
-		return errors.Join(errors.New("nothing was purged: there was no answer"), context.Cause(ctx))
+		return errors.Join(fmt.Errorf("%s: there was no answer", unchanged), context.Cause(ctx))
 	}
-	if strings.TrimSpace(answer) != strconv.Itoa(n) {
-		return fmt.Errorf("nothing was purged: the answer was not %d", n)
+	if strings.TrimSpace(answer) != wanted {
+		return fmt.Errorf("%s: the answer was not %s", unchanged, wanted)
 	}
 	return nil
 }
