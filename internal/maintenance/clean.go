@@ -16,10 +16,10 @@ import (
 // process works on it.
 const MinCleanAge = 15 * time.Minute
 
-// Clean removes the leftovers of dead runs and other killed processes, and returns these runs by their names in paths. A
-// run is dead if no process holds it and it is published or replaced, or if it has no plan or is staging and made no
-// progress for longer than age. It can be started over but not resumed. Clean never touches runs that are staged, held or
-// being published.
+// Clean removes the leftovers of dead runs and of other killed processes, and returns the names of these runs in paths.
+// A run is dead if no process holds it and it is published or replaced, or if it has no plan or is staging and made no
+// progress for longer than age. A cleaned run can be started over but not resumed. Clean never touches runs that are
+// staged, held or being published.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	if err := catalog.Check(ctx); err != nil {
 		return nil, err
@@ -64,7 +64,8 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	return cleaned, nil
 }
 
-// dead reports whether a run is dead, from its documents and staged files. A run without a plan has no state.
+// dead reports whether a run is dead, judging by its documents and staged files. The state of a run without a plan is
+// nil.
 func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bool {
 	switch {
 	case state == nil:

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestClean drops what dead runs have left, and nothing of the others.
+// TestClean checks that the leftovers of dead runs are dropped, and that other runs keep everything.
 func TestClean(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -47,7 +47,7 @@ func TestClean(t *testing.T) {
 	}
 	plan("alive", now)
 	plan("killed", now)
-	plan("fetching", now) // has nothing staged yet
+	plan("fetching", now) // nothing is staged yet
 	fetched := snapshot.Task{Bucket: 0, Dataset: "student_details"}
 	require.NoError(t, snapshot.At(store).WriteCalls(ctx, "fetching", fetched, []byte("rows")))
 
@@ -55,7 +55,7 @@ func TestClean(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cleaned, "a run that makes progress is alive, and a plan may be on its way")
 
-	// A day later none is resumed, but one has made progress.
+	// A day later no run has been resumed, but one has made progress.
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), 48*time.Hour)
 	require.NoError(t, err)
 	require.Empty(t, cleaned)
@@ -80,8 +80,8 @@ func TestClean(t *testing.T) {
 	require.Len(t, journals, 1)
 }
 
-// TestCleanLeavesLiveRunsAlone has live runs that have staged nothing for days: one on disk holds its lock, and one on
-// a store without locks gives signs of life.
+// TestCleanLeavesLiveRunsAlone cleans beside live runs that have staged nothing for days: one on disk holds its lock,
+// and one on a store without locks gives signs of life.
 func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 	t.Parallel()
 	for _, locks := range []bool{true, false} {
@@ -121,7 +121,7 @@ func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 	}
 }
 
-// TestCleanLeavesLiveHistoryAlone has a process that works on the history and has staged nothing for days.
+// TestCleanLeavesLiveHistoryAlone cleans while a process works on the history and has staged nothing for days.
 func TestCleanLeavesLiveHistoryAlone(t *testing.T) {
 	t.Parallel()
 	const id = "0123456789abcdef"
@@ -140,7 +140,7 @@ func TestCleanLeavesLiveHistoryAlone(t *testing.T) {
 	require.Equal(t, []string{id}, clean())
 }
 
-// TestKeepAlive writes a sign of life every few minutes, and takes it back.
+// TestKeepAlive checks that a sign of life is written every few minutes, and removed at the end.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -174,7 +174,8 @@ func stagedFile(t *testing.T, store sink.Store, run string) sink.File {
 	return staged
 }
 
-// TestKilledCommandsLeaveNothing has a clean and a purge that finds nothing to do remove what killed commands have left.
+// TestKilledCommandsLeaveNothing checks that a clean, and a purge that finds nothing to do, remove the leftovers of
+// killed commands.
 func TestKilledCommandsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]func(catalog snapshot.Catalog) error{
@@ -209,8 +210,8 @@ func TestKilledCommandsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestDocumentsOfPublishedRunsAreSwept expects that what a killed command has written of a report is removed by the next
-// command, which knows nothing of that run.
+// TestDocumentsOfPublishedRunsAreSwept checks that a report which a killed command has partly written is removed by the
+// next command, although that command is not about the same run.
 func TestDocumentsOfPublishedRunsAreSwept(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -230,8 +231,8 @@ func TestDocumentsOfPublishedRunsAreSwept(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "_staging"))
 }
 
-// TestCleanWithoutLocks: on a store without locks, a run that was silent for a few minutes may only be slow, however short
-// the age that the user gives.
+// TestCleanWithoutLocks checks that on a store without locks a run that was silent for a few minutes is not cleaned,
+// however short the age that the user gives: it may only be slow.
 func TestCleanWithoutLocks(t *testing.T) {
 	t.Parallel()
 	dir := snapshottest.NewDir(t, t.TempDir())

@@ -32,9 +32,9 @@ const maxDropAttempts = 5
 // ended stay, however old they are. The manifest says from which date the history is complete, and a rebuild leaves out
 // the same versions. Snapshots are not changed: Prune removes them.
 //
-// The report is stored as the proof, _purges/<id>.json. The same call finishes one that was killed. It returns a
-// *RefusedError if there is no history, or if the date is after its last snapshot: the versions that ended with that
-// snapshot are needed if it is replaced.
+// The report is stored as the proof, _purges/<id>.json. Calling DropEnded again finishes a drop that was killed. It
+// returns a *RefusedError if there is no history, or if the date is after its last snapshot: the versions that ended
+// with that snapshot are needed if it is replaced.
 func DropEnded(ctx context.Context, catalog snapshot.Catalog, opts DropEndedOptions) (_ *PurgeReport, err error) {
 	if !opts.DryRun {
 		unlock, err := catalog.LockHistory(ctx)
@@ -54,7 +54,7 @@ func DropEnded(ctx context.Context, catalog snapshot.Catalog, opts DropEndedOpti
 		case opts.DryRun:
 		case report.Asked.EndedBefore == opts.Before:
 			own = report
-		default: // of another date, which a killed command has begun
+		default: // a drop of another date that a killed command has begun
 			if err := d.drop(ctx, report); err != nil {
 				return nil, err
 			}
@@ -92,7 +92,8 @@ func (d *dropper) proofs(ctx context.Context) ([]*PurgeReport, error) {
 	return found, nil
 }
 
-// dropOwn drops the versions that were asked for. If a killed command has begun a report of the same drop, it is continued.
+// dropOwn drops the requested versions. If a killed command has begun the same drop, it continues that command's
+// report.
 func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport, error) {
 	report := begun
 	if report == nil {
@@ -111,8 +112,8 @@ func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport
 	return report, d.drop(ctx, report)
 }
 
-// drop carries out what a report asks for, and stores the report as the proof. Nothing is stored if there is nothing to
-// drop and the report is a new one.
+// drop removes the versions that a report asks for, and stores the report as the proof. It stores nothing if the report
+// is new and there is nothing to drop.
 func (d *dropper) drop(ctx context.Context, report *PurgeReport) error {
 	for attempt := 1; ; attempt++ {
 		before, err := d.read(ctx, report.Asked.EndedBefore)
@@ -124,7 +125,7 @@ func (d *dropper) drop(ctx context.Context, report *PurgeReport) error {
 		if dropped.FilesRewritten == 0 && report.State == purgePlanned {
 			return nil
 		}
-		if dropped.FilesRewritten > 0 { // otherwise a killed command has dropped what the report says
+		if dropped.FilesRewritten > 0 { // otherwise a killed command has already dropped the versions in the report
 			report.History = dropped
 		}
 		if report.NotReached, err = d.notReached(ctx, report.Asked.EndedBefore); err != nil || d.opts.DryRun {
@@ -161,7 +162,7 @@ func (d *dropper) read(ctx context.Context, date string) (*snapshot.HistoryManif
 	return current.Manifest, nil
 }
 
-// change replaces the history, and removes files of the same dates that killed commands have left.
+// change replaces the history, and removes files of the same dates that killed commands have left behind.
 func (d *dropper) change(ctx context.Context, before, after *snapshot.HistoryManifest, report *PurgeReport) error {
 	unnamed, err := d.catalog.UnnamedHistory(ctx, after)
 	if err != nil {
@@ -179,7 +180,7 @@ func (d *dropper) change(ctx context.Context, before, after *snapshot.HistoryMan
 	return d.catalog.ChangeHistory(ctx, before.HistoryID, after, nil, gone)
 }
 
-// prove reads what is left of the history again, and stores the proof that no file of an earlier date exists.
+// prove reads the rest of the history again, and stores the proof that no file of an earlier date exists.
 func (d *dropper) prove(ctx context.Context, after *snapshot.HistoryManifest, report *PurgeReport) error {
 	left := after.Files()
 	read := &PurgeVerification{Files: len(left), RowsMentioning: map[string]int64{}}

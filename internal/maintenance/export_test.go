@@ -1,6 +1,6 @@
 package maintenance
 
-// Internals that external tests call.
+// Unexported names that external tests use.
 const (
 	PurgeBegun      = purgeBegun
 	PurgeDone       = purgeDone

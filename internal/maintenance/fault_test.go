@@ -33,7 +33,8 @@ func sampled(every int) int {
 	return every
 }
 
-// exportNight does what the command run does at its destination: it stages what is not staged yet and publishes it.
+// exportNight does what the command run does at its destination: it stages the files that are not staged yet and
+// publishes the run.
 func exportNight(ctx context.Context, store sink.Store) (err error) {
 	if err := store.Check(ctx); err != nil {
 		return err
@@ -73,12 +74,12 @@ func purgeNights(ctx context.Context, store sink.Store) error {
 	return err
 }
 
-// commands returns the commands to run at a destination that already has a snapshot of the day before.
+// commands returns the commands to run at a destination that already has the previous day's snapshot.
 func commands() []func(context.Context, sink.Store) error {
 	return []func(context.Context, sink.Store) error{exportNight, purgeNights}
 }
 
-// yesterday makes a destination with the snapshot of the day before.
+// yesterday creates a destination with the previous day's snapshot.
 func yesterday(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -86,8 +87,8 @@ func yesterday(t *testing.T) string {
 	return root
 }
 
-// settled returns a tree without proofs of purges, of which a repeated purge writes two, and without files that the
-// next writer removes: lock files that are not held, and temporary documents.
+// settled returns a tree without proofs of purges, because a repeated purge writes two, and without files that the next
+// writer removes: unheld lock files and temporary documents.
 func settled(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := snapshottest.Tree(t, root)
@@ -98,9 +99,9 @@ func settled(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// TestFailingCall has a call of the file system fail, one after the other over a run and a purge, and expects an error
-// that says where or none if nothing is missing, complete snapshots at any time, and exactly the same result once the
-// command is run again.
+// TestFailingCall fails each file system call of a run and a purge in turn. The command either reports an error that
+// says where, or has done all its work. Snapshots are complete at any time, and running the command again gives exactly
+// the same result.
 func TestFailingCall(t *testing.T) {
 	t.Parallel()
 	start := yesterday(t)
@@ -126,7 +127,8 @@ func TestFailingCall(t *testing.T) {
 	}
 }
 
-// requireRepaired fails the n-th call of a command, runs it again if it reports an error, and then those after it.
+// requireRepaired fails the n-th call of a command, runs the command again if it reports an error, and then runs the
+// commands that follow.
 func requireRepaired(t *testing.T, root string, want map[string]string, failing int, n int64) {
 	t.Helper()
 	when := fmt.Sprintf("command %d, call %d", failing, n)
@@ -151,8 +153,8 @@ func requireRepaired(t *testing.T, root string, want map[string]string, failing 
 	require.Equal(t, want, got, when)
 }
 
-// requireSoundPointers verifies each run that a pointer names, and expects that all visible data files are those of
-// such a run, or belong to a run that is being changed.
+// requireSoundPointers verifies each run that a pointer names, and requires every visible data file to belong to such a
+// run or to a run that is being changed.
 func requireSoundPointers(t *testing.T, root, when string) {
 	t.Helper()
 	store, err := sink.NewDir(root, sink.DirOptions{})

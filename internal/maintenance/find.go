@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// FindOptions say which students Find looks for: by bids, by numbers, or by one name.
+// FindOptions select the students that Find looks for: by bids, by numbers, or by one name.
 type FindOptions struct {
 	Bids, Numbers []string
 	Name          string
@@ -27,36 +27,36 @@ type FindOptions struct {
 	Records bool
 }
 
-// maxFound is how many students Find looks up in all tables.
+// maxFound is the maximum number of students that Find looks up in all tables.
 const maxFound = 20
 
-// FindReport lists the rows that Find has found. It names students.
+// FindReport lists the rows that Find has found. It contains personal data.
 type FindReport struct {
-	// Students are those who have a bid, sorted by it.
+	// Students are the students who have a bid, sorted by bid.
 	Students []*FoundStudent `json:"students"`
-	// WithoutBid counts rows that hold a number or name that was asked for and no bid: they are erased by number.
+	// WithoutBid counts rows that hold a requested number or name but no bid. Such rows can only be erased by number.
 	WithoutBid int64 `json:"rows_without_bid"`
-	// Runs is how many runs were searched, and History reports whether there is a history, which was.
+	// Runs is how many runs were searched, and History reports whether a history was searched too.
 	Runs    int  `json:"runs"`
 	History bool `json:"history"`
-	// Unsearchable is how many of them hold no names, or pseudonyms under a key that was not given.
+	// Unsearchable is how many of the runs hold no names, or hold pseudonyms under a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
 
-// FoundStudent is a student with the places of the student's rows.
+// FoundStudent is a student and the places where the student's rows are.
 type FoundStudent struct {
-	// Bid is the student's bid as rows hold it: Pseudonym means that only its pseudonym is known.
+	// Bid is the student's bid as rows hold it. If Pseudonym is set, only the pseudonym of the bid is known.
 	Bid       string   `json:"student_bid"`
 	Pseudonym bool     `json:"pseudonym,omitempty"`
 	Names     []string `json:"names"`
 	Numbers   []string `json:"numbers"`
-	Schools   []string `json:"school_bids"` // the schools whose lists have the student
-	// Places are where rows are, and Records the rows; nil if more than maxFound students were found.
+	Schools   []string `json:"school_bids"` // the schools that list the student
+	// Places are the places of the rows, and Records the rows. They are nil if more than maxFound students were found.
 	Places  []FoundPlace  `json:"places"`
 	Records []FoundRecord `json:"records,omitempty"`
 
 	forms erase.Set // the bid as rows may hold it
-	gives erase.Set // the numbers that the student's rows give
+	gives erase.Set // the numbers in the student's rows
 }
 
 // FoundPlace counts the rows of a table in a run or in the history.
@@ -70,7 +70,7 @@ type FoundPlace struct {
 	Mentions int64 `json:"mentions,omitempty"`
 }
 
-// FoundRecord is a row of a student, in all places that hold it.
+// FoundRecord is a row of a student, with all places that hold it.
 type FoundRecord struct {
 	Table string `json:"table"`
 	Row   Row    `json:"row"`
@@ -78,12 +78,12 @@ type FoundRecord struct {
 	Places []string `json:"places"`
 }
 
-// Find looks for students in all published runs and in the history, and tells where their rows are. It changes nothing.
-// Rows are theirs by the rules of package erase. Names match if each word of the name that is asked for begins a word of
-// the student's names, so that "Ruth M" finds Ruth Miller.
+// Find looks for students in all published runs and in the history, and reports where their rows are. It changes
+// nothing. The rules of package erase decide which rows are theirs. A name matches if each of its words begins a word
+// of the student's names, so that "Ruth M" finds Ruth Miller.
 func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*FindReport, error) {
 	if len(opts.Bids) == 0 && len(opts.Numbers) == 0 && len(nameWords(opts.Name)) == 0 {
-		return nil, errors.New("find: say which students")
+		return nil, errors.New("find: no students were given")
 	}
 	f := &finder{catalog: catalog, opts: opts, students: make(map[string]*FoundStudent), report: &FindReport{Students: []*FoundStudent{}}}
 	if err := f.listSources(ctx); err != nil {
@@ -124,11 +124,11 @@ type finder struct {
 type findSource struct {
 	place  FoundPlace
 	tables map[string]snapshot.ManifestTable
-	// named means that rows have names; pseudonyms that identifiers are pseudonyms, and known that the key is given.
+	// named means that rows have names, pseudonyms that identifiers are pseudonyms, and known that the key was given.
 	named, pseudonyms, known bool
 }
 
-// listSources lists what is searched.
+// listSources lists the runs to search, and the history.
 func (f *finder) listSources(ctx context.Context) error {
 	runs, unreadable, err := f.catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
@@ -169,7 +169,7 @@ func (f *finder) add(bid string, pseudonym bool) {
 	if !pseudonym && f.opts.Key != nil {
 		form := f.opts.Key.Pseudonym("student", bid)
 		s.forms[form] = true
-		if known := f.students[form]; known != nil { // of a run that was read before
+		if known := f.students[form]; known != nil { // found in another run
 			known.Bid, known.Pseudonym, known.forms[bid] = bid, false, true
 			s = known
 		}
@@ -186,10 +186,10 @@ func (f *finder) sorted() []*FoundStudent {
 	return slices.Compact(all)
 }
 
-// personColumns are the columns of a table by which people look for a student.
+// personColumns are the columns by which people look for a student.
 var personColumns = []string{"first_name", "middle_name", "last_name", "student_id", "state_student_id", "district_student_id"}
 
-// eachPerson passes the rows of all tables of students to use, with the bids, names and numbers that they hold.
+// eachPerson calls use with the bids, names and numbers of each row of the tables about students.
 func (f *finder) eachPerson(ctx context.Context, use func(s *findSource, p person)) error {
 	names := slices.Concat(schemas.StudentColumns(), personColumns, []string{"requested_school_bid"})
 	for i := range f.sources {
@@ -214,7 +214,7 @@ func (f *finder) eachPerson(ctx context.Context, use func(s *findSource, p perso
 	return nil
 }
 
-// person is who a row is about.
+// person is the person that a row is about.
 type person struct {
 	bids, numbers []string
 	name, school  string
@@ -303,7 +303,7 @@ func nameWords(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 }
 
-// nameMatches reports whether each of the words begins a word of the name, another one for each.
+// nameMatches reports whether the words begin different words of the name.
 func nameMatches(words []string, name string) bool {
 	left := nameWords(name)
 	for _, word := range words {
@@ -353,7 +353,7 @@ type locator struct {
 	records map[string]int // in found, by table and row
 }
 
-// source looks into a run or the history.
+// source searches a run or the history.
 func (l *locator) source(ctx context.Context, s *findSource) error {
 	if s.place.RunID == "" {
 		for _, dataset := range schemas.Datasets() {
@@ -378,10 +378,10 @@ func (l *locator) source(ctx context.Context, s *findSource) error {
 	return nil
 }
 
-// span is the days of a version, from one until before another; all days in a run.
+// span is the range of days of a version, without the day to. In a run it covers all days.
 type span struct{ from, to int32 }
 
-// files looks into files whose rows are of the same records.
+// files searches files whose rows come from the same records.
 func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dataset, files []purgeFile) error {
 	owned := make(map[string][]span) // the student's records, by key
 	for i := range files {
@@ -453,7 +453,7 @@ func (s *findSource) placeOf(days span) string {
 	}
 }
 
-// addPlace adds a place, or the rows of another file of the same table.
+// addPlace adds a place, or adds its rows to the last place if that is of the same table.
 func (l *locator) addPlace(place FoundPlace) {
 	if place.Rows+place.Mentions == 0 {
 		return
@@ -469,7 +469,7 @@ func (l *locator) addPlace(place FoundPlace) {
 	l.student.Places = append(l.student.Places, place)
 }
 
-// record adds a row, or the place of one that is known.
+// record adds a row, or adds the place to a row that was found before.
 func (l *locator) record(table *schemas.Table, batch *rows.Batch, i int, place string) {
 	row := rowOf(batch, i)
 	key := table.Name + "\x00" + row.text()

@@ -14,13 +14,13 @@ import (
 // Row is the values of a row, in the order of the columns, without nulls. In JSON it is an object.
 type Row []Value
 
-// Value is the value of a column. JSON is its form in JSON.
+// Value is the value of a column, as JSON.
 type Value struct {
 	Column string
 	JSON   json.RawMessage
 }
 
-// Text returns the value for people.
+// Text returns the value in a form for people to read.
 func (v Value) Text() string {
 	var text string
 	if json.Unmarshal(v.JSON, &text) == nil {
@@ -46,7 +46,7 @@ func (r Row) text() string {
 	return b.String() + "}"
 }
 
-// rowOf returns row i of a batch, without the columns that only say when the history has it.
+// rowOf returns row i of a batch, without the columns that only date it in the history.
 func rowOf(batch *rows.Batch, i int) Row {
 	var row Row
 	for c := range batch.Cols {
@@ -59,7 +59,7 @@ func rowOf(batch *rows.Batch, i int) Row {
 	return row
 }
 
-// valueOf returns a value in JSON. Text of a column of JSON is JSON already, if it is valid.
+// valueOf returns a value as JSON. Valid text of a JSON column is returned unchanged.
 func valueOf(column *schemas.Column, v *rows.Vector, i int) json.RawMessage {
 	var value any
 	switch v.Type {

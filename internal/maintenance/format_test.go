@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestLaterFormat makes the manifest of a run one of a later release: whatever reads it says so and changes nothing,
-// whether it looked before or not.
+// TestLaterFormat replaces the manifest of a run by one of a later release: every command that reads it says so and
+// changes nothing, even if it had read the destination before.
 func TestLaterFormat(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -52,7 +52,7 @@ func TestLaterFormat(t *testing.T) {
 	}
 }
 
-// TestCheckFormat finds a document of a later release by any name.
+// TestCheckFormat checks that a document of a later release is found under any name.
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{

@@ -59,7 +59,8 @@ func historyKills(t *testing.T) []killTest {
 	}
 }
 
-// dropEnded drops what ended on the second of three nights, and dropEarlier what ended before it: nothing.
+// dropEnded drops the versions that ended on the second of three nights, and dropEarlier those that ended before it, of
+// which there are none.
 func dropEnded(ctx context.Context, store sink.Store) error {
 	_, err := maintenance.DropEnded(ctx, snapshot.At(store), dropOptions("2026-11-20"))
 	return err

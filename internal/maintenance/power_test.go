@@ -59,7 +59,7 @@ type inode struct {
 // change is a change of a folder's entries.
 type change struct {
 	put     bool
-	name    string // that gets or loses an entry
+	name    string // of the entry that is added or removed
 	gone    string // the entry that a rename removes in the same step
 	file    *inode // nil: a folder
 	durable bool
@@ -72,7 +72,7 @@ type disk struct {
 	changes []*change
 }
 
-// after returns the disk after the first calls.
+// after returns the disk after the given calls.
 func after(start map[string][]byte, calls []journaled) *disk {
 	d := &disk{start: start}
 	live := make(map[string]*inode)
@@ -193,7 +193,7 @@ func restore(t *testing.T, found map[string][]byte) string {
 	return root
 }
 
-// contents returns everything below a folder, as disk.start takes it.
+// contents returns everything below a folder, in the form of disk.start.
 func contents(t *testing.T, root string) map[string][]byte {
 	t.Helper()
 	all := make(map[string][]byte)

@@ -13,20 +13,20 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// PruneOptions say which snapshots Prune keeps: exactly one of Keep and KeepDays is above 0.
+// PruneOptions select the snapshots that Prune keeps. Exactly one of Keep and KeepDays is above 0.
 type PruneOptions struct {
 	// Kinds are the kinds of snapshots that are pruned; empty means all.
 	Kinds []snapshot.Kind
 	// Keep is how many of the newest snapshots of each kind are kept.
 	Keep int
-	// KeepDays keeps the full snapshots and the changes of the last so many days and today's, and the as-of snapshots
-	// that were taken in them, however long ago their own dates are.
+	// KeepDays keeps the full snapshots and the changes of today and of this many days before, and the as-of snapshots
+	// that were taken on these days, however long ago their own dates are.
 	KeepDays int
 	// Now returns the time.
 	Now func() time.Time
 	// DryRun reports what would be removed and removes nothing.
 	DryRun bool
-	// Begun are removals that an earlier prune began and this command has finished. They are reported.
+	// Begun are removals that an earlier prune began and this command has finished. They are added to the report.
 	Begun []*snapshot.Change
 }
 
@@ -49,11 +49,11 @@ type PruneReport struct {
 type UnfoldedRun struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
-	// Command adds it to the history.
+	// Command is the command that adds it to the history.
 	Command string `json:"command"`
 }
 
-// PrunedRun is a run that was removed. A replaced one no longer has files.
+// PrunedRun is a run that was removed. A replaced run no longer has files.
 type PrunedRun struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
@@ -74,7 +74,7 @@ type PrunedRun struct {
 // On a store without locks, do not publish a run of a date that is being pruned: pointers are removed unconditionally.
 func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ *PruneReport, err error) {
 	if (opts.Keep > 0) == (opts.KeepDays > 0) {
-		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
+		return nil, errors.New("prune: say either how many snapshots to keep, or how many days of them")
 	}
 	p := &pruner{catalog: catalog, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
 	if opts.DryRun {
@@ -105,7 +105,7 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 			return p.report, err
 		}
 		err = errors.Join(p.run(ctx, append(opts.Begun, recovered.Pruned...)), unlock())
-		opts.Begun = nil // they are reported
+		opts.Begun = nil // they are in the report
 		if !errors.Is(err, sink.ErrConflict) || attempt == maxPruneAttempts {
 			return p.report, err
 		}
@@ -125,7 +125,7 @@ type pruner struct {
 // run removes expired snapshots. It also reports removals that an earlier command began and recovery has finished, or
 // that a dry run leaves unfinished.
 func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
-	p.report.Kept, p.report.Unfolded = 0, nil // of an earlier attempt
+	p.report.Kept, p.report.Unfolded = 0, nil // counted by an earlier attempt
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (p *pruner) expiredByAge(m *snapshot.Manifest) bool {
 // it is older than all snapshots kept.
 func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
 	kept := make(map[*snapshot.Manifest]bool)
-	oldest := "" // of the dates that are kept; nothing is older than none
+	oldest := "" // of the dates that are kept; if none is, no run is older
 	for _, m := range slices.Backward(all) {
 		if m.Status == snapshot.Published && len(kept) < p.opts.Keep {
 			kept[m] = true

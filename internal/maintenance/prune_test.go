@@ -21,8 +21,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// pruneSite is a destination of a week of full snapshots, one of them replaced, three as-of snapshots and two sets of
-// changes.
+// pruneSite creates a destination with a week of full snapshots, one of them replaced, three as-of snapshots and two
+// sets of changes.
 func pruneSite(t *testing.T, store sink.Store) {
 	t.Helper()
 	for _, day := range []string{"14", "15", "16", "17"} {
@@ -121,7 +121,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneLeaves keeps and reports runs that are not published or cannot be read.
+// TestPruneLeaves checks that runs which are not published or cannot be read are kept and reported.
 func TestPruneLeaves(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -144,7 +144,7 @@ func TestPruneLeaves(t *testing.T) {
 	}
 }
 
-// stuck is a store whose locks cannot be given up.
+// stuck is a store whose locks cannot be released.
 type stuck struct{ sink.Store }
 
 var errStuck = errors.New("the lock is stuck")
@@ -153,7 +153,7 @@ func (stuck) Lock(context.Context, string, sink.LockMode, time.Duration) (func()
 	return func() error { return errStuck }, nil
 }
 
-// TestLockThatCannotBeGivenUp expects an error although the work is done.
+// TestLockThatCannotBeGivenUp expects an error if a lock cannot be released, although the work is done.
 func TestLockThatCannotBeGivenUp(t *testing.T) {
 	t.Parallel()
 	store := stuck{snapshottest.NewDir(t, t.TempDir())}
@@ -165,8 +165,8 @@ func TestLockThatCannotBeGivenUp(t *testing.T) {
 	require.Empty(t, purged.Runs)
 }
 
-// TestPruneOfARunThatWasPurged has a purge rewrite a run between the looks of a
-// prune at its files and the prune's change, on a store without locks.
+// TestPruneOfARunThatWasPurged has a purge rewrite a run after a prune has listed its files and before the prune
+// removes them, on a store without locks.
 func TestPruneOfARunThatWasPurged(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -186,7 +186,7 @@ func TestPruneOfARunThatWasPurged(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }
 
-// unremoving is a store whose user is killed before an object is removed.
+// unremoving is a store whose process is killed before an object is removed.
 type unremoving struct {
 	snapshottest.Lockless
 
@@ -200,8 +200,8 @@ func (s unremoving) Remove(ctx context.Context, path string) error {
 	return s.Lockless.Remove(ctx, path)
 }
 
-// TestPruneThatIsStuck reports the removal that it has finished although the
-// change of another run keeps it from going on.
+// TestPruneThatIsStuck checks that a prune reports the removal that it has finished, although a change of another run
+// keeps it from continuing.
 func TestPruneThatIsStuck(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -248,8 +248,8 @@ func (f *fullDisk) Remove(ctx context.Context, path string) error {
 	return f.Store.Remove(ctx, path)
 }
 
-// TestPruneFullDisk frees space on a full disk: the first run's report makes room for the record of the change, which
-// does not list the files then.
+// TestPruneFullDisk frees space on a full disk: removing the first run's report makes room for the record of the
+// change, which then does not list the files.
 func TestPruneFullDisk(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

@@ -14,28 +14,29 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// purgeRounds is how often a purge starts over because its last look has found something again: a run was started or
-// published in the meantime, or replaced while it was purged.
+// purgeRounds is how often a purge starts over because its final search has found rows again: a run was started or
+// published in the meantime, or replaced while it was being purged.
 const purgeRounds = 3
 
-// Purge removes all rows of some schools, of some districts and their schools, or of some students, from every published
-// run at a destination and from the history. It drops what unfinished runs have staged, which cannot be read: their next command
-// plans and fetches again. Ledgers lose the rows of these schools and manifests their failures, so that a history made
-// from them again does not know the schools; plans stay. See erase.Target for the rows, erase.DistrictIndex for the
-// schools of a district, endedSchools for schools whose agreement has ended. No document that a purge writes names a student.
+// Purge removes all rows of some schools, of some districts and their schools, or of some students, from every
+// published run at a destination and from the history. It drops the staged files of unfinished runs, which cannot be
+// read: the next command of such a run plans and fetches again. Ledgers lose the rows of these schools, and manifests
+// lose their failures, so that a rebuilt history does not name the schools. Plans stay. erase.Target defines the rows,
+// erase.DistrictIndex the schools of a district, and endedSchools the schools whose agreement has ended. No document
+// that a purge writes names a student.
 //
-// Only files that hold such rows are rewritten, run by run: the new files are staged and a Change puts them in the
-// place of the old ones. The same call finishes a purge that was killed, and any command finishes a change of a run that has
-// begun (Recover). At last every file is read again, and the report, now a proof, is stored as _purges/<id>.json. It
-// says done, or incomplete if rows that are not of the students still mention them.
+// Only files that hold such rows are rewritten, run by run: the new files are staged, and a Change replaces the old
+// ones with them. Calling Purge again finishes a purge that was killed, and any command finishes a change of a run that
+// has begun (Recover). Finally every file is read again, and the report is stored as the proof, _purges/<id>.json. Its
+// state is done, or incomplete if rows of others still mention the students.
 //
-// Purge looks at what the destination shows: versions that the store keeps of removed objects, backups and copies are
-// out of its reach (NotReached). It fails with a *RefusedError if a process works on a run or something else blocks the
-// purge, with an *UnknownBidsError if a bid occurs nowhere, and with a *KeyNeededError if students cannot be found
-// without a key; nothing was changed then.
+// Purge cannot reach backups, copies, or versions that the store keeps of removed objects (NotReached). It fails with a
+// *RefusedError if a process works on a run or something else blocks the purge, with an *UnknownBidsError if a bid
+// occurs nowhere, and with a *KeyNeededError if students cannot be found without a key. In all of these cases nothing
+// was changed.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
-		return nil, errors.New("purge: say either which schools, districts or students, or for how long schools have ended")
+		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long schools must have ended")
 	}
 	if !opts.DryRun {
 		// A fold may take long: wait for it before other commands have to wait for this one.
@@ -72,7 +73,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	}
 	find := func(ctx context.Context) error { return p.findRows(ctx, nil) }
 	if p.students != nil {
-		find = p.findAndCount // the preview says what will be left; all texts are read anyway
+		find = p.findAndCount // the preview says which rows will be left; all text is read anyway
 	}
 	if err := find(ctx); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	return p.report, p.carryOut(ctx)
 }
 
-// survey reads what the destination says of its runs.
+// survey reads the manifests and plans of all runs, and finds unfinished runs.
 func (p *purger) survey(ctx context.Context) error {
 	folders, err := p.catalog.Index(ctx)
 	if err != nil {
@@ -127,8 +128,8 @@ func (p *purger) survey(ctx context.Context) error {
 	return p.findUnfinished(ctx, folders)
 }
 
-// surveyAgain finds what was begun since the survey, as reading everything takes long, and returns the runs that were
-// published since.
+// surveyAgain finds runs that were begun since the survey, because reading everything takes long, and returns the runs
+// that were published since.
 func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
 	folders, err := p.catalog.Index(ctx)
 	if err != nil {
@@ -153,12 +154,12 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 	return newlyPublished, p.findUnfinished(ctx, folders)
 }
 
-// findUnfinished finds the runs that are neither published nor being published and have something staged, or a plan that
-// names a purged bid, and what dead runs have left staged.
+// findUnfinished finds the runs that are neither published nor being published and that have staged files or a plan
+// that names a purged bid. It also finds staged files that dead runs have left behind.
 func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) error {
 	list := p.catalog.AllStaged
 	if p.opts.DryRun {
-		list = p.catalog.Staged // a dry run tries nothing out at the destination
+		list = p.catalog.Staged // a dry run writes nothing to the destination, not even to probe it
 	}
 	staged, err := list(ctx)
 	if err != nil {
@@ -204,8 +205,8 @@ func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) err
 	return nil
 }
 
-// summarize puts into the report what was found: which schools are purged, what would change, and which of the bids
-// occur nowhere.
+// summarize adds the findings to the report: which schools are purged, what would change, and which of the bids occur
+// nowhere.
 func (p *purger) summarize(ctx context.Context) error {
 	r := p.report
 	schools := make(erase.Set)
@@ -228,7 +229,7 @@ func (p *purger) summarize(ctx context.Context) error {
 		maps.Copy(schools, p.history.Schools)
 		r.Schools = schools.Sorted()
 	}
-	if !p.continues() { // the list is another one
+	if !p.continues() { // the killed purge had another list
 		p.fresh.NotReached, p.fresh.Verification = r.NotReached, r.Verification
 		p.report = p.fresh
 		return p.summarize(ctx)
@@ -252,8 +253,8 @@ func (p *purger) summarize(ctx context.Context) error {
 	return nil
 }
 
-// carryOut makes the changes that are needed, and repeats the search until it finds no more. Files that a process has
-// staged since, for a new run or because no lock excluded it, are found and dropped as well.
+// carryOut makes the necessary changes, and repeats the search until it finds no more rows. Files that a process has
+// staged in the meantime, for a new run or because no lock excluded it, are found and dropped as well.
 func (p *purger) carryOut(ctx context.Context) error {
 	if err := p.lockAndRecord(ctx); err != nil {
 		return err
@@ -293,7 +294,7 @@ func (p *purger) carryOut(ctx context.Context) error {
 	}
 }
 
-// rowsRemain returns why a purge has found rows again and again.
+// rowsRemain returns the reason why a purge keeps finding rows.
 func (p *purger) rowsRemain(ctx context.Context, where string) error {
 	if probe, ok := p.catalog.Store().(sink.AbortProber); ok {
 		removes, err := probe.AbortRemoves(ctx)
@@ -322,8 +323,8 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), begun, sink.Condition{Absent: true})
 }
 
-// changeAndVerify makes the changes that were found and reads everything again. disturbed says what another process has
-// prevented, which is then found again.
+// changeAndVerify makes the planned changes and reads everything again. disturbed is the error of changes that another
+// process has prevented; the rows are then found again.
 func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	if err := p.dropUnfinished(ctx); err != nil {
 		return nil, err
@@ -337,7 +338,7 @@ func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	if p.history != nil && !p.history.Anew {
 		p.moved = max(p.moved, len(p.history.Moved))
 	}
-	// The history is changed last: it knows the new manifests of the snapshots.
+	// The history is changed last, because it records the hashes of the snapshots' new manifests.
 	switch err := p.history.Erase(ctx, p.catalog, p.report.ID, p.runs); {
 	case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
 		disturbed = errors.Join(disturbed, err)
@@ -375,14 +376,14 @@ func (p *purger) writeProof(ctx context.Context) error {
 	if len(busy) > 0 {
 		return fmt.Errorf("purge: %d runs are being published: purge again when they have been", len(busy))
 	}
-	if err := p.catalog.Check(ctx); err != nil { // removes what killed processes have left
+	if err := p.catalog.Check(ctx); err != nil { // removes leftovers of killed processes
 		return err
 	}
 	p.completeReport()
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
-// countChanges counts what the manifests say that a purge has changed.
+// countChanges adds up the changes of a purge that the manifests record.
 func (p *purger) countChanges(r *PurgeReport) {
 	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
@@ -395,8 +396,8 @@ func (p *purger) countChanges(r *PurgeReport) {
 	}
 }
 
-// completeReport completes the report from the manifests: they tell what this purge has removed, before it was killed
-// too.
+// completeReport completes the report from the manifests, which also record what this purge removed before it was
+// killed.
 func (p *purger) completeReport() {
 	r := p.report
 	p.countChanges(r)

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeThatCannotBegin expects that a purge which cannot write its change, or could not move the pointer later,
+// TestPurgeThatCannotBegin checks that a purge which cannot write its change, or could not move the pointer later,
 // changes nothing and leaves nothing staged.
 func TestPurgeThatCannotBegin(t *testing.T) {
 	t.Parallel()

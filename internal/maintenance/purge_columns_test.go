@@ -16,7 +16,7 @@ import (
 )
 
 // TestPurgeOtherColumns purges files that lack a column, files with a column that is no longer declared, and a table
-// that is not declared. The missing column may be one that decides which rows go.
+// that is not declared. The missing column may be one that decides which rows are purged.
 func TestPurgeOtherColumns(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -18,8 +18,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeDisturbed has somebody else step in between two operations: the purge looks again and comes to its end, and
-// every run is whole.
+// TestPurgeDisturbed has another process change the destination between two operations: the purge searches again and
+// finishes, and every run is complete.
 func TestPurgeDisturbed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -71,8 +71,8 @@ func TestPurgeDisturbed(t *testing.T) {
 	}
 }
 
-// TestPurgeHistoryDisturbed adds a snapshot to the history while that is purged: the purge looks again, and the history
-// keeps the snapshot.
+// TestPurgeHistoryDisturbed adds a snapshot to the history while the history is being purged: the purge searches again,
+// and the history keeps the snapshot.
 func TestPurgeHistoryDisturbed(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -119,8 +119,8 @@ func (i *intruded) Write(ctx context.Context, path string, data []byte, when sin
 	return i.Store.Write(ctx, path, data, when)
 }
 
-// TestPurgeIntruded has a run begin after the purge has looked for runs: what it stages is dropped before the proof, or
-// no proof is written while it is at work.
+// TestPurgeIntruded has a run begin after the purge has listed the runs: its staged files are dropped before the proof
+// is written, and no proof is written while the run works.
 func TestPurgeIntruded(t *testing.T) {
 	t.Parallel()
 	options := purgeOptions([]string{snapshottest.Gone}, nil)
@@ -179,8 +179,8 @@ func TestPurgeIntruded(t *testing.T) {
 	}
 }
 
-// TestPurgePublishedSince has a staged run published after the purge has found it, where no lock prevents that: the run
-// stays published, and is purged.
+// TestPurgePublishedSince publishes a staged run after the purge has found it, on a store without locks to prevent
+// that: the run stays published, and is purged.
 func TestPurgePublishedSince(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -203,8 +203,8 @@ func TestPurgePublishedSince(t *testing.T) {
 	requireNoBytes(t, root, snapshottest.Gone)
 }
 
-// TestPurgeHoldsPublished does not rewrite a published run while a process that does not know that it is published
-// works on it.
+// TestPurgeHoldsPublished checks that a published run is not rewritten while a process that does not know that it is
+// published works on it.
 func TestPurgeHoldsPublished(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -221,7 +221,8 @@ func TestPurgeHoldsPublished(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestPurgeAlive goes by a run's sign of life where there are no locks, and by the locks alone where there are.
+// TestPurgeAlive checks that a purge relies on a run's sign of life on a store without locks, and on the locks alone
+// otherwise.
 func TestPurgeAlive(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -286,7 +287,7 @@ func (u unremovable) Remove(ctx context.Context, path string) error {
 }
 
 // TestPurgeWhilePruning purges while another process prunes: before the first file of a run is read, and before the run
-// is rewritten. A prune that does not come to its end is finished.
+// is rewritten. A prune that was interrupted is finished.
 func TestPurgeWhilePruning(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before reading", "before rewriting", "killed", "killed, of students"} {

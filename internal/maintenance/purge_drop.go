@@ -12,9 +12,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// lockRuns locks runs until the purge ends, so that no process stages or publishes anything for them until then. It
-// fails with a *RefusedError while a process works on one of them. On a destination without locks it relies on the
-// signs of life of runs and excludes no process; see notReached.
+// lockRuns locks runs until the purge ends, so that no process stages or publishes anything for them. It fails with a
+// *RefusedError while a process works on one of them. Without locks it relies on the runs' signs of life and excludes
+// no process; see notReached.
 func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 	for _, run := range runs {
 		if p.held[run] == nil {
@@ -28,7 +28,7 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 			}
 			p.held[run] = release
 		}
-		if !p.locks { // Then holding the run before has not kept a process from it.
+		if !p.locks { // Holding the run has not kept other processes out.
 			if err := p.refuseActive(ctx, run); err != nil {
 				return err
 			}
@@ -38,8 +38,8 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 }
 
 // refuseWorking fails with a *RefusedError while a process works on any run of the destination, even one that holds
-// nothing of what is purged: what the process has fetched may be staged after the purge has looked. Runs that are not
-// published stay locked until the purge ends. Without locks it goes by the runs that give signs of life.
+// none of the purged rows: the process may stage what it has fetched after the purge has searched the run. Runs that
+// are not published stay locked until the purge ends. Without locks it relies on the runs' signs of life.
 func (p *purger) refuseWorking(ctx context.Context) error {
 	for folder, plan := range p.plans {
 		run := plan.RunID
@@ -99,8 +99,8 @@ func (p *purger) toChange() []string {
 	return runs.Sorted()
 }
 
-// dropUnfinished drops the runs that are not published, each one's plan last: the same command then plans again. It also
-// drops staged files that dead processes of published runs have left.
+// dropUnfinished drops the runs that are not published. The plan of a run goes last; without it, the run's next command
+// plans again. Staged files that dead processes of published runs have left behind are dropped too.
 func (p *purger) dropUnfinished(ctx context.Context) error {
 	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
 		run := p.unfinished[folder]
@@ -115,7 +115,7 @@ func (p *purger) dropUnfinished(ctx context.Context) error {
 	return p.sweepLeftovers(ctx)
 }
 
-// sweepLeftovers drops what processes of published runs have left staged.
+// sweepLeftovers drops staged files that processes of published runs have left behind.
 func (p *purger) sweepLeftovers(ctx context.Context) error {
 	if err := p.lockRuns(ctx, p.leftovers); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (p *purger) dropRun(ctx context.Context, folder, run string) error {
 	if err := p.catalog.DropCheckpoints(ctx, run); err != nil {
 		return err
 	}
-	// Without locks, a process may have published the run since it was found. The next look treats it as published. One
-	// that starts to publish it now no longer finds what it has staged.
+	// Without locks, a process may have published the run since it was found. The next search treats it as published. A
+	// process that starts to publish it now no longer finds its staged files.
 	if started, err := p.catalog.PublishingStarted(ctx, run); started || err != nil {
 		return err
 	}

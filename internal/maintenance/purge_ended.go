@@ -16,13 +16,14 @@ import (
 
 // evidence collects the outcomes of schools from ledgers and, for pruned snapshots, from the history's coverage.
 type evidence struct {
-	// nights are the datasets that each full snapshot of all schools asked for, by its date.
+	// nights are the datasets that each full snapshot of all schools requested, by its date.
 	nights map[string]erase.Set
 	lastOK map[string]string
-	// okIn is the last night on which a school was ok, by school and by the datasets in which it was so on any night. A night
-	// without one of these datasets says nothing of the school.
+	// okIn is the last night on which a dataset of a school was ok, by school and dataset. A night that did not request
+	// all datasets in which a school was ever ok says nothing about the school.
 	okIn map[string]map[string]string
-	// lastFailed is the last night on which a dataset failed, so that it is unknown whether the school had ended.
+	// lastFailed is the last night on which a dataset of a school failed, which leaves unknown whether the school's
+	// agreement had ended.
 	lastFailed map[string]string
 }
 
@@ -43,9 +44,9 @@ func (e *evidence) note(school, dataset, night, status string) {
 	}
 }
 
-// endedSchools returns the schools that ended at least that many days ago, sorted by bid: at least two snapshots that asked
-// for every dataset of the school, and did not get it, span that time. A school that was never exported has no rows and
-// is left out. Other schools that miss a dataset which they once had are returned apart.
+// endedSchools returns the schools whose agreement ended at least that many days ago, sorted by bid: at least two
+// snapshots, spanning that time, requested every dataset of the school and got none. A school that was never exported
+// has no rows and is left out. The second result lists other schools that lack a dataset they once had.
 func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]EndedSchool, []NearlyEnded, error) {
 	runs, unreadable, err := catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
@@ -126,7 +127,7 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 		if err != nil {
 			return err
 		}
-		to, _ := slices.BinarySearch(nights, snapshot.DateOf(ended)) // the number of nights before
+		to, _ := slices.BinarySearch(nights, snapshot.DateOf(ended)) // the number of earlier nights
 		whole := func(own *schemas.Table) *schemas.Table { return own }
 		err = erase.ReadFile(ctx, catalog, file.Path, table, whole, func(batch *rows.Batch) error {
 			from := batch.Cols[batch.Table.Column("valid_from")].I32
@@ -143,7 +144,7 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 	return nil
 }
 
-// noteCoverage records what the coverage says of a dataset of a school on some nights.
+// noteCoverage records what a row of the coverage says about a dataset of a school on some nights.
 func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	dataset, status := erase.TextOf(batch, i, "dataset"), erase.TextOf(batch, i, "status")
 	if len(nights) == 0 {
@@ -151,14 +152,14 @@ func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	}
 	e.note(erase.TextOf(batch, i, "requested_school_bid"), dataset, nights[len(nights)-1], status)
 	if status == "absent" {
-		return // from the list, or the snapshot had no such dataset
+		return // absent from the list, or the snapshot had no such dataset
 	}
 	for _, night := range nights {
 		erase.Put(e.nights, night, dataset)
 	}
 }
 
-// ended returns the schools of endedSchools.
+// ended implements endedSchools.
 func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, err error) {
 	for _, school := range slices.Sorted(maps.Keys(e.lastOK)) {
 		lastOK := e.lastOK[school]
@@ -186,7 +187,7 @@ func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, e
 	return ended, nearly, nil
 }
 
-// nearlyEnded returns what a school that has not ended misses; nil if it misses no dataset that it once had.
+// nearlyEnded returns the datasets that a school which has not ended lacks, or nil if it has all that it ever had.
 func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	n := NearlyEnded{Bid: school, LastOK: e.lastOK[school]}
 	var nights []string
@@ -212,7 +213,7 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	return &n, err
 }
 
-// nightsAfter returns the nights after another one that asked for some datasets, sorted.
+// nightsAfter returns the nights after a given one that requested all of the datasets, sorted.
 func (e *evidence) nightsAfter(night string, datasets erase.Set) []string {
 	var nights []string
 	for _, other := range slices.Sorted(maps.Keys(e.nights)) {
@@ -223,7 +224,7 @@ func (e *evidence) nightsAfter(night string, datasets erase.Set) []string {
 	return nights
 }
 
-// spanOf returns the days between the first and the last night.
+// spanOf returns the number of days between the first and the last night.
 func spanOf(nights []string) (int, error) {
 	if len(nights) == 0 {
 		return 0, nil

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// endedNights returns the fates of the schools in full snapshots: ok, denied, failed, or gone from the list (empty).
+// endedNights returns the outcomes of the schools in full snapshots: ok, denied, failed, or not listed (empty).
 func endedNights() []struct {
 	date  string
 	fates map[string]snapshot.Status
@@ -182,8 +182,8 @@ func TestPurgeEndedKilled(t *testing.T) {
 	}
 }
 
-// TestPurgeEndedNeedsEveryDataset checks that only nights count that asked for every dataset which the school once had,
-// according to the ledgers or the history, and that there must be two of them.
+// TestPurgeEndedNeedsEveryDataset checks that a night counts only if it requested every dataset that the school once
+// had, according to the ledgers or the history, and that there must be two such nights.
 func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
 	t.Parallel()
 	all, one := []string{"schools", "students", "test_results"}, []string{"schools", "students"}
@@ -238,7 +238,7 @@ func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
 	}
 }
 
-// TestPurgeNearlyEnded checks that the report names schools that miss datasets but are not chosen, and why not.
+// TestPurgeNearlyEnded checks that the report names schools that lack datasets but are not selected, and says why not.
 func TestPurgeNearlyEnded(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

@@ -18,8 +18,9 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeFailingOperation fails operations of the store, one in each dry run and each purge: the first one of each place in
-// the code, a quarter of these with -short, or all if -kills is -1. The purge reports it, unless it ends exactly as undisturbed.
+// TestPurgeFailingOperation fails one store operation in each of many dry runs and purges: the first operation of each
+// place in the code (a quarter of these with -short), or every operation if -kills is -1. The purge reports the
+// failure, or ends exactly as if undisturbed.
 func TestPurgeFailingOperation(t *testing.T) {
 	t.Parallel()
 	nights := func(t *testing.T, store sink.Store) {
@@ -65,7 +66,7 @@ func TestPurgeFailingOperation(t *testing.T) {
 	}
 }
 
-// failEach fails some operations of a purge, one in each.
+// failEach repeats a purge and fails another of its operations each time.
 func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 	t.Helper()
 	purge := func(failing int64, before func()) (report *maintenance.PurgeReport, tree map[string]string, err error) {
@@ -84,7 +85,7 @@ func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 		return report, tree, err
 	}
 	var mu sync.Mutex
-	var first []int64 // operations of a place
+	var first []int64 // the first operation of each place
 	operations, places := int64(0), make(map[string]bool)
 	want, tree, err := purge(1<<40, func() {
 		place := callers()
@@ -113,7 +114,7 @@ func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 	}
 }
 
-// callers returns where in the code of purges this is called.
+// callers returns the place in the code of purges from which it is called.
 func callers() string {
 	var counters [64]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters[:])])

@@ -22,8 +22,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// historySite publishes and folds three nights: results change and go, and a school moves from one district to another
-// after the first night.
+// historySite publishes and folds three nights: results change and disappear, and a school moves from one district to
+// another after the first night.
 func historySite(t *testing.T, store sink.Store, edit ...func(*snapshot.Plan)) {
 	t.Helper()
 	for i, date := range []string{"2026-11-18", "2026-11-19", "2026-11-20"} {
@@ -84,8 +84,8 @@ func versions(t *testing.T, store sink.Store) []string {
 	return all
 }
 
-// TestPurgeHistory purges schools and districts. A rebuild gives the same rows, and so does a purge when the snapshots
-// are gone.
+// TestPurgeHistory purges schools and districts. A rebuild gives the same rows, and so does a purge after the snapshots
+// were pruned.
 func TestPurgeHistory(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -115,7 +115,7 @@ func TestPurgeHistory(t *testing.T) {
 			require.Equal(t, before, snapshottest.Tree(t, root), "a dry run changes nothing")
 			report, err := maintenance.Purge(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
-			if len(test.options.Districts) == 0 { // Otherwise the history is made again, and what it loses is not known before.
+			if len(test.options.Districts) == 0 { // Otherwise the history is rebuilt, and its losses are not known beforehand.
 				require.Equal(t, would.History.RowsRemoved, report.History.RowsRemoved)
 				require.Equal(t, would.History.FilesRewritten, report.History.FilesRewritten)
 			}
@@ -127,7 +127,7 @@ func TestPurgeHistory(t *testing.T) {
 			for _, n := range report.History.RowsRemoved {
 				removed += n
 			}
-			if test.name == "a district that a school has joined" { // some versions now end, and so are split
+			if test.name == "a district that a school has joined" { // some versions now end, so they are split
 				require.Greater(t, removed, int64(len(full)-len(got)))
 			} else {
 				require.EqualValues(t, len(full)-len(got), removed)
@@ -160,7 +160,7 @@ func TestPurgeHistory(t *testing.T) {
 	}
 }
 
-// TestPurgeWaitsForFold does not begin while another process changes the history.
+// TestPurgeWaitsForFold checks that a purge does not begin while another process changes the history.
 func TestPurgeWaitsForFold(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -195,7 +195,7 @@ func (s lockedStore) Lock(ctx context.Context, name string, mode sink.LockMode, 
 	return unlock, err
 }
 
-// TestPurgeHistoryFiles leaves the files that hold nothing of the school as they are.
+// TestPurgeHistoryFiles checks that files without rows of the school are left unchanged.
 func TestPurgeHistoryFiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -215,7 +215,7 @@ func TestPurgeHistoryFiles(t *testing.T) {
 	require.Positive(t, same)
 }
 
-// TestPruneUnfolded keeps the snapshots that the history does not hold, unless they do not belong to it.
+// TestPruneUnfolded checks that snapshots which are not folded yet are kept, unless they do not belong to the history.
 func TestPruneUnfolded(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -249,8 +249,8 @@ func TestPruneUnfolded(t *testing.T) {
 	require.NotEmpty(t, versions(t, store))
 }
 
-// TestReplacedAfterPurge purges the district that a school left on the newest night, and replaces that night. Rows that the
-// night had left as they were begin on it after the purge; its replacement does not end them on the same day.
+// TestReplacedAfterPurge purges the district that a school left on the newest night, and replaces that night. After the
+// purge, rows that the night had not changed begin on it; its replacement does not end them on the same day.
 func TestReplacedAfterPurge(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// changesOf is a store that notes the runs whose change is written. It fails the changes after some.
+// changesOf is a store that notes the runs whose change is written. After some changes it fails the others.
 type changesOf struct {
 	sink.Store
 
@@ -34,8 +34,8 @@ func (c *changesOf) Write(ctx context.Context, name string, data []byte, when si
 	return c.Store.Write(ctx, name, data, when)
 }
 
-// TestPurgeOrder purges runs in which rows of a student give numbers, and others in which rows without a bid need them. Rows that
-// need a number are purged before rows that give it, so that a purge that is killed in between can be repeated.
+// TestPurgeOrder purges runs in which rows of a student give numbers, and runs in which rows without a bid can only be
+// found by these numbers. The latter are purged first, so that a purge that is killed in between can be repeated.
 func TestPurgeOrder(t *testing.T) {
 	t.Parallel()
 	row := func(bid, number, state string) snapshottest.Record {

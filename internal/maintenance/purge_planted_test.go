@@ -18,8 +18,8 @@ const (
 	plantedName   = "PLANTEDNAME"
 )
 
-// plantedRows returns rows that hold a child in every place where the service may put one: goes are of the child, and
-// loses are of others, and mention the child in _extra.
+// plantedRows returns rows that hold a child in every place where the service may put one: goes are rows of the child,
+// and loses are rows of others that mention the child in _extra.
 func plantedRows() (goes, loses map[string][]snapshottest.Record) {
 	const name = plantedName
 	goes = map[string][]snapshottest.Record{

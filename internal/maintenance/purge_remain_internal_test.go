@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// probed is a store of which only the answer about aborts is asked.
+// probed is a store that is only asked whether its uploads can be aborted.
 type probed struct {
 	sink.Store
 	removes bool

@@ -14,29 +14,31 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// PurgeOptions say whose rows Purge removes: of schools, of districts, of students, or of schools that have ended.
+// PurgeOptions select the rows that Purge removes: rows of schools, of districts, of students, or of schools whose
+// agreement has ended.
 type PurgeOptions struct {
 	Schools, Districts []string
-	// Students are bids in clear, also where runs hold pseudonyms of them. Key is then needed: the key of these runs.
+	// Students are bids in clear, even if runs hold pseudonyms of them. Key is then the key of these runs.
 	Students []string
-	// StudentNumbers identify students to whom the service gives no bid. They are in clear as well.
+	// StudentNumbers identify students to whom the service gives no bid. They are given in clear, too.
 	StudentNumbers []string
 	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
 	EndedForDays int
-	// AllowUnknown purges the others where some of the bids occur nowhere, and makes it no error if no student does.
+	// AllowUnknown ignores bids that occur nowhere. Without it they are an error, as is a list of students none of whom
+	// occurs.
 	AllowUnknown bool
 	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
 	// Now returns the time.
 	Now         func() time.Time
 	ToolVersion string
-	// Workspace returns an empty store for a history that is made again, and what removes it; see history.Options. Without
-	// it the history is always rewritten in place.
+	// Workspace returns an empty store for a history that is rebuilt, and a function that removes the store; see
+	// history.Options. If it is nil, the history is always rewritten in place.
 	Workspace func() (sink.Store, func() error, error)
 }
 
-// kinds counts the ways in which rows were chosen.
+// kinds returns how many kinds of selection were given.
 func (o *PurgeOptions) kinds() int {
 	n := 0
 	for _, given := range []bool{
@@ -53,7 +55,7 @@ const (
 	purgePlanned = "planned"
 	purgeBegun   = "begun"
 	purgeDone    = "done"
-	// purgeIncomplete is the state of a purge of students that other rows still mention.
+	// purgeIncomplete is the state of a purge whose students are still mentioned in rows of others.
 	purgeIncomplete = "incomplete"
 )
 
@@ -68,14 +70,14 @@ type PurgeReport struct {
 	Asked         PurgeAsked `json:"asked"`
 	// Schools are the schools whose rows are purged from some run, including the districts' schools.
 	Schools []string `json:"schools"`
-	// Ended are the schools that were chosen because their agreement has ended.
+	// Ended are the schools that were selected because their agreement has ended.
 	Ended []EndedSchool `json:"ended,omitempty"`
-	// NearlyEnded are schools that were not chosen, but miss some of their datasets.
+	// NearlyEnded are schools that were not selected, but lack some datasets that they once had.
 	NearlyEnded []NearlyEnded `json:"nearly_ended,omitempty"`
 	// Unknown are bids that occur in no table, plan, ledger or manifest.
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`             // when the purge began
-	FinishedAt time.Time `json:"finished_at,omitzero"` // when it was done
+	FinishedAt time.Time `json:"finished_at,omitzero"` // when it ended
 	// Runs are the runs that rows were removed from.
 	Runs              []PurgedRun      `json:"runs"`
 	RowsRemoved       map[string]int64 `json:"rows_removed"`            // by table
@@ -93,14 +95,15 @@ type PurgeReport struct {
 	Orphans []string `json:"orphans,omitempty"`
 	// Suppressed is set if the students are on the suppression list. Without a privacy key they are not.
 	Suppressed *PurgeSuppression `json:"suppressed,omitempty"`
-	// NotReached says where the rows may still be.
+	// NotReached lists places where the rows may still be.
 	NotReached []string `json:"not_reached"`
 
-	// resumed marks the report of a purge that was killed: its proof must be written even if nothing is left to do.
+	// resumed marks the report of a purge that was killed. Its proof must be written even if nothing is left to do.
 	resumed bool
-	// planned are the rows that a resumed purge was about to change, by table, if they are needed to recognize its list.
+	// planned counts the rows that a resumed purge was about to change, by table. It is set if they are needed to
+	// recognize its list.
 	planned map[string]int64
-	// Earlier is the last proof of a purge that was asked for the same; nil if there is none.
+	// Earlier is the last proof of a purge with the same request, or nil.
 	Earlier *PurgeReport `json:"-"`
 }
 
@@ -109,9 +112,9 @@ type PurgeAsked struct {
 	Schools   []string       `json:"schools,omitempty"`   // bids
 	Districts []string       `json:"districts,omitempty"` // bids
 	Students  *AskedStudents `json:"students,omitempty"`
-	// EndedFor is how long the agreements of Schools have ended for, such as 60d.
+	// EndedFor is how long ago the agreements of Schools ended at least, such as 60d.
 	EndedFor string `json:"ended_for,omitempty"`
-	// EndedBefore is a date if versions of the history that ended before it were dropped, and nothing else.
+	// EndedBefore is set if only versions of the history that ended before this date were dropped.
 	EndedBefore string `json:"history_ended_before,omitempty"`
 }
 
@@ -121,14 +124,14 @@ type AskedStudents struct {
 	Listed int `json:"listed"`
 	// Matched is how many of them were found.
 	Matched *int `json:"matched,omitempty"`
-	// Digest is the pseudonym of the list, sorted and a line for each student, under the privacy key; empty without one,
-	// because with a stored key anyone could check a roster against the digest.
+	// Digest is the pseudonym under the privacy key of the sorted list, one student a line. It is empty without a privacy
+	// key, because anyone could check a roster against a digest whose key is stored with it.
 	Digest string `json:"digest,omitempty"`
-	// ByNumber means that they were listed by their numbers.
+	// ByNumber means that the students were listed by number.
 	ByNumber bool `json:"by_number,omitempty"`
 }
 
-// PurgedRun is a run that a purge has removed rows from. A replaced run has only its ledger left.
+// PurgedRun is a run that a purge has removed rows from. Of a replaced run only the ledger is left.
 type PurgedRun struct {
 	RunID        string                `json:"run_id"`
 	Kind         snapshot.Kind         `json:"kind"`
@@ -145,9 +148,9 @@ type PurgeVerification struct {
 	Files int   `json:"files"` // files read
 	Rows  int64 `json:"rows"`  // rows read
 	Bytes int64 `json:"bytes"` // their size
-	// RowsFound are rows of what was purged: 0 in a proof.
+	// RowsFound counts rows that should have been purged. It is 0 in a proof.
 	RowsFound int64 `json:"rows_found"`
-	// RowsMentioning counts, by table.column, the rows of others that name a purged bid. They stay.
+	// RowsMentioning counts, by table.column, the rows of others that name a purged bid. These rows stay.
 	RowsMentioning map[string]int64 `json:"rows_mentioning"`
 }
 
@@ -191,18 +194,18 @@ func (a PurgeAsked) id() string {
 		}
 		a.Students = &AskedStudents{Listed: a.Students.Listed, Digest: a.Students.Digest, ByNumber: a.Students.ByNumber}
 	}
-	text, _ := json.Marshal(a) // texts and numbers alone, which always encode
+	text, _ := json.Marshal(a) // strings and numbers always encode
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
 
-// reset removes what was counted.
+// reset clears the counts.
 func (r *PurgeReport) reset() {
 	r.Runs, r.RowsRemoved, r.FilesRewritten, r.LedgerRowsRemoved = []PurgedRun{}, map[string]int64{}, 0, 0
 	r.ExtraRemoved, r.History = nil, nil
 }
 
-// add adds what was found in a run and is to be removed.
+// add adds the rows that were found in a run and are to be removed.
 func (r *PurgeReport) add(m *snapshot.Manifest, found foundRun) {
 	purge := snapshot.ManifestPurge{RowsRemoved: make(map[string]int64)}
 	if found.ledger != nil {
@@ -218,7 +221,7 @@ func (r *PurgeReport) add(m *snapshot.Manifest, found foundRun) {
 	r.addPurge(m, &purge)
 }
 
-// addPurge adds what was removed from a run.
+// addPurge adds the rows that were removed from a run.
 func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPurge) {
 	run := PurgedRun{
 		RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
@@ -242,9 +245,9 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 	r.FilesRewritten += len(purge.Files)
 }
 
-// add adds what another change has removed from the run.
+// add adds the rows that another change has removed from the run.
 func (r *PurgedRun) add(other *PurgedRun) {
-	rows := maps.Clone(r.RowsRemoved) // the manifest has the map too
+	rows := maps.Clone(r.RowsRemoved) // the manifest shares the map
 	for table, n := range other.RowsRemoved {
 		rows[table] += n
 	}
@@ -267,18 +270,18 @@ type EndedSchool struct {
 	Since  string `json:"since"`
 }
 
-// NearlyEnded is a school that once had datasets which the newest snapshots lack, but was not chosen by a purge of ended
-// schools.
+// NearlyEnded is a school whose newest snapshots lack datasets that it once had, but which a purge of ended schools did
+// not select.
 type NearlyEnded struct {
 	Bid  string `json:"school_bid"`
 	Name string `json:"school_name,omitempty"` // as in the school list
-	// Missing are the datasets that were denied, or that lacked the school, in every snapshot from Since on, and StillRead
+	// Missing are the datasets that were denied, or that lacked the school, in every snapshot from Since on. StillRead are
 	// the other datasets that it once had.
 	Missing   []string `json:"missing"`
 	StillRead []string `json:"still_read,omitempty"`
 	Since     string   `json:"since"`   // the first of these snapshots
 	LastOK    string   `json:"last_ok"` // the last night on which any dataset was exported
-	// Snapshots is how many of them there are, and Days how many days they span.
+	// Snapshots is the number of these snapshots, and Days the number of days they span.
 	Snapshots int `json:"snapshots"`
 	Days      int `json:"days"`
 	// LastFailed is the last night on which a request failed, if that was on or after Since: a failure proves nothing.

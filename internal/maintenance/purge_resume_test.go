@@ -12,8 +12,9 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeResumedWithoutKey kills a purge of students between its changes. Without a privacy key no document says whose purge
-// it is. The same command completes its report all the same, and a purge of another list of that length has its own.
+// TestPurgeResumedWithoutKey kills a purge of students between its changes. Without a privacy key no document says
+// whose purge it is. The same command still completes its report, and a purge of another list of the same length has
+// its own.
 func TestPurgeResumedWithoutKey(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()

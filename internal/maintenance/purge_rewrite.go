@@ -79,7 +79,7 @@ func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash st
 // Nothing is visible yet.
 func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, found foundRun) (*snapshot.Change, error) {
 	units := found.units
-	// Remove what a killed purge, or the run itself, has left staged.
+	// Remove files that a killed purge, or the run itself, has left staged.
 	if err := p.catalog.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
 		Before: hash, Staged: make(map[string]json.RawMessage),
 	}
-	takes := make(map[string]sink.File) // the place of the file at a path
+	takes := make(map[string]sink.File) // by the path of the file that it replaces
 	for i := range units {
 		if units[i].emptied > 0 {
 			purge.SchoolsEmptied[units[i].dataset.Name] += units[i].emptied
@@ -139,7 +139,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 	return change, nil
 }
 
-// rewriteUnit stages the files of a unit that lose rows.
+// rewriteUnit rewrites and stages those files of a unit that lose rows.
 func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
 	of := make(erase.Records)
 	for i := range unit.files {
@@ -166,10 +166,10 @@ func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *sn
 	return nil
 }
 
-// census counts the requests, as the ledger counts them, that have rows in a file: its schools, or districts for a
-// table that is fetched per district.
+// census counts the requests that have rows in a file, as the ledger does: its schools, or its districts if the table
+// is fetched per district.
 type census struct {
-	column       int // what was requested; -1 if the table is fetched as a whole
+	column       int // the bid that was requested; -1 if the table is fetched as a whole
 	before, left erase.Set
 }
 
@@ -198,8 +198,8 @@ func (c *census) count(batch *rows.Batch, i int, removed bool) {
 // emptied returns how many requests have no rows left.
 func (c *census) emptied() int64 { return int64(len(c.before) - len(c.left)) }
 
-// rewriteFile stages a file with the rows of another that are not purged, in their order and with the columns of that
-// file: its bytes depend on these alone.
+// rewriteFile stages a copy of a file without the purged rows. The order of rows and the columns stay the same; the
+// bytes depend on nothing else.
 func (p *purger) rewriteFile(
 	ctx context.Context, tables *snapshot.Tables, old *purgeFile, path string,
 	prepare func(*schemas.Table) (*erase.Match, *census),

@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// verifyPurged searches every text column of every file for what was purged, and the files that no run names.
+// verifyPurged searches every text column of every file, including files that no run names, for purged rows.
 func (p *purger) verifyPurged(ctx context.Context) error {
 	if err := p.findAndCount(ctx); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	return p.searchHistory(ctx, again)
 }
 
-// unlessPruned forgets a run that was pruned, and returns the error otherwise.
+// unlessPruned drops a run that was pruned from the search; otherwise it returns err.
 func (p *purger) unlessPruned(ctx context.Context, run string, err error) error {
 	if p.isPruned(ctx, run, err) {
 		delete(p.all, run)
@@ -113,7 +113,7 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	return nil
 }
 
-// isPruned reports whether something of a run was not found because another process has pruned the run or is at it.
+// isPruned reports whether an object of a run was not found because another process has pruned or is pruning the run.
 func (p *purger) isPruned(ctx context.Context, run string, err error) bool {
 	if !errors.Is(err, sink.ErrNotFound) {
 		return false
@@ -126,7 +126,7 @@ func (p *purger) isPruned(ctx context.Context, run string, err error) bool {
 	return errors.Is(err, sink.ErrNotFound)
 }
 
-// holdingsOf returns the files of a run, and its ledger if that loses rows. A replaced run has no files.
+// holdingsOf returns the files of a run, and its ledger if the ledger loses rows. A replaced run has no files.
 func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerification) ([]purgeUnit, *snapshot.PurgedLedger, error) {
 	ledger, err := p.purgedLedger(ctx, p.all[run])
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerific
 	return purgeUnits(p.runs[run]), ledger, nil
 }
 
-// purgedLedger returns the ledger of a run without what is purged, or nil if it stays as it is.
+// purgedLedger returns the ledger of a run without the purged schools, or nil if it does not change.
 func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snapshot.PurgedLedger, error) {
 	b := p.targetOf(m.RunID)
 	if b.Students != nil {
@@ -167,7 +167,7 @@ func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snaps
 	return ledger, err
 }
 
-// add adds what was found in a unit.
+// add adds the counts of a unit.
 func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 	for i := range unit.files {
 		r.Files++
@@ -183,7 +183,7 @@ func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 // scanner looks for rows in the files of a unit.
 type scanner struct {
 	target *erase.Target
-	// whole has all text columns read, and rows that mention the target counted.
+	// whole makes the scanner read all text columns and count rows that mention the target.
 	whole      bool
 	seen       erase.Set
 	mentioning map[string]int64 // by table.column
@@ -194,7 +194,7 @@ func newScanner(of *erase.Target, whole bool) *scanner {
 	return &scanner{target: of, whole: whole, seen: make(erase.Set), mentioning: make(map[string]int64)}
 }
 
-// unit counts the rows that are to be removed in the files of a dataset and bucket.
+// unit counts the rows to be removed from the files of a dataset and bucket.
 func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []purgeFile, dataset *schemas.Dataset) error {
 	records := make(erase.Records)
 	for i := range files {
@@ -235,8 +235,8 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 	return nil
 }
 
-// findOrphans looks into the data files that no published run names, as somebody may have put them back: they hold
-// rows, or cannot be read.
+// findOrphans looks for data files that no published run names, because someone may have put them back. It reports
+// those that hold rows to purge or cannot be read.
 func (p *purger) findOrphans(ctx context.Context) error {
 	named := make(erase.Set)
 	for _, m := range p.runs {

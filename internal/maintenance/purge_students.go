@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// isOf reports whether a purge was asked for this list of students. Without a privacy key, that is only known of a purge that
-// was killed, once its rows are counted (continues).
+// isOf reports whether a report is of a purge of this list of students. Without a privacy key, this is only known for a
+// purge that was killed, and only once its rows are counted (continues).
 func (p *purger) isOf(r *PurgeReport) bool {
 	asked := r.Asked.Students
 	return asked != nil && asked.ByNumber == p.students.ByNumber && asked.Listed == len(p.students.Listed()) &&
@@ -31,8 +31,8 @@ func (p *purger) digest() string {
 	return p.opts.Key.ListDigest(p.students.Listed())
 }
 
-// continues reports whether the purge continues the one that it resumes: what that one has changed and what is left make up
-// what that one was about to change.
+// continues reports whether the purge has the same list as the killed purge that it resumes: the rows already changed
+// and the rows left must add up to the rows that the killed purge was about to change.
 func (p *purger) continues() bool {
 	r := p.report
 	if !r.resumed || r.planned == nil {
@@ -47,8 +47,8 @@ func (p *purger) continues() bool {
 	return maps.Equal(rows, r.planned)
 }
 
-// learnNumbers finds the numbers that rows of the listed students give, in runs and in the history. Rows without a bid are
-// found by them, and may give further numbers.
+// learnNumbers finds the numbers in rows of the listed students, in runs and in the history. Rows without a bid are
+// found by these numbers, and may contain further ones.
 func (p *purger) learnNumbers(ctx context.Context) error {
 	if p.students == nil {
 		return nil
@@ -68,14 +68,14 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 			given, err = p.numbersIn(ctx, current.Manifest.Tables)
 			learned = p.students.Learn(given) || learned
 		}
-		if err != nil && !errors.Is(err, sink.ErrDamaged) { // which the search reports
+		if err != nil && !errors.Is(err, sink.ErrDamaged) { // the search reports damage
 			return fmt.Errorf("look for student numbers in the history: %w", err)
 		}
 	}
 	return nil
 }
 
-// numbersIn returns the numbers that rows of the students give in some tables.
+// numbersIn returns the numbers in the students' rows of some tables.
 func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) (map[string]erase.Given, error) {
 	var files []purgeFile
 	for _, table := range schemas.Tables() {
@@ -111,8 +111,8 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 	return all, err
 }
 
-// purgeRuns removes what was found in runs. A purge that is killed has to find what is left, so rows that were found by a
-// number are removed from all runs before rows that give it.
+// purgeRuns removes the rows that were found in runs. Rows that were found by a number are removed from all runs before
+// the rows that give the number, so that a purge that was killed can still find them.
 func (p *purger) purgeRuns(ctx context.Context) (disturbed, err error) {
 	levels := p.deepest
 	for least := levels; ; least-- {
@@ -140,8 +140,8 @@ func (p *purger) purgeRuns(ctx context.Context) (disturbed, err error) {
 	}
 }
 
-// ask returns what the purge is asked to remove, and the reports of earlier purges that were asked the same, oldest
-// first. The report of a killed purge of ended schools names the schools; otherwise the caller finds them.
+// ask returns the request of the purge, and the reports of earlier purges with the same request, oldest first. The
+// report of a killed purge of ended schools names the schools; otherwise the caller finds them.
 func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport, err error) {
 	asked = PurgeAsked{
 		Schools:   slices.Compact(slices.Sorted(slices.Values(p.opts.Schools))),
@@ -175,7 +175,7 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 			if report.Asked.EndedFor != asked.EndedFor {
 				continue
 			}
-			if report.State != purgeDone { // a finished purge may have had other schools
+			if report.State != purgeDone { // the schools of a finished purge may differ
 				asked = report.Asked
 			}
 		case !p.isOf(report):
@@ -199,8 +199,8 @@ func (e *KeyNeededError) Error() string {
 	return "runs hold pseudonyms of students under the privacy key with the fingerprint " + strings.Join(e.Fingerprints, ", ")
 }
 
-// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms, but none under the given key. If only some
-// are under other keys, these are left to another purge.
+// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms, but none under the given key. If some are
+// under other keys, they are left to another purge.
 func (p *purger) checkKeys(ctx context.Context) error {
 	if p.students == nil {
 		return nil

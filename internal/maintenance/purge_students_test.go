@@ -209,7 +209,7 @@ func TestPurgeStudents(t *testing.T) {
 			}
 			requireNoBytes(t, root, goneStudent, goneToo, noStudent, write(goneStudent), write(goneToo))
 			for path, text := range snapshottest.Tree(t, root) {
-				require.NotContains(t, text, "student-that-goes", path) // nor in the proof
+				require.NotContains(t, text, "student-that-goes", path) // the proof included
 			}
 			if name == "in clear" {
 				requireRewrittenLikeNew(t, store, "night-2")
@@ -218,7 +218,7 @@ func TestPurgeStudents(t *testing.T) {
 			got := versions(t, store)
 			after := snapshottest.Tree(t, root)
 			again, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
-			if key == nil { // The proof holds no digest, so that it is not known as a proof of this list.
+			if key == nil { // Without a digest, the proof is not recognized as a proof of this list.
 				require.Empty(t, would.Asked.Students.Digest)
 				require.Empty(t, report.Asked.Students.Digest)
 				var unknown *maintenance.UnknownBidsError
@@ -235,7 +235,7 @@ func TestPurgeStudents(t *testing.T) {
 	}
 }
 
-// TestPurgeUnknownStudents does nothing if none of the students occurs, and names none.
+// TestPurgeUnknownStudents checks that nothing is done if none of the students occurs, and that none is named.
 func TestPurgeUnknownStudents(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -258,7 +258,8 @@ func TestPurgeUnknownStudents(t *testing.T) {
 	require.Zero(t, *report.Asked.Students.Matched)
 }
 
-// TestPurgeStudentsOfTwoKeys purges the runs of the given key, and says which are left.
+// TestPurgeStudentsOfTwoKeys checks that the runs of the given key are purged, and that the report says which runs are
+// left.
 func TestPurgeStudentsOfTwoKeys(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -284,8 +285,8 @@ func TestPurgeStudentsOfTwoKeys(t *testing.T) {
 	}
 }
 
-// TestPurgeRefusesWhileOthersWork expects a refusal while a process works on any run, also one that has nothing to do
-// with what is purged, whatever its shard.
+// TestPurgeRefusesWhileOthersWork expects a refusal while a process works on any shard of any run, even a run without
+// purged rows.
 func TestPurgeRefusesWhileOthersWork(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

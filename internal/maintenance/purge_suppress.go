@@ -16,12 +16,12 @@ type PurgeSuppression struct {
 	Key string `json:"key_fingerprint"`
 	// Students is how many students of the purge are on the list.
 	Students int `json:"students"`
-	// Added is how many of them this command put there. It is not in the proof, which is the same after a kill.
+	// Added is how many of them this command added. It is left out of the proof, so that a kill does not change the proof.
 	Added int `json:"-"`
 }
 
-// suppress puts the students of the purge on the suppression list, before anything is erased: a run that begins later must
-// not bring them back. A dry run changes nothing.
+// suppress adds the students of the purge to the suppression list before anything is erased, so that a run that begins
+// later does not bring them back. A dry run changes nothing.
 func (p *purger) suppress(ctx context.Context) error {
 	key := p.opts.Key
 	if p.students == nil || key == nil {
@@ -47,7 +47,7 @@ func (p *purger) suppress(ctx context.Context) error {
 	return err
 }
 
-// numbersOfStudents returns, for each listed bid, the digests of the numbers that the student's rows give, sorted.
+// numbersOfStudents returns, for each listed bid, the sorted digests of the numbers in the student's rows.
 func (p *purger) numbersOfStudents() map[string][]string {
 	key := p.opts.Key
 	found := make(map[string][]string)
@@ -75,8 +75,8 @@ type UnsuppressReport struct {
 	Found  int `json:"found"`
 }
 
-// Unsuppress takes students, given by bid or number, off the suppression list of a privacy key: runs export them again. It
-// fails with an *UnknownBidsError if some are not on the list, unless allowUnknown.
+// Unsuppress takes students, given by bid or number, off the suppression list of a privacy key, so that runs export
+// them again. It fails with an *UnknownBidsError if some are not on the list, unless allowUnknown is set.
 func Unsuppress(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, students []string, allowUnknown, dryRun bool) (*UnsuppressReport, error) {
 	if key == nil {
 		return nil, errors.New("unsuppress: the privacy key of the list is needed")

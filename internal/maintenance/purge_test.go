@@ -20,8 +20,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestPurgeSchool removes a school from every run: its own rows, what others hold of it, and what was made from these
-// records.
+// TestPurgeSchool removes a school from every run: its own rows, rows of others that are about it, and child rows of
+// both.
 func TestPurgeSchool(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -87,7 +87,7 @@ func TestPurgeSchool(t *testing.T) {
 	require.Equal(t, report.RowsRemoved, proof.RowsRemoved)
 	require.Equal(t, rewrittenFiles(report), rewrittenFiles(&proof))
 
-	// Unrelated files are as they were.
+	// Unrelated files are unchanged.
 	after := snapshottest.Tree(t, root)
 	for name, text := range before {
 		if strings.HasPrefix(name, "districts/") || strings.HasPrefix(name, "academic_years/") {
@@ -100,8 +100,8 @@ func TestPurgeSchool(t *testing.T) {
 	require.Equal(t, after, snapshottest.Tree(t, root))
 }
 
-// requireNoBytes looks for texts in the bytes of every file as they are, which statistics and page indexes are, and in
-// every text of every table. Only plans and the reports of purges may hold them.
+// requireNoBytes searches for texts in the raw bytes of every file, which include statistics and page indexes, and in
+// every text column of every table. Only plans and the reports of purges may hold them.
 func requireNoBytes(t *testing.T, root string, texts ...string) {
 	t.Helper()
 	store := snapshot.At(snapshottest.NewDir(t, root))
@@ -131,7 +131,7 @@ func requireNoBytes(t *testing.T, root string, texts ...string) {
 	require.Positive(t, looked)
 }
 
-// requireRewrittenLikeNew writes the rows of every file of a run as a new file would be, whose bytes are the same.
+// requireRewrittenLikeNew writes the rows of every file of a run to a new file, and requires the same bytes.
 func requireRewrittenLikeNew(t *testing.T, store sink.Store, run string) {
 	t.Helper()
 	m, err := snapshot.At(store).ReadManifest(t.Context(), run)
@@ -149,7 +149,7 @@ func requireRewrittenLikeNew(t *testing.T, store sink.Store, run string) {
 	}
 }
 
-// TestPurgeDistrict removes a district with its school and with what it says of the school of another.
+// TestPurgeDistrict removes a district with its school, and its records about a school of another district.
 func TestPurgeDistrict(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -228,7 +228,7 @@ func TestPurgeUnfinished(t *testing.T) {
 	require.FileExists(t, filepath.Join(root, "_runs", "only-planned", "plan.json"))
 }
 
-// TestPurgeTells of what is not as it should be, and changes no run then.
+// TestPurgeTells expects the error to name the damaged or unexpected file.
 func TestPurgeTells(t *testing.T) {
 	t.Parallel()
 	students := "students/snapshot_date=" + snapshottest.Today + "/"
@@ -307,7 +307,7 @@ func TestPurgeKnownBids(t *testing.T) {
 	require.True(t, report.Nothing())
 }
 
-// TestPurgeCounts expects the manifest to count the schools that have rows left, whichever purge took the others.
+// TestPurgeCounts expects the manifest to count the schools that have rows left, whichever purge removed the others.
 func TestPurgeCounts(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -337,7 +337,7 @@ func TestPurgeCounts(t *testing.T) {
 	require.Zero(t, after["schools"])
 }
 
-// TestPurgedBefore finds the schools of a plan that were purged, by their own bids or by their district's, on the day
+// TestPurgedBefore finds the schools of a plan that were purged, by their own bids or by their district's, with the day
 // of their last purge.
 func TestPurgedBefore(t *testing.T) {
 	t.Parallel()
@@ -403,7 +403,7 @@ func readWorld(t *testing.T, store sink.Store, run string) map[string][]snapshot
 	return found
 }
 
-// as reads a file as the table, which it must fit.
+// as returns a function that reads any file as the given table.
 func as(table *schemas.Table) func(*schemas.Table) *schemas.Table {
 	return func(*schemas.Table) *schemas.Table { return table }
 }

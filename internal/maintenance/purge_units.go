@@ -11,11 +11,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// purgeUnit are the files of one dataset and bucket, in the order of its tables: their rows are of the same records.
+// purgeUnit is the files of one dataset and bucket, in the order of its tables. Their rows come from the same records.
 type purgeUnit struct {
 	dataset *schemas.Dataset // nil for a table that is not declared
 	files   []purgeFile
-	emptied int64 // requests of the ledger, such as schools, that have no rows left
+	emptied int64 // requests in the ledger, such as schools, that have no rows left
 }
 
 type purgeFile struct {
@@ -28,7 +28,7 @@ type purgeFile struct {
 // changes reports whether the file is to be rewritten.
 func (f *purgeFile) changes() bool { return f.removed+f.cleared > 0 }
 
-// foundRun is a run that holds what is purged.
+// foundRun is a run that holds rows to purge.
 type foundRun struct {
 	units  []purgeUnit
 	ledger *snapshot.PurgedLedger // without Data; nil if the ledger stays
@@ -70,8 +70,8 @@ func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	return units
 }
 
-// partOf returns the part of a table that the file is, the same for all tables of a dataset, however often it was
-// rewritten.
+// partOf returns the name of a file's part of its table. It is the same for all tables of a dataset, however often the
+// file was rewritten.
 func partOf(path, folder string) string {
 	name := strings.TrimPrefix(path, folder)
 	part, ok := sink.ParsePart(name)

@@ -14,11 +14,11 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// UnknownBidsError says that bids to be purged occur nowhere at the destination, in no table, plan, ledger or manifest:
-// most likely they are mistyped.
+// UnknownBidsError says that bids to be purged occur in no table, plan, ledger or manifest of the destination. Most
+// likely they are mistyped.
 type UnknownBidsError struct {
 	Bids []string
-	// Students counts the students of a list, none of whom occurs in a row. They are not named.
+	// Students is the length of a list of students none of whom has a row. They are not named.
 	Students int
 }
 

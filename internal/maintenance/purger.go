@@ -15,7 +15,7 @@ type purger struct {
 	catalog snapshot.Catalog
 	opts    PurgeOptions
 	report  *PurgeReport
-	fresh   *PurgeReport // the report of a purge that resumes no other
+	fresh   *PurgeReport // the report of a purge that resumes no earlier one
 	index   *erase.DistrictIndex
 
 	runs  map[string]*snapshot.Manifest // published
@@ -24,27 +24,27 @@ type purger struct {
 	// history holds the matching rows of the history; nil if there is no history.
 	history *history.Erasure
 	plans   map[string]*snapshot.Plan // by folder
-	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the
-	// run's id, if it is known.
+	// unfinished has the folders of runs with staged files or with a plan that may name a purged school, and the run's id,
+	// if it is known.
 	unfinished map[string]string
-	listed     bool      // the store lists all that is staged
+	listed     bool      // the store can list all staged files
 	alive      erase.Set // folders of runs with a sign of life
-	// leftovers are published runs that still have staged files or checkpoints: one of their processes was killed, or was
-	// not done when another published the run.
+	// leftovers are published runs that still have staged files or checkpoints, because one of their processes was killed
+	// or had not ended when another published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
 	held       map[string]func() error // runs, until the purge ends
 	undeclared erase.Set               // tables that this release does not declare
-	seen       erase.Set               // bids that were asked for and found in a row
+	seen       erase.Set               // requested bids that were found in a row
 	students   *erase.Students         // nil unless students are purged
 	// deepest is the highest level of a row that was found in a run; see erase.Students.
 	deepest int
-	// moved counts schools that have changed districts and whose history could not be made again.
+	// moved counts schools that have changed districts and whose history could not be rebuilt.
 	moved     int
-	otherKeys erase.Set // fingerprints of keys, other than the given one, that runs were taken under
+	otherKeys erase.Set // fingerprints of other keys than the given one, under which runs were taken
 }
 
-// newPurger begins a report, or continues the report of a killed purge.
+// newPurger starts a report, or continues the report of a killed purge.
 func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
@@ -85,7 +85,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 			continue
 		}
 		p.report.Earlier = other
-		// Nothing else may name what was purged.
+		// Only the request may name the purged schools and districts.
 		for _, bid := range slices.Concat(asked.Schools, asked.Districts) {
 			p.seen[bid] = p.seen[bid] || !slices.Contains(other.Unknown, bid)
 		}
@@ -95,7 +95,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 	return p, nil
 }
 
-// targetOf returns whose rows are purged from a run.
+// targetOf returns the target that decides which rows of a run are purged.
 func (p *purger) targetOf(run string) *erase.Target {
 	if p.students != nil {
 		return &erase.Target{Students: p.students}
@@ -107,12 +107,12 @@ func (p *purger) targetOf(run string) *erase.Target {
 	return t
 }
 
-// notReached returns what the purge does not reach.
+// notReached returns the places that the purge does not reach.
 func (p *purger) notReached() []string {
 	places := unreachable()
 	if p.report.Asked.Students == nil {
 		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests of runs "+
-			"restricted to certain schools, which name schools and districts and hold nothing of students")
+			"restricted to certain schools, which name schools and districts but hold no student data")
 	} else {
 		again := "the next run exports them again"
 		if s := p.report.Suppressed; s != nil {
@@ -129,12 +129,12 @@ func (p *purger) notReached() []string {
 			"plan: this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
 	}
 	if !p.locks {
-		places = append(places, "what a process that was at work during the purge has staged since the last look: "+
+		places = append(places, "files that a process running during the purge has staged since the last search: "+
 			"this destination has no locks that keep others out")
 	}
 	for _, table := range p.undeclared.Sorted() {
-		places = append(places, "rows of table "+table+", which this growth-export does not know, that none of its own columns "+
-			"gives to a school or district")
+		places = append(places, "rows of table "+table+", which this version of growth-export does not know, if no column of their own "+
+			"assigns them to a school or district")
 	}
 	return places
 }

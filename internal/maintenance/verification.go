@@ -17,10 +17,9 @@ type VerifyReport struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
 	SnapshotDate string        `json:"snapshot_date"`
-	// HistoryID is set if the history was verified. SnapshotDate is then the last date folded.
+	// HistoryID is set if the history was verified. SnapshotDate is then the date of the last snapshot folded.
 	HistoryID string `json:"history_id,omitempty"`
-	// Files, Rows and Bytes are of the tables, as in the summary of a run. The ledger is verified too, and is not
-	// counted.
+	// Files, Rows and Bytes count the tables, as in the summary of a run. The ledger is verified too, but not counted.
 	Files    int       `json:"files"`
 	Rows     int64     `json:"rows"`
 	Bytes    int64     `json:"bytes"`
@@ -39,7 +38,7 @@ func (p Problem) String() string { return p.Path + ": " + p.Problem }
 // OK reports whether no problem was found.
 func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 
-// isMissing describes a file that does not exist.
+// isMissing is the problem of a file that does not exist.
 const isMissing = "is missing"
 
 type verification struct {
@@ -58,7 +57,8 @@ func (v *verification) problem(path, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// pinned reads a document whose bytes follow from its values. If they differ, it reports a problem and returns nil.
+// pinned reads a document whose bytes are determined by its values. If they differ, it reports a problem and returns
+// nil.
 func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
 	data, err := v.read(ctx, path)
 	if err != nil {
@@ -85,7 +85,7 @@ func pinned[T any](ctx context.Context, v *verification, path string) (*T, error
 		return nil, err
 	}
 	if !bytes.Equal(data, written) {
-		v.problem(path, "its bytes are not as they were written")
+		v.problem(path, "its bytes have changed since it was written")
 	}
 	return document, nil
 }

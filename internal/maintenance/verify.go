@@ -23,8 +23,8 @@ const verifyConcurrency = 4
 // damaged or altered objects are listed as problems. The error is non-nil only if Verify cannot read the destination;
 // it is a *RefusedError if no trace of the target exists.
 //
-// A snapshot that another process replaces or purges at the same time is not damaged. If a problem is found the
-// pointers are read again, and if they have changed, so is everything else.
+// A snapshot that another process replaces or purges at the same time is not damaged. If a problem is found, the
+// pointers are read again, and if they have changed, everything else is read again too.
 func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) (*VerifyReport, error) {
 	for {
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}
@@ -117,7 +117,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	return nil
 }
 
-// plan compares the manifest with the run's plan if that can be read. The plan decides which pointer must name the
+// plan compares the manifest with the run's plan, if the plan can be read. The plan decides which pointer must name the
 // manifest.
 func (v *verification) plan(ctx context.Context, path, run string, manifest *snapshot.Manifest) error {
 	if manifest.RunID != run {

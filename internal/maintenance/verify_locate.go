@@ -131,7 +131,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 	if pointer != nil {
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	// The pointer is unusable: look for its run among all runs.
+	// The pointer is unusable: search all runs for the one that it should name.
 	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err

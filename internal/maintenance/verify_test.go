@@ -21,8 +21,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at many places, and removes each, and
-// expects the file to be named.
+// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at many places, and removes each file, and
+// expects the problem to name the file.
 func TestVerifyFindsEveryChange(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -50,7 +50,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		for range 5 {
 			places = append(places, source.IntN(len(data)))
 		}
-		if len(data) < 300 { // pointers: everywhere, in three runs of the test
+		if len(data) < 300 { // a pointer: every byte, in three runs of the test
 			for i := source.IntN(3); i < len(data); i += 3 {
 				places = append(places, i)
 			}
@@ -219,7 +219,7 @@ func TestVerifyUnpublished(t *testing.T) {
 	}
 }
 
-// meddling is a store on which somebody else does something just before the n-th file is opened.
+// meddling is a store on which another process acts just before the n-th file is opened.
 type meddling struct {
 	sink.Store
 
@@ -247,7 +247,7 @@ func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 			require.NoError(t, err)
 			if i < 2 {
 				require.Empty(t, report.Problems)
-			} else if len(report.Problems) > 0 { // else all files were open by then
+			} else if len(report.Problems) > 0 { // otherwise all files were already open
 				require.Contains(t, problems(report), "replaced", "of the run that is asked for its files are gone, and why")
 			}
 		}
@@ -282,7 +282,7 @@ func TestVerifyWhileARunIsPublished(t *testing.T) {
 	}
 }
 
-// TestVerifyInStepWithAPublishing lets each operation of a verification be followed by one of a replacement, from every
+// TestVerifyInStepWithAPublishing interleaves the operations of a verification with those of a replacement, from every
 // point of the replacement on.
 func TestVerifyInStepWithAPublishing(t *testing.T) {
 	t.Parallel()
