@@ -59,8 +59,8 @@ func historyKills(t *testing.T) []killTest {
 	}
 }
 
-// dropEnded drops the versions that ended on the second of three nights, and dropEarlier those that ended before it, of
-// which there are none.
+// dropEnded drops the versions that ended on the second of three nights, and dropEarlier those that ended before it,
+// which drops nothing.
 func dropEnded(ctx context.Context, store sink.Store) error {
 	_, err := maintenance.DropEnded(ctx, snapshot.At(store), dropOptions("2026-11-20"))
 	return err

@@ -282,8 +282,8 @@ func TestVerifyWhileARunIsPublished(t *testing.T) {
 	}
 }
 
-// TestVerifyInStepWithAPublishing interleaves the operations of a verification with those of a replacement, from every
-// point of the replacement on.
+// TestVerifyInStepWithAPublishing interleaves the operations of a verification and a replacement, from every point of
+// the replacement on.
 func TestVerifyInStepWithAPublishing(t *testing.T) {
 	t.Parallel()
 	for offset, over := 0, false; !over; offset += sampled(1) {
