@@ -27,6 +27,12 @@ func (o *destination) define(cmd *cobra.Command) group {
 	o.command = cmd.Name()
 	g := group{cmd.Flags(), destinationGroup}
 	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3://bucket/prefix")
+	o.defineS3(g)
+	return g
+}
+
+// defineS3 adds the settings of S3.
+func (o *destination) defineS3(g group) {
 	const sdkDefault = "AWS SDK configuration"
 	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", s3.ParseEndpoint, "root of an S3-compatible store, such as https://host:9000")
 	g.shownDefault("s3-endpoint", sdkDefault)
@@ -39,7 +45,6 @@ func (o *destination) define(cmd *cobra.Command) group {
 	choose(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
 		[]string{s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired}, "checksums of uploads: when-supported, or when-required for stores that reject them")
 	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
-	return g
 }
 
 // defineWriting adds the settings of commands that write.
@@ -133,7 +138,8 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 
 // newCatalog returns the catalog of a destination, which the log lines name from now on.
 func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
-	store, err := storeKinds()[o.place.scheme].open(ctx, o)
+	kind, _ := findStoreKind(o.place.scheme)
+	store, err := kind.open(ctx, o)
 	if err != nil {
 		return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
 	}

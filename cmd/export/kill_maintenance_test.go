@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,7 +46,7 @@ func TestKillPurgeAndPrune(t *testing.T) {
 					c.killUntilDone(command)
 					require.Equal(t, want, c.dest.settledFiles(t))
 					c.dest.requireNothingStaged(t)
-					require.NoError(t, os.RemoveAll(c.dest.folder))
+					c.dest.removeAll(t)
 					if c.runs++; c.runs%100 == 0 {
 						t.Logf("%s on %s: %d kills, %d of them during a change", command[0], g, c.kills, c.publishing)
 					}

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ func TestKill(t *testing.T) {
 				c.publish(fmt.Sprintf("night-%d", n))
 			}
 			c.dest.command(t, "verify").runOK()
-			require.NoError(t, os.RemoveAll(c.dest.folder))
+			c.dest.removeAll(t)
 			if c.kills-logged >= 25 || enough() {
 				logged = c.kills
 				t.Logf("%s: %d kills, %d of them while publishing, over %d runs, seed %d", g, c.kills, c.publishing, c.runs, *killSeed)
@@ -88,7 +87,7 @@ func (c *killTest) measure() {
 	const run = "measured"
 	began, publishing := time.Now(), time.Time{}
 	result := c.scenario.run(c.t, c.dest, run).runUntil(func(ctx context.Context) {
-		afterFileExists(c.dest.path(snapshot.ChangePath(run)), 0)(ctx)
+		c.dest.afterExists(snapshot.ChangePath(run), 0)(ctx)
 		publishing = time.Now()
 		<-ctx.Done() // The process ended by itself.
 	})
@@ -165,7 +164,7 @@ func (c *killTest) runAndKill(p *process, run string) processResult {
 	// Early kills are more useful: the more is staged, the sooner a run is done.
 	kill := afterDelay(min(c.randomBelow(c.runTime), c.randomBelow(c.runTime)))
 	if c.random.IntN(3) == 0 && !c.dest.has(snapshot.ChangePath(run)) {
-		kill = afterFileExists(c.dest.path(snapshot.ChangePath(run)), c.randomBelow(c.publishTime))
+		kill = c.dest.afterExists(snapshot.ChangePath(run), c.randomBelow(c.publishTime))
 	}
 	result := p.runUntil(kill)
 	if result.killed {

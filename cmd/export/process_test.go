@@ -67,17 +67,6 @@ func afterCondition(holds func() bool) waitFunc {
 	}
 }
 
-// afterFileExists waits for a file and then for the delay.
-func afterFileExists(path string, delay time.Duration) waitFunc {
-	return func(ctx context.Context) {
-		afterCondition(func() bool {
-			_, err := os.Stat(path)
-			return err == nil
-		})(ctx)
-		afterDelay(delay)(ctx)
-	}
-}
-
 // afterFileContains waits until a file that matches the pattern contains the text.
 func afterFileContains(pattern, text string) waitFunc {
 	return afterCondition(func() bool {

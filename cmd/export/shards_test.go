@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 
@@ -35,7 +34,7 @@ func TestThreeShards(t *testing.T) {
 		slices.Sort(bids)
 		n.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bids[2], Kind: simulator.FaultStall}})
 		processes := []*process{shard(0), shard(1), shard(2)}
-		processes[dead].kill = afterFileExists(s.path(snapshot.CheckpointPath(run, 1, "students")), 0)
+		processes[dead].kill = s.afterExists(snapshot.CheckpointPath(run, 1, "students"), 0)
 		for i, end := range runTogether(processes...) {
 			if i == dead {
 				require.True(t, end.killed, end.stderr)
@@ -45,8 +44,7 @@ func TestThreeShards(t *testing.T) {
 			require.Contains(t, end.stdout, "Staged: ")
 		}
 		n.server.SetFaults(nil)
-		plan, err := os.ReadFile(s.path(snapshot.PlanPath(run)))
-		require.NoError(t, err)
+		plan := s.read(t, snapshot.PlanPath(run))
 
 		early := n.publish(t, s, run).run()
 		require.Equal(t, exitFailed, early.code, early.stderr)
@@ -63,8 +61,6 @@ func TestThreeShards(t *testing.T) {
 		require.Contains(t, shard(0).runOK().stdout, "Already published, nothing was done")
 		require.Empty(t, n.server.Log())
 		n.requirePublished(t, s, run)
-		same, err := os.ReadFile(s.path(snapshot.PlanPath(run)))
-		require.NoError(t, err)
-		require.Equal(t, string(plan), string(same), "every shard follows the plan that the first one wrote")
+		require.Equal(t, string(plan), string(s.read(t, snapshot.PlanPath(run))), "every shard follows the plan that the first one wrote")
 	})
 }

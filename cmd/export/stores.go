@@ -14,45 +14,61 @@ import (
 
 // place is the location of a destination.
 type place struct {
-	scheme string // a key of storeKinds
+	scheme string // of its storeKind
 	path   string // a folder, or the bucket and the prefix in it
 }
 
 // storeKind is a kind of destination.
 type storeKind struct {
+	scheme string // of its URL; empty for a folder
+	form   string // how it is written, for errors
 	// parse returns the path of a place from the value of --dest.
 	parse func(text string) (string, error)
 	open  func(ctx context.Context, o *destination) (sink.Store, error)
 }
 
-// storeKinds returns all kinds of destinations by the scheme of their URL; a folder has none.
-func storeKinds() map[string]storeKind {
-	return map[string]storeKind{
-		"":     {parseFolder, openFolder},
-		"file": {parseFileURL, openFolder},
-		"s3":   {parseBucket, openBucket},
+// storeKinds returns all kinds of destinations. The first is a folder.
+func storeKinds() []storeKind {
+	return []storeKind{
+		{"", "a folder", parseFolder, openFolder},
+		{"file", "file:///path", parseFileURL, openFolder},
+		{"s3", "s3://bucket/prefix", parseBucket, openBucket},
 	}
+}
+
+// findStoreKind returns the kind with the scheme.
+func findStoreKind(scheme string) (kind storeKind, known bool) {
+	for _, kind := range storeKinds() {
+		if kind.scheme == scheme {
+			return kind, true
+		}
+	}
+	return storeKind{}, false
 }
 
 // parseDest parses a destination.
 func parseDest(text string) (place, error) {
 	scheme, _, _ := strings.Cut(text, ":")
-	scheme = strings.ToLower(scheme)
-	kind, known := storeKinds()[scheme]
+	kind, known := findStoreKind(strings.ToLower(scheme))
 	switch name, _, isURL := strings.Cut(text, "://"); {
 	case text == "":
 		return place{}, errors.New("the value is empty: name a folder")
 	case scheme != text && known:
 	case isURL:
-		return place{}, fmt.Errorf("%s destinations are not supported: name a folder, file:///path, or s3://bucket/prefix", quoted(name))
+		var forms []string
+		for _, kind := range storeKinds() {
+			forms = append(forms, kind.form)
+		}
+		last := len(forms) - 1
+		return place{}, fmt.Errorf("%s destinations are not supported: name %s, or %s", quoted(name), strings.Join(forms[:last], ", "), forms[last])
 	default:
-		scheme, kind = "", storeKinds()[""]
+		kind = storeKinds()[0]
 	}
 	path, err := kind.parse(text)
 	if err != nil {
 		return place{}, err
 	}
-	return place{scheme, path}, nil
+	return place{kind.scheme, path}, nil
 }
 
 func parseFolder(text string) (string, error) {

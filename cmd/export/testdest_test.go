@@ -4,9 +4,8 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"context"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,12 +38,41 @@ func onDiskAndS3(t *testing.T, test func(t *testing.T, g *testStorage)) {
 	})
 }
 
-// testStorage holds destinations: a folder or a bucket.
+// testStorage holds destinations: a folder, a bucket, or a part of a cloud.
 type testStorage struct {
 	root   string
-	server *s3test.Server // nil on disk
+	server *s3test.Server // nil if it is not S3
 	bucket string
+	cloud  testCloud // nil on disk and S3
 	dests  atomic.Int64
+}
+
+// testCloud is the emulator of a cloud's store. Tests read its objects through the store.
+type testCloud interface {
+	String() string
+	// dest returns the URL of a destination, and flags and env make a command use it.
+	dest(prefix string) string
+	flags() []string
+	env() []string
+	open(prefix string) sink.Store
+	// staged returns the paths of what is staged at a destination.
+	staged(t *testing.T, prefix string) []string
+}
+
+// onClouds runs a test with the emulator of each cloud. One may be missing only outside of CI.
+func onClouds(t *testing.T, test func(t *testing.T, g *testStorage)) {
+	t.Helper()
+	for name, start := range testClouds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, &testStorage{cloud: start(t)})
+		})
+	}
+}
+
+// testClouds returns the functions that start the emulators.
+func testClouds() map[string]func(t *testing.T) testCloud {
+	return map[string]func(t *testing.T) testCloud{}
 }
 
 func newS3Storage(t *testing.T) *testStorage {
@@ -54,18 +83,22 @@ func newS3Storage(t *testing.T) *testStorage {
 }
 
 func (g *testStorage) String() string {
-	if g.server == nil {
-		return "disk"
+	switch {
+	case g.cloud != nil:
+		return g.cloud.String()
+	case g.server != nil:
+		return "S3"
 	}
-	return "S3"
+	return "disk"
 }
 
 // testDest is a destination of commands that run as processes. Tests read its files
-// directly; the S3 server of the tests stores objects as files, too.
+// directly; the S3 server of the tests stores objects as files, too. Those of a cloud
+// are read through its store.
 type testDest struct {
 	storage *testStorage
 	prefix  string
-	folder  string // of the objects
+	folder  string // of the objects; not in a cloud
 	dest    string // as --dest takes it
 	// endpoint is the S3 server or a proxy in front of it.
 	endpoint string
@@ -75,26 +108,37 @@ type testDest struct {
 func (g *testStorage) newDest() *testDest {
 	prefix := "dest-" + strconv.FormatInt(g.dests.Add(1), 10)
 	s := &testDest{storage: g, prefix: prefix, folder: filepath.Join(g.root, prefix)}
-	s.dest = s.folder
-	if g.server != nil {
+	switch {
+	case g.cloud != nil:
+		s.dest, s.folder = g.cloud.dest(prefix), ""
+	case g.server != nil:
 		s.dest, s.endpoint = "s3://"+g.bucket+"/"+prefix, g.server.Endpoint
+	default:
+		s.dest = s.folder
 	}
 	return s
 }
 
 // flags and env make a command use the destination.
 func (s *testDest) flags() []string {
-	if s.storage.server == nil {
-		return []string{"--dest", s.dest}
+	flags := []string{"--dest", s.dest}
+	switch {
+	case s.storage.cloud != nil:
+		flags = append(flags, s.storage.cloud.flags()...)
+	case s.storage.server != nil:
+		flags = append(flags, "--s3-endpoint", s.endpoint, "--s3-path-style")
 	}
-	return []string{"--dest", s.dest, "--s3-endpoint", s.endpoint, "--s3-path-style"}
+	return flags
 }
 
 func (s *testDest) env() []string {
-	if s.storage.server == nil {
-		return nil
+	switch {
+	case s.storage.cloud != nil:
+		return s.storage.cloud.env()
+	case s.storage.server != nil:
+		return s.storage.server.Env()
 	}
-	return s.storage.server.Env()
+	return nil
 }
 
 // command returns a process that is not started yet.
@@ -107,27 +151,65 @@ func (s *testDest) command(t *testing.T, name string, flags ...string) *process 
 	return &process{t: t, cmd: cmd, stdout: stdout, stderr: stderr}
 }
 
-// open returns a store that reads the objects as files.
-func (s *testDest) open(t *testing.T) *sink.Dir {
+// open returns a store that reads the objects as files, or the cloud's.
+func (s *testDest) open(t *testing.T) sink.Store {
 	t.Helper()
+	if s.storage.cloud != nil {
+		return s.storage.cloud.open(s.prefix)
+	}
 	store, err := sink.NewDir(s.folder, sink.DirOptions{})
 	require.NoError(t, err)
 	return store
 }
 
-// path returns the file of an object.
+// path returns the file of an object, which is not in a cloud.
 func (s *testDest) path(path string) string { return filepath.Join(s.folder, filepath.FromSlash(path)) }
 
-func (s *testDest) has(path string) bool {
+func (s *testDest) has(path string) bool { return s.exists(context.Background(), path) }
+
+func (s *testDest) exists(ctx context.Context, path string) bool {
+	if s.storage.cloud != nil {
+		_, _, err := s.storage.cloud.open(s.prefix).Read(ctx, path)
+		return err == nil
+	}
 	_, err := os.Stat(s.path(path))
 	return err == nil
 }
 
-func (s *testDest) readJSON(t *testing.T, path string, into any) {
+// read returns an object.
+func (s *testDest) read(t *testing.T, path string) []byte {
 	t.Helper()
+	if s.storage.cloud != nil {
+		data, _, err := s.storage.cloud.open(s.prefix).Read(t.Context(), path)
+		require.NoError(t, err)
+		return data
+	}
 	data, err := os.ReadFile(s.path(path))
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, into), path)
+	return data
+}
+
+func (s *testDest) readJSON(t *testing.T, path string, into any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(s.read(t, path), into), path)
+}
+
+// afterExists waits for an object and then for the delay.
+func (s *testDest) afterExists(path string, delay time.Duration) waitFunc {
+	return func(ctx context.Context) {
+		afterCondition(func() bool { return s.exists(ctx, path) })(ctx)
+		afterDelay(delay)(ctx)
+	}
+}
+
+// removeAll removes the destination.
+func (s *testDest) removeAll(t *testing.T) {
+	t.Helper()
+	if s.storage.cloud != nil {
+		require.NoError(t, sink.RemoveAll(t.Context(), s.open(t), s.objects(t)))
+		return
+	}
+	require.NoError(t, os.RemoveAll(s.folder))
 }
 
 // objects lists what readers see.
@@ -144,6 +226,9 @@ func (s *testDest) objects(t *testing.T) []string {
 // staged lists what readers do not see: open uploads, or files under _staging.
 func (s *testDest) staged(t *testing.T) []string {
 	t.Helper()
+	if s.storage.cloud != nil {
+		return s.storage.cloud.staged(t, s.prefix)
+	}
 	var found []string
 	if server := s.storage.server; server != nil {
 		for _, key := range server.Uploads(t, s.storage.bucket) {
@@ -231,9 +316,7 @@ func (s *testDest) requireFilesOfLatest(t *testing.T) {
 	manifest, err := snapshot.At(s.open(t)).ReadManifest(t.Context(), latest.RunID)
 	require.NoError(t, err)
 	for path, hash := range fileHashes(manifest) {
-		data, err := os.ReadFile(s.path(path))
-		require.NoError(t, err)
-		require.Equal(t, hash, fmt.Sprintf("%x", sha256.Sum256(data)), path)
+		require.Equal(t, hash, sink.Hash(s.read(t, path)), path)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestTwoProcessesOfARun(t *testing.T) {
 // planned later wins; the other reports that, or was published before it.
 func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
-	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
+	test := func(t *testing.T, g *testStorage) {
 		t.Helper()
 		n := newScenario(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31}},
 			simulator.ServerOptions{}, "--datasets", "schools,students,test_results")
@@ -85,5 +85,7 @@ func TestTwoRunsOfADate(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, snapshot.Replaced, loser.Status)
 		}
-	})
+	}
+	onDiskAndS3(t, test)
+	onClouds(t, test)
 }
