@@ -37,7 +37,7 @@ func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	return nil
 }
 
-// DropUnpublished removes what a run without a change has staged, and its documents, the plan last.
+// DropUnpublished removes the staged files of a run without a change, and its documents, the plan last.
 func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
 	if err := c.DropCheckpoints(ctx, run); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 		return err
 	}
 	if begun != nil {
-		for _, file := range begun.files() { // the ledger is in no checkpoint
+		for _, file := range begun.files() { // the ledger has no checkpoint
 			if err := c.store.Abort(ctx, run, file); err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 }
 
 // committedFiles lists the data files of a run that are already visible. A link in place of a table's folder is
-// skipped: it holds no files of ours.
+// skipped, because runs do not write through links.
 func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date string) ([]string, error) {
 	var found []string
 	for _, table := range schemas.Tables() {

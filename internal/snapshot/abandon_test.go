@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestAbandon gives up runs in every state before they are published: nothing of them is left, and the previous
+// TestAbandon abandons runs in every state before they are published. Nothing of them is left, and the previous
 // snapshot is untouched.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
@@ -100,8 +100,8 @@ func TestAbandonPublished(t *testing.T) {
 	}
 }
 
-// TestAbandonKilledAnywhere kills the abandoning of a publishing that was cut short before each of its operations: the
-// next one removes the rest, and a publishing that is finished in between never shows a partial snapshot.
+// TestAbandonKilledAnywhere interrupts a publishing, abandons it, and kills the Abandon before each of its operations.
+// The next Abandon removes the rest, and a publishing that is finished in between never shows a partial snapshot.
 func TestAbandonKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, finishing := range []bool{false, true} {
@@ -145,7 +145,8 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestAbandonOfARunAtWork refuses to abandon a run that a process works on, and names it.
+// TestAbandonOfARunAtWork checks that a run which a process is working on cannot be abandoned, and that the error names
+// the run.
 func TestAbandonOfARunAtWork(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -11,12 +11,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Apply writes a change and applies it. After ErrConflict or ErrStagedLost run and history are unchanged. An error leaves
-// nothing staged that no change needs.
+// Apply writes a change and applies it. After ErrConflict or ErrStagedLost, run and history are unchanged. After an
+// error, no files are left staged unless a change needs them.
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
-		// Freeing space takes some. The report goes anyway, and the files are found by the run in their names.
+		// Recording the change needs space. The report would be removed anyway, and the files are found by the run's id in
+		// their names.
 		change.Remove = nil
 		if err = c.store.Remove(ctx, ReportPath(change.RunID)); err == nil {
 			err = c.beginChange(ctx, change, "", nil)
@@ -63,7 +64,7 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 //
 // ErrConflict means that the change was given up because another run has the date or another process has changed the
 // run. ErrStagedLost means that it was undone because the store has lost staged files, ErrVersionRefused because the
-// pointer cannot be replaced. An *UnfinishedError means that the change is visible but a later step failed.
+// pointer cannot be replaced. An *UnfinishedError means that the change is visible, but a later step failed.
 func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
 	if change.History == nil {
 		c.changed.add(change.RunID)
@@ -90,8 +91,8 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 	return a.manifest, nil
 }
 
-// applying is a change being applied. Every step may already have been done, by this process or a killed one, and two
-// processes may do it at once on a store without locks.
+// applying is a change being applied. Any step may already have been done, by this process or a killed one, and on a
+// store without locks two processes may do a step at once.
 type applying struct {
 	catalog Catalog
 	change  *Change
@@ -116,7 +117,8 @@ func (a *applying) readManifest(ctx context.Context) (version string, err error)
 	return version, nil
 }
 
-// run does the steps: files, manifest, pointer, then the removal of what readers no longer find, the change last.
+// run does the steps: files, manifest, pointer, then the removal of objects that readers no longer find, and the change
+// last.
 func (a *applying) run(ctx context.Context) error {
 	if a.change.History != nil {
 		if err := a.moveHistory(ctx); err != nil {
@@ -236,8 +238,8 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 		case !c.Publishes() && *current == mine():
 			return nil
 		}
-		// Another process may have made this change, and a later one, since the manifest was read. A change of the manifest
-		// after this read also changes the pointer, so this write is then refused, or followed by a right one.
+		// Another process may have made this change, and a later one, since the manifest was read. If the manifest changes
+		// after this read, so does the pointer. This write then fails, or is followed by a correct one.
 		if _, err := a.readManifest(ctx); err != nil {
 			return err
 		}
@@ -308,7 +310,7 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	}
 	named, err := a.named(ctx)
 	if errors.Is(err, sink.ErrDamaged) && c.History != nil {
-		return a.end(ctx) // what the history names is unknown; a rebuild removes the rest
+		return a.end(ctx) // it is unknown which files the history names; a rebuild removes the rest
 	}
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 )
 
 // Baseline is the previous snapshot of a full run: the published one of the last date before the run's, of the same
-// service and with the same settings apart from the datasets. It is found when the run is planned and pinned in the plan,
-// so limits, comparison, summary and report mean the same rows.
+// service and with the same settings apart from the datasets. It is found when the run is planned, and pinned in the
+// plan, so that limits, comparison, summary and report refer to the same rows.
 type Baseline struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
@@ -26,7 +26,8 @@ type Baseline struct {
 	Names map[string]string `json:"names,omitempty"`
 }
 
-// SchoolsLost counts the schools that had rows of a dataset in the baseline, and those of them that have none now.
+// SchoolsLost counts the schools that had rows of a dataset in the baseline (Had), and how many of them have none now
+// (Lost).
 type SchoolsLost struct{ Had, Lost int64 }
 
 // Why a run is not compared with another snapshot.
@@ -35,8 +36,8 @@ const (
 	NotToCompare      = "the comparison is turned off"
 )
 
-// PinBaseline finds the baseline of a full run and notes it in its plan, or else why there is none. Damaged snapshots of
-// dates before the run's are skipped, and skipped is called with the path of their pointer.
+// PinBaseline finds the baseline of a full run and records it in the plan, or the reason why there is none. Damaged
+// snapshots of dates before the run's are skipped, and skipped is called with the path of their pointer.
 func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(pointer string)) error {
 	if plan.Kind != Full {
 		return nil
@@ -98,8 +99,8 @@ func (p *Plan) listed() (schools, districts map[string]bool) {
 	return schools, districts
 }
 
-// countLost counts, by dataset, the schools that had rows in the baseline, and those of them that have none now, and
-// finds the schools that are denied now. It compares the ledgers, which have one order.
+// countLost counts, by dataset, the schools that had rows in the baseline and how many of them have none now, and finds
+// newly denied schools. It compares the two ledgers, which are in the same order.
 func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
 	g.Lost, g.NewlyDenied = make(map[string]SchoolsLost), nil
 	next := 0
@@ -130,8 +131,8 @@ func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
 }
 
 // Previous returns the previous snapshot of a published full run, or nil: its baseline if that is still published, else
-// the one that would be its baseline now. A damaged document of a snapshot in between is an error: that snapshot may be
-// the one.
+// the one that would be its baseline now. A damaged document of a snapshot in between is an error, because that
+// snapshot may be the previous one.
 func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind != Full {
 		return nil, nil
@@ -151,10 +152,10 @@ func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error)
 	}, func(string) bool { return false })
 }
 
-// errBaselineChanged says that the baseline of a run is no longer what the run's plan has pinned.
+// errBaselineChanged says that the baseline of a run is no longer the one pinned in the run's plan.
 var errBaselineChanged = errors.New("it was replaced, purged or pruned after this run had begun")
 
-// ReadBaseline returns the manifest of a baseline. It fails if that is not the pinned one.
+// ReadBaseline returns the manifest of a baseline. It fails if the manifest is not the pinned one.
 func (c Catalog) ReadBaseline(ctx context.Context, baseline *Baseline) (*Manifest, error) {
 	path := ManifestPath(baseline.RunID)
 	data, _, err := c.Read(ctx, path)

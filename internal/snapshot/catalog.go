@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Catalog knows which runs and snapshots a destination holds, and is the only way to change them. All else at the
-// destination can be read through it.
+// Catalog knows which runs and snapshots a destination holds, and is the only way to change them. Other objects can be
+// read through it.
 type Catalog struct {
 	sink.Reader
 

@@ -23,9 +23,10 @@ type Chain struct {
 // or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at least margin
 // before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL count, in which no school failed in these datasets, and delta
-// runs only if they hold all changes that the scope asks for. Runs planned in the future, by a wrong clock, are ignored,
-// as are unreadable manifests, plans and ledgers: starting from an earlier run only reaches further back.
+// Only published, unfiltered runs of the service at baseURL count in which no school failed in these datasets. Delta
+// runs must also hold all changes that the scope covers. Runs planned in the future, because of a wrong clock, are
+// ignored, and so are runs with unreadable manifests, plans or ledgers: starting from an earlier run only reaches
+// further back.
 func (c Catalog) LatestChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
 ) (*Chain, error) {
@@ -79,7 +80,7 @@ func (c Catalog) LatestChain(
 	return chain, nil
 }
 
-// deniedSchools returns the schools that were denied in one of some datasets of a run.
+// deniedSchools returns the schools of a run that were denied in at least one of the datasets.
 func (c Catalog) deniedSchools(ctx context.Context, m *Manifest, datasets []string) (map[string]bool, error) {
 	denied := make(map[string]bool)
 	if !slices.ContainsFunc(datasets, func(name string) bool { return m.Datasets[name].Denied > 0 }) {
@@ -93,7 +94,7 @@ func (c Catalog) deniedSchools(ctx context.Context, m *Manifest, datasets []stri
 	return denied, err
 }
 
-// lacksChanges reports whether m is a delta run that left out changes that the scope asks for.
+// lacksChanges reports whether m is a delta run that left out changes that the scope covers.
 func lacksChanges(m *Manifest, scope Scope) bool {
 	p := &m.Parameters
 	return m.Kind == Delta && (scope.IncludeRemoved && !p.IncludeRemoved ||

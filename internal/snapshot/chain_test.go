@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestLatestChain: only runs whose own start leaves no gap count.
+// TestLatestChain checks that a run continues a chain only if it starts without a gap.
 func TestLatestChain(t *testing.T) {
 	t.Parallel()
 	const margin = 10 * time.Minute

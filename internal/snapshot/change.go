@@ -24,12 +24,12 @@ type Change struct {
 	RunID        string `json:"run_id,omitempty"`
 	Kind         Kind   `json:"kind,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
-	// Before is the SHA-256 of the manifest that After replaces, or of the pointer to the history that History replaces;
-	// empty if there must be none.
+	// Before is the SHA-256 of the manifest that After replaces, or of the pointer to the history that History replaces.
+	// If it is empty, there must not be one.
 	Before  string           `json:"before,omitempty"`
 	After   *Manifest        `json:"after,omitempty"`
 	History *HistoryManifest `json:"history,omitempty"`
-	// Staged holds, by path, what the store needs to commit a file.
+	// Staged holds, by path, the data that the store needs to commit a file.
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
 	// Ledger is the ledger after a purge, if that changes it. It replaces the old one under the same name.
 	Ledger []byte `json:"ledger,omitempty"`
@@ -37,7 +37,7 @@ type Change struct {
 	Remove []string `json:"remove,omitempty"`
 	// Bytes is the size of the files that a prune removes, for its report.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Claim decides which of two runs gets the date. Only publishing has one.
+	// Claim decides which of two runs gets the date. It is nil unless the change publishes a run.
 	Claim *Claim `json:"claim,omitempty"`
 }
 
@@ -85,12 +85,12 @@ func changePath(folder string) string {
 }
 
 // givenUp reports whether an error of applying the change means that nothing is left to do: another run or process was
-// faster, or the purge has to be requested again.
+// first, or the purge has to be requested again.
 func (c *Change) givenUp(err error) bool {
 	return errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost)
 }
 
-// equal reports whether both are the same change. Its claim may have grown.
+// equal reports whether both are the same change. The claim of one may have grown.
 func (c *Change) equal(other *Change) (bool, error) {
 	one, two := *c, *other
 	one.Claim, two.Claim = nil, nil
@@ -102,8 +102,8 @@ func (c *Change) equal(other *Change) (bool, error) {
 	return bytes.Equal(a, b), err
 }
 
-// check returns ErrDamaged unless this program can have written the change into the run's folder. A change without
-// After would remove the run.
+// check returns ErrDamaged if this program cannot have written the change into the run's folder. Applying a change
+// without After would remove the run.
 func (c *Change) check(folder string) error {
 	sound := sink.Escape(c.RunID) == folder && c.SnapshotDate != "" && slices.Contains([]Kind{Full, AsOf, Delta}, c.Kind)
 	switch {
@@ -140,8 +140,8 @@ func (c *Change) files() []sink.File {
 	return files
 }
 
-// byOwner returns the files that the change commits by their owners, of which a run is always one. The files of a history
-// belong to the folds that made them.
+// byOwner returns the files that the change commits by owner. The run is always among the owners. The files of a
+// history belong to the folds that made them.
 func (c *Change) byOwner() map[string][]sink.File {
 	if c.History == nil {
 		return map[string][]sink.File{c.RunID: c.files()}
@@ -220,8 +220,8 @@ func (c Catalog) PublishingStarted(ctx context.Context, run string) (bool, error
 	return false, nil
 }
 
-// WasPublished reports whether a run without a manifest was published before: it has a ledger, and no publishing of it
-// is in progress, or the pointer of its date names it.
+// WasPublished reports whether a run without a manifest was published before: either the pointer of its date names it,
+// or it has a ledger and is not being published.
 func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 	ledger, err := sink.ListAll(ctx, c, LedgerPath(plan.RunID))
 	if err != nil {
@@ -237,10 +237,10 @@ func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 	return len(ledger) > 0 && len(change) == 0 || pointer != nil && pointer.RunID == plan.RunID, err
 }
 
-// BeingPruned reports whether a run has been removed or is being removed. A file that is written into its folder then may be
-// left behind.
+// BeingPruned reports whether a run has been removed or is being removed. Files written into its folder in that state
+// may be left behind.
 func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
-	// The order matters: a later removal finds what was written, and a completed one has left no plan.
+	// The order matters: a removal that begins later finds the written files, and a completed one has left no plan.
 	change, _, err := c.readChange(ctx, run)
 	if err == nil && change.Prunes() {
 		return true, nil
@@ -263,8 +263,8 @@ func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) boo
 	return err == nil && sink.Hash(after) == hash
 }
 
-// LedgerBeingPurged reports whether a purge of the run has begun that replaces its ledger: the manifest and the ledger
-// do not change in one step.
+// LedgerBeingPurged reports whether a purge that replaces the run's ledger has begun. The manifest and the ledger do
+// not change in one step.
 func (c Catalog) LedgerBeingPurged(ctx context.Context, run string) bool {
 	change, _, err := c.readChange(ctx, run)
 	return err == nil && len(change.Ledger) > 0
@@ -279,7 +279,7 @@ func (e *UnfinishedError) Error() string {
 
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// unfinished wraps an error of a step after the change became visible.
+// unfinished wraps the error of a step that failed after the change became visible.
 func unfinished(err error) error {
 	if err == nil {
 		return nil

@@ -18,8 +18,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// overtakenAt is a Store without locks on which others do something just before
-// a document is read for the first time.
+// overtakenAt is a Store without locks on which another process acts just before a document is read for the first time.
 type overtakenAt struct {
 	snapshottest.Lockless
 
@@ -49,9 +48,8 @@ func recoverAll(t *testing.T, store sink.Store) *snapshot.Recovered {
 	return recovered
 }
 
-// TestDateTakenAfterTheChangeWasMade has one process finish the publishing of
-// another, and a third give the date to the next run, before the second looks at
-// the pointer: the files of the next run stay.
+// TestDateTakenAfterTheChangeWasMade has another process finish a publishing, and a third one publish the next run of
+// the date, before the publisher reads the pointer: the files of the next run stay.
 func TestDateTakenAfterTheChangeWasMade(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -71,8 +69,7 @@ func TestDateTakenAfterTheChangeWasMade(t *testing.T) {
 	requireOneWinner(t, root, []string{"first", "next"})
 }
 
-// TestPurgedAgainBehindASlowFinisher has a second purge end while another
-// process finishes the first.
+// TestPurgedAgainBehindASlowFinisher has a second purge end while another process is still finishing the first.
 func TestPurgedAgainBehindASlowFinisher(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.Lockless{Store: snapshottest.NewDir(t, t.TempDir())}
@@ -86,8 +83,7 @@ func TestPurgedAgainBehindASlowFinisher(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }
 
-// TestEndKeepsALaterChange has a process that still makes a purge that was
-// undone meet one that takes the place of the same manifest.
+// TestEndKeepsALaterChange has a process that still applies an undone purge meet a later purge of the same manifest.
 func TestEndKeepsALaterChange(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -116,8 +112,8 @@ func TestEndKeepsALaterChange(t *testing.T) {
 	}
 }
 
-// TestChangeThatIsNotOne leaves a run alone whose change is not one that this
-// program has written for it: without a manifest in it, it would remove the run.
+// TestChangeThatIsNotOne checks that a run is left alone if its change was not written by this program for that run:
+// applying a change without a manifest would remove the run.
 func TestChangeThatIsNotOne(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -149,8 +145,8 @@ func TestChangeThatIsNotOne(t *testing.T) {
 	}
 }
 
-// TestPublishOfARunThatIsPurgedOrPruned publishes what a process has staged of
-// a run that others have published since, and are purging or pruning.
+// TestPublishOfARunThatIsPurgedOrPruned publishes the staged files of a run that other processes have published since
+// and are now purging or pruning.
 func TestPublishOfARunThatIsPurgedOrPruned(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.Lockless{Store: snapshottest.NewDir(t, t.TempDir())}
@@ -186,7 +182,7 @@ func (u unremoving) Remove(ctx context.Context, path string) error {
 	return u.Lockless.Remove(ctx, path)
 }
 
-// TestUndoThatFails reports a purge that cannot be made nor undone.
+// TestUndoThatFails expects an error for a purge that can neither be made nor undone.
 func TestUndoThatFails(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.Lockless{Store: snapshottest.NewDir(t, t.TempDir())}
@@ -205,7 +201,7 @@ func TestUndoThatFails(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }
 
-// unreadable is a Store that does not hand out one document.
+// unreadable is a Store that fails to read one document.
 type unreadable struct {
 	sink.Store
 
@@ -221,9 +217,8 @@ func (u unreadable) Read(ctx context.Context, path string) ([]byte, string, erro
 	return u.Store.Read(ctx, path)
 }
 
-// TestUnreadableChange has a publishing be killed before and after its pointer:
-// only after that the run counts as published. While its change is damaged it
-// can be given up before.
+// TestUnreadableChange kills a publishing before and after it moves the pointer: only afterwards does the run count as
+// published. Before, it can be abandoned even if its change is damaged.
 func TestUnreadableChange(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []struct {
@@ -258,7 +253,8 @@ func TestUnreadableChange(t *testing.T) {
 	}
 }
 
-// TestRecoverDoesNotWaitForAPurge: a run that starts while a purge is at work goes on; the purge finishes its change.
+// TestRecoverDoesNotWaitForAPurge checks that a run which starts during a purge does not wait; the purge finishes its
+// own change.
 func TestRecoverDoesNotWaitForAPurge(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Checkpoint is _runs/<run>/journal/<task>.json: one dataset of one bucket is completely staged. A run is resumed, and
-// published, from its checkpoints.
+// Checkpoint is _runs/<run>/journal/<task>.json. It records that one dataset of one bucket is completely staged. A run
+// is resumed and published from its checkpoints.
 type Checkpoint struct {
 	Dataset string `json:"dataset"`
 	// Bucket is the bucket's index; -1 is the bucket of the lookups.
@@ -26,13 +26,13 @@ type Checkpoint struct {
 	Drift  []Drift              `json:"drift,omitempty"`
 	// Checks are the counts of the dataset's own checks, including zeros.
 	Checks CheckCounts `json:"checks,omitempty"`
-	// Terms are the terms of test results, Sessions the sorted enrollment sessions of academic years. Collect compares
-	// them over the whole run.
+	// Terms are the terms of test results, Sessions the sorted enrollment sessions of academic years. Collect compares the
+	// two across the whole run.
 	Terms    TermCounts `json:"terms,omitempty"`
 	Sessions []string   `json:"sessions,omitempty"`
-	// Students has the bits of the students of a cohort who have a row, by their positions in the list.
+	// Students is a bit set of the students of a cohort who have a row, by their positions in the list.
 	Students []byte `json:"students,omitempty"`
-	// Suppressed has the bits of the suppressed students whom the service still lists, by their positions in the list.
+	// Suppressed is a bit set of the suppressed students whom the service still lists, by their positions in the list.
 	Suppressed []byte `json:"suppressed,omitempty"`
 	// Comparison is how the task differs from the baseline; nil if it was not compared.
 	Comparison *TaskComparison `json:"comparison,omitempty"`
@@ -78,9 +78,9 @@ func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	return slices.Equal(listed, wanted)
 }
 
-// WriteCheckpoint records that a task is staged. If the task's earlier checkpoint has a failed school, this is a retry
+// WriteCheckpoint records that a task is staged. If the task's earlier checkpoint has a failed school, this is a retry,
 // and the earlier staged files are aborted. Otherwise another process is working on the same run and may be publishing
-// them, so they are left to Sweep.
+// these files, so they are left to Sweep.
 func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Checkpoint) error {
 	path := CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)
 	earlier, err := ReadIfSound[Checkpoint](ctx, c, path)
@@ -92,7 +92,7 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 		var both activity.Log
 		both.Add(&earlier.Activity)
 		both.Add(&checkpoint.Activity)
-		checkpoint.Activity = both // a new log, because the caller may take its own back
+		checkpoint.Activity = both // a new log, because the caller may reuse its own
 	}
 	if err := WriteDocument(ctx, c.store, path, checkpoint, sink.Condition{}); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 	return nil
 }
 
-// WriteTurnover writes a file with the turnover of a task, for its checkpoint to name.
+// WriteTurnover writes a file with the turnover of a task. The task's checkpoint must name it.
 func (c Catalog) WriteTurnover(ctx context.Context, run string, task Task, data []byte) (sink.File, error) {
 	return c.writeBeside(ctx, run, task, turnoverSuffix, data)
 }

@@ -1,9 +1,9 @@
 package snapshot
 
-// CheckCounts are the counts of one or more schools by check.
+// CheckCounts are the counts of one or more schools, by check.
 type CheckCounts map[string]CheckCount
 
-// CheckCount is how often a rule was broken, and how many schools were checked.
+// CheckCount counts violations of a rule and the schools that were checked.
 type CheckCount struct {
 	Count   int64 `json:"count"`
 	Schools int64 `json:"schools"` // as in Check
@@ -19,8 +19,8 @@ func (c CheckCounts) Add(other CheckCounts) {
 	}
 }
 
-// TermCounts counts test results by school and term. The pipeline hashes terms: a checkpoint holds no value of a
-// record.
+// TermCounts counts test results by school and term. Terms are hashed, because a checkpoint must not hold values of
+// records.
 type TermCounts map[string]map[string]int64
 
 // Add counts n more results.

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/review"
 )
 
-// TestUnknownTerms: results follow the student, so their terms are compared with the sessions of all schools, but only
-// where the academic years of the result's own school are known.
+// TestUnknownTerms compares the terms of results with the sessions of all schools, because results follow the student,
+// but only if the academic years of the result's own school are known.
 func TestUnknownTerms(t *testing.T) {
 	t.Parallel()
 	ledger := func(dataset, school string, status Status) LedgerRow {

@@ -21,7 +21,7 @@ type Claim struct {
 	Replaces []string `json:"replaces"`
 }
 
-// compare orders runs by when they were planned.
+// compare orders runs by the time at which they were planned.
 func (c *Claim) compare(run string, otherPlannedAt time.Time, other string) int {
 	return cmp.Or(c.PlannedAt.Compare(otherPlannedAt), cmp.Compare(run, other))
 }
@@ -44,8 +44,7 @@ func (c Catalog) claimDate(ctx context.Context, plan *Plan, opts PublishOptions)
 	return claim, err
 }
 
-// losesTo reports whether another run keeps the date. done is true if another process has made the same change, so that
-// there is nothing left to decide.
+// losesTo reports whether another run keeps the date. done is true if another process has already made the same change.
 func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool, err error) {
 	replaces, err := a.mayReplace(ctx, other)
 	if !errors.Is(err, sink.ErrConflict) {
@@ -88,7 +87,8 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 			return false, nil //nolint:nilerr // The refusal is the answer.
 		}
 	}
-	// Only what is written counts: another process may have finished this change, and the other run taken the date since.
+	// The new claim counts only once it is written: another process may have finished this change, and the other run may
+	// have taken the date since.
 	change, grown := *a.change, *claim
 	grown.Replaces = append(slices.Clone(claim.Replaces), other)
 	change.Claim = &grown
@@ -122,7 +122,7 @@ func (a *applying) replaceOthers(ctx context.Context) error {
 	return a.removeOthers(ctx)
 }
 
-// withdraw removes the run's files, because another run keeps the date.
+// withdraw removes the run's files after another run has kept the date.
 func (a *applying) withdraw(ctx context.Context) error {
 	manifest, err := a.catalog.markReplaced(ctx, a.change.RunID)
 	if err != nil {
@@ -147,9 +147,9 @@ func (a *applying) withdraw(ctx context.Context) error {
 // removeOthers removes the files of the date that the manifest does not name.
 //
 // Files of a run with its own change are left alone. Changes are listed after the files, so the change of any run whose
-// files were listed is found unless it is complete, and then the pointer names another run. Such a run either takes the
-// date and removes what is not its own, or gives it up and removes its own. Files of runs that this one replaces are
-// always removed.
+// files were listed is found unless it is complete, and then the pointer names another run. A run with a change either
+// takes the date and removes the files of others, or gives up the date and removes its own. Files of runs that this one
+// replaces are always removed.
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
 	named := m.Paths()

@@ -31,25 +31,27 @@ type StagedRun struct {
 	Drift    []Drift
 	// Students is the plan's cohort with the number of students that have a row; nil for all students.
 	Students *Students
-	// Suppressed is the plan's, with the number of students whom the service still lists.
+	// Suppressed is the plan's suppression list with the number of students whom the service still lists.
 	Suppressed *Suppression
 	// Checks are the checks of the service's own rules that were made.
 	Checks   []review.Check
 	Activity activity.Log
-	// Baseline is the manifest of the plan's baseline; nil if there is none, or not any more.
+	// Baseline is the manifest of the plan's baseline; nil if there is none or it no longer exists.
 	Baseline *Manifest
-	// NewlyDenied are rows of the baseline's ledger: schools that were read then and are denied now.
+	// NewlyDenied are the rows in the baseline's ledger of schools that were read then and are denied now.
 	NewlyDenied []LedgerRow
-	// Warnings are the warnings of the comparison, and others that do not need one.
+	// Warnings are the warnings of the comparison, and warnings that need no comparison.
 	Warnings []review.Reason
-	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until all is staged.
+	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until everything is
+	// staged.
 	Lost map[string]SchoolsLost
-	// Comparison is how a full run differs from its baseline, and Districts has its counts by district. Comparison is nil if
-	// the run is not complete, has no baseline, or is not compared for another reason, which is NotCompared.
+	// Comparison is how a full run differs from its baseline, and Districts has its counts by district. Comparison is nil
+	// if the run is incomplete or was not compared, for the reason in NotCompared.
 	Comparison  *Comparison
 	NotCompared string
 	Districts   DistrictComparisons
-	// Turnover are files with the test results that came and went. Their reasons are not in Comparison and Districts yet.
+	// Turnover lists files with the added and removed test results. The reasons for removals are not in Comparison and
+	// Districts yet.
 	Turnover []sink.File
 }
 
@@ -64,8 +66,8 @@ func (e *MissingError) Error() string {
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Collect adds up what a run has staged. It compares only the sizes of staged files, which is enough to report
-// progress. It fails if the ledger does not add up: that is a bug in this program, which a rerun would not fix.
+// Collect adds up the staged tasks of a run. It compares only the sizes of staged files, which is enough to report
+// progress. It fails if the ledger does not add up: that is a bug in this program, and running again would not fix it.
 func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.store.Holds)
 }
@@ -155,7 +157,7 @@ func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift 
 	return nil
 }
 
-// addBits adds the bits of a set to another one, which grows as needed.
+// addBits adds the bits of a set to another set, which grows as needed.
 func addBits(to, set []byte) []byte {
 	to = append(to, make([]byte, max(0, len(set)-len(to)))...)
 	for i, b := range set {
@@ -207,8 +209,8 @@ func (g *StagedRun) addFailedSchools() {
 	}
 }
 
-// incompleteSchools reports for each school of the plan whether one of its tasks is missing, so that it is not known to
-// be ok.
+// incompleteSchools reports for each school of the plan whether one of its tasks is missing. Such a school is not known
+// to be ok.
 func (g *StagedRun) incompleteSchools() []bool {
 	open := make([]bool, len(g.Plan.Schools))
 	for _, task := range g.Missing {
@@ -221,8 +223,8 @@ func (g *StagedRun) incompleteSchools() []bool {
 	return open
 }
 
-// finish sorts the sums and classifies the schools: failed if one of a school's datasets failed, else denied if one was
-// denied, else ok.
+// finish sorts the sums and classifies the schools: failed if one of a school's datasets failed, denied if one was
+// denied, and ok otherwise.
 func (g *StagedRun) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {
@@ -281,8 +283,8 @@ func (g *StagedRun) Preview() *Manifest {
 	return manifest
 }
 
-// manifest returns the manifest of the run, without its ledger's file and the time of publishing, and its staged files
-// by path.
+// manifest returns the manifest of the run, still without the ledger's file and the time of publishing, and the staged
+// files by path.
 func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 	plan := g.Plan
 	m := &Manifest{

@@ -36,9 +36,9 @@ func (s *checkSums) list(ledger []LedgerRow) []review.Check {
 	return checks
 }
 
-// countUnknownTerms compares the terms of all results with the enrollment sessions of all schools. It cannot be done
-// per school because results follow the student: a transfer student's result may have a term of the former district.
-// Results of schools whose academic years are not in the run are not checked.
+// countUnknownTerms compares the terms of all results with the enrollment sessions of all schools. Comparing school by
+// school would not work, because results follow the student: a transfer student's result may have a term of the former
+// district. Results of schools whose academic years are not in the run are not checked.
 func (s *checkSums) countUnknownTerms(ledger []LedgerRow) {
 	covered := make(map[string]bool)
 	for i := range ledger {

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// addBaseline reads the plan's baseline. If that snapshot has changed since, the run has none: some tasks may have read it
-// before the change, some after.
+// addBaseline reads the plan's baseline. If that snapshot has changed since, the run has no baseline: some tasks may
+// have read it before the change, others after it.
 func (g *StagedRun) addBaseline(ctx context.Context, c Catalog) (err error) {
 	g.NotCompared = g.Plan.NoBaseline
 	if g.Plan.Baseline == nil {
@@ -77,7 +77,7 @@ func (g *StagedRun) addComparison(checkpoints map[Task]*Checkpoint) {
 	g.Comparison.SchoolsNotCompared = int64(len(g.Plan.Schools)-compared) + int64(len(baseline.SchoolsGone))
 }
 
-// notCompared returns why some of the tasks were not compared; empty if all were.
+// notCompared returns the reason why some tasks were not compared; empty if all were.
 func notCompared(checkpoints map[Task]*Checkpoint) string {
 	var missing int
 	var problems []string
@@ -98,7 +98,7 @@ func notCompared(checkpoints map[Task]*Checkpoint) string {
 	return ""
 }
 
-// DropComparison makes the run one that was not compared.
+// DropComparison drops the comparison, as if the run had not been compared.
 func (g *StagedRun) DropComparison() {
 	if g.Plan.Baseline != nil {
 		g.Comparison, g.NotCompared, g.Districts, g.Turnover = nil, NotToCompare, nil, nil

@@ -11,7 +11,7 @@ import (
 const (
 	// Moved test results are listed under another school.
 	Moved = "moved"
-	// Superseded test results have given way to another result of the same student and subject.
+	// Superseded test results were replaced by another result of the same student and subject.
 	Superseded = "superseded"
 	// AgedOut test results were taken more than a year before the snapshot.
 	AgedOut = "aged_out"
@@ -19,35 +19,35 @@ const (
 	LeftRoster = "left_roster"
 	// Unexplained test results are gone for none of these reasons.
 	Unexplained = "unexplained"
-	// ElementsChanged is the reason of child rows whose parent is still there.
+	// ElementsChanged is the reason for child rows whose parent still exists.
 	ElementsChanged = "changed"
-	// Removed is the reason of all other rows.
+	// Removed is the reason for all other rows.
 	Removed = "removed"
 )
 
-// ReasonText words the reason of removed rows for people.
+// ReasonText returns the reason for removed rows in words for people.
 func ReasonText(reason string) string {
 	if reason == ElementsChanged {
-		return "list changed" // of a parent that is still there
+		return "list changed" // of a parent that still exists
 	}
 	return strings.ReplaceAll(reason, "_", " ")
 }
 
 // Comparison counts the differences between two snapshots.
 type Comparison struct {
-	// With is the run that was compared with, the earlier one, and SnapshotDate its date.
+	// With is the earlier run of the two, and SnapshotDate its date.
 	With         string `json:"with"`
 	SnapshotDate string `json:"snapshot_date"`
 	// Tables holds the tables that both snapshots have, by name.
 	Tables map[string]*TableComparison `json:"tables"`
-	// SchoolsCompared counts the schools all of whose datasets were compared, SchoolsNotCompared the others of either
-	// side.
+	// SchoolsCompared counts the schools of which all datasets were compared, SchoolsNotCompared all other schools of
+	// either snapshot.
 	SchoolsCompared    int64           `json:"schools_compared"`
 	SchoolsNotCompared int64           `json:"schools_not_compared"`
 	Warnings           []review.Reason `json:"warnings"`
 }
 
-// TableComparison counts the rows of a table by what became of them.
+// TableComparison counts the rows of a table by their change.
 type TableComparison struct {
 	Same    int64 `json:"same"`    // equal rows
 	Added   int64 `json:"added"`   // rows without an earlier version
@@ -78,7 +78,7 @@ func (t *TableComparison) Add(other *TableComparison) {
 	addCounts(&t.Because, other.Because)
 }
 
-// addCounts adds other counts to those of sums, which it makes if needed.
+// addCounts adds other counts to sums, which it creates if needed.
 func addCounts(sums *map[string]int64, other map[string]int64) {
 	if *sums == nil {
 		*sums = make(map[string]int64, len(other))
@@ -93,21 +93,22 @@ func NewTableComparison() *TableComparison {
 	return &TableComparison{ChangedColumns: make(map[string]int64), Because: make(map[string]int64)}
 }
 
-// DistrictComparison counts the rows of a table in the schools of one district, with what the limits on changes need.
+// DistrictComparison counts the rows of a table in the schools of one district, for the limits on changes.
 type DistrictComparison struct {
 	TableComparison
-	// Altered counts the rows that changed in a column other than grade, _extra and modified_date_time. Among them are child
-	// rows that others of the same parent replaced, and rows that only got another key.
+	// Altered counts the rows that changed in a column other than grade, _extra and modified_date_time. It includes child
+	// rows that were replaced by others of the same parent, and rows in which only the key changed.
 	Altered int64 `json:"altered,omitempty"`
-	// Paired counts the rows that count as removed and added, but are two versions of a row to the limits.
+	// Paired counts the rows that are counted as removed and added, but that the limits treat as two versions of one row.
 	Paired int64 `json:"paired,omitempty"`
-	// Parents counts the records in both snapshots that had rows in a child table, and Childless those that have none now.
+	// Parents counts the records in both snapshots that had rows in a child table, and Childless how many of them have
+	// none now.
 	Parents   int64 `json:"parents,omitempty"`
 	Childless int64 `json:"childless,omitempty"`
-	// Had and Has count, by column, the rows with a value before and now.
+	// Had and Has count, by column, the rows with a value in the earlier and in the later snapshot.
 	Had map[string]int64 `json:"had,omitempty"`
 	Has map[string]int64 `json:"has,omitempty"`
-	// Values counts, by column, the rows in both snapshots that had a value, and Emptied those of them that have none now.
+	// Values counts, by column, the rows in both snapshots that had a value, and Emptied how many of them have none now.
 	Values  map[string]int64 `json:"values,omitempty"`
 	Emptied map[string]int64 `json:"emptied,omitempty"`
 }
@@ -142,15 +143,15 @@ func (d DistrictComparisons) Of(district, table string) *DistrictComparison {
 	return tables[table]
 }
 
-// TaskComparison is how the rows of a task differ from the baseline.
+// TaskComparison counts how the rows of a task differ from the baseline.
 type TaskComparison struct {
-	// Problem is why the task could not be compared. The other fields are then empty.
+	// Problem is the reason why the task could not be compared. The other fields are then empty.
 	Problem   string              `json:"problem,omitempty"`
 	Districts DistrictComparisons `json:"districts,omitempty"`
 	// NotCovered are the schools of the task that were not compared, because one of the snapshots lacks them or did not read
 	// them completely.
 	NotCovered []string `json:"not_covered,omitempty"`
-	// Turnover are files with the test results of the task that came and went. The reasons of those that went are not in
+	// Turnover lists files with the added and removed test results of the task. The reasons for removals are not in
 	// Districts, because they depend on all schools.
 	Turnover []sink.File `json:"turnover,omitempty"`
 }

@@ -23,9 +23,10 @@ func DateOf(day int32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// YearBefore returns the time before which a result is older than a year on a date, in microseconds since 1970: 00:00 UTC
-// of the same day one year before, of 28 February for 29 February. Under a profile that writes the month of a result as
-// its first day, it is the first day of that month, so that no result that may be younger is older.
+// YearBefore returns the time, in microseconds since 1970, before which results are more than a year old on a date:
+// 00:00 UTC of the same day one year earlier, or of 28 February for 29 February. Under a profile that replaces the date
+// of a result by the first day of its month, it is the first day of that month, so that no result counts as older than
+// it may be.
 func YearBefore(date string, profile schemas.Profile) (int64, error) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {

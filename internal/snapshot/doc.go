@@ -1,5 +1,5 @@
-// Package snapshot knows which runs and snapshots a destination holds, and is the only way to change them. It lays
-// files and documents out in a sink.Store, and knows tables and rows, but nothing of the service the data comes from.
+// Package snapshot knows which runs and snapshots a destination holds, and is the only way to change them. It lays out
+// files and documents in a sink.Store. It knows tables and rows, but not the service that the data comes from.
 //
 // # A run's documents
 //
@@ -20,20 +20,21 @@
 //
 // # A change rolls forward
 //
-// Publishing, purging and pruning a run, and every change of the history, are each one [Change], written before its first
-// step. Its steps are: commit the staged files, write the manifest, move the pointer of the date or of the history in one
-// conditional write, then remove what readers no longer find, and the change last. Each step may be done twice, and the
-// change holds all that the steps need, so any process can finish the change of a killed one: every command that changes a
-// destination calls [Recover] first. A change that cannot be made, because the store has lost staged files, is undone.
+// Publishing, purging and pruning a run, and every change of the history, are each one [Change], written before its
+// first step. Its steps are: commit the staged files, write the manifest, move the pointer of the date or of the
+// history in one conditional write, then remove objects that readers no longer find, and the change last. Each step may
+// be done twice, and the change holds all that the steps need, so any process can finish the change of a killed one:
+// every command that changes a destination calls [Recover] first. A change that cannot be made, because the store has
+// lost staged files, is undone.
 //
 // Two publishers cannot both win a date. On disk a lock keeps the second waiting. On a store without locks the
-// conditional write fails, the publisher looks again, and of two runs that may replace each other the one planned later
-// wins, whatever the order in which they publish.
+// conditional write fails, the publisher reads the pointer again, and of two runs that may replace each other the one
+// planned later wins, whatever the order in which they publish.
 //
 // # Where to begin
 //
-// layout.go and plan.go say what is where; checkpoint.go, staging.go and collect.go what a run has staged; publish.go,
-// change.go, apply.go and claim.go how it becomes visible, and recover.go how a killed command's change is finished.
-// index.go, pointer.go, runs.go and status.go find runs, history.go has the history's documents, and history_change.go what is
-// different when a change is of the history.
+// layout.go and plan.go define paths and plans. checkpoint.go, staging.go and collect.go handle staged files,
+// publish.go, change.go, apply.go and claim.go make them visible, and recover.go finishes the change of a killed
+// command. index.go, pointer.go, runs.go and status.go find runs. history.go has the history's documents, and
+// history_change.go applies changes of the history.
 package snapshot

@@ -15,7 +15,7 @@ import (
 const FormatVersion = 1
 
 // FormatError reports that a later release has written a document in an unknown format. Nothing at such a destination
-// may be changed, because what is not understood could be lost.
+// may be changed, because unknown data could be lost.
 type FormatError struct {
 	Path    string
 	Version int
@@ -35,7 +35,7 @@ func CheckDocumentFormat(path string, data []byte) error {
 	var header struct {
 		FormatVersion json.Number `json:"format_version"`
 	}
-	err := json.Unmarshal(data, &header) // its reader reports an undecodable document
+	err := json.Unmarshal(data, &header) // if it fails, the document's reader reports it
 	if version, _ := header.FormatVersion.Int64(); err == nil && version > FormatVersion {
 		return &FormatError{Path: path, Version: int(version)}
 	}
@@ -79,8 +79,8 @@ func WriteDocument(ctx context.Context, store sink.Store, path string, document 
 	return err
 }
 
-// ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged; if that is among the accepted
-// errors, it returns nil instead.
+// ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged. If the error is among the
+// accepted ones, it returns nil instead.
 func ReadDocument[T any](ctx context.Context, store sink.Reader, path string, accepted ...error) (*T, string, error) {
 	data, version, err := store.Read(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {

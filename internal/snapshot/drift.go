@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Drift counts how often the service sent something that the table does not expect.
+// Drift counts how often the service sent something that the table's declaration does not allow.
 type Drift struct {
 	Table string `json:"table"`
 	Field string `json:"field"` // the source of the column, or the JSON path
@@ -20,15 +20,15 @@ func (d Drift) Compare(other Drift) int {
 }
 
 const (
-	// MaxDriftFields is the maximum number of fields of a table that drift names.
+	// MaxDriftFields is the maximum number of fields that drift names per table.
 	MaxDriftFields = 1000
 	// OtherFields stands for fields that drift does not name.
 	OtherFields = "#"
 )
 
 // DriftSums adds up drift. The zero value is empty. It names the MaxDriftFields most frequent fields of a table, with
-// ties broken by name, and counts the others as OtherFields. Its size is bounded, so with far more fields than that the
-// sums depend on the order of the additions.
+// ties broken by name, and counts the others as OtherFields. Its size is bounded, so with far more fields the sums
+// depend on the order of the additions.
 type DriftSums struct {
 	counts map[Drift]int64 // by drift without its count
 	full   int             // number of counts at which fields are merged

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDriftSums: if there are too many fields, the most frequent ones are named, in whatever order they come.
+// TestDriftSums checks that if there are too many fields, the most frequent ones are named, whatever the order in which
+// they are added.
 func TestDriftSums(t *testing.T) {
 	t.Parallel()
 	var all []Drift
@@ -16,7 +17,7 @@ func TestDriftSums(t *testing.T) {
 		name := fmt.Sprintf("f%04d", i)
 		all = append(all, Drift{Table: "a", Field: name, Kind: "unknown_field", Count: 1}, Drift{Table: "b", Field: name, Kind: "unknown_field", Count: 1})
 	}
-	// The last by name, which two kinds make the most frequent of its table.
+	// The last field by name has two kinds of drift, which makes it the most frequent of its table.
 	last := all[len(all)-1]
 	last.Kind = "type_mismatch"
 	all = append(all, last, Drift{Table: "b", Field: OtherFields, Kind: "type_mismatch", Count: 3}, Drift{Table: "c", Field: "x", Kind: "unknown_field", Count: 7})

@@ -7,7 +7,7 @@ import (
 
 const PublishLock = publishLock
 
-// Internals that external tests call.
+// Unexported names that external tests use.
 var (
 	BeginPublishing = Catalog.beginPublishing
 	ApplyChange     = Catalog.applyChange

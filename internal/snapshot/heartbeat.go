@@ -12,15 +12,16 @@ import (
 // every five minutes.
 const HeartbeatInterval = 4 * time.Minute
 
-// Heartbeat is alive.json: a process is working on the run. Only the modification time that the store records counts.
+// Heartbeat is alive.json. It shows that a process is working on the run. Only the modification time recorded by the
+// store counts.
 type Heartbeat struct {
 	WrittenAt time.Time `json:"written_at"`
 	PID       int       `json:"pid"`
 	Host      string    `json:"host"`
 }
 
-// KeepAlive writes heartbeats for a run until stop is called, which removes the last one. Clean relies on them on
-// stores without locks. Errors are passed to failed and otherwise ignored.
+// KeepAlive writes heartbeats for a run until stop is called; stop removes the last one. Clean relies on them on stores
+// without locks. Errors are passed to failed and otherwise ignored.
 func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -50,13 +51,13 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 	}
 }
 
-// RemoveHeartbeat removes the heartbeat of a run on which no process works.
+// RemoveHeartbeat removes the heartbeat of a run that no process is working on.
 func (c Catalog) RemoveHeartbeat(ctx context.Context, run string) error {
 	return c.store.Remove(ctx, AlivePath(run))
 }
 
 func (c Catalog) writeHeartbeat(ctx context.Context, run string) error {
-	host, _ := os.Hostname() // It is only shown.
+	host, _ := os.Hostname() // only shown to people
 	sign := Heartbeat{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
 	return WriteDocument(ctx, c.store, AlivePath(run), sign, sink.Condition{})
 }

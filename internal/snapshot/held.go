@@ -7,7 +7,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Held is held.json: why a staged run is not published.
+// Held is held.json. It records why a staged run is not published.
 type Held struct {
 	Reasons []review.Reason `json:"reasons"`
 }
@@ -18,7 +18,7 @@ func (c Catalog) Hold(ctx context.Context, run string, held Held) error {
 	return WriteDocument(ctx, c.store, HeldPath(run), held, sink.Condition{})
 }
 
-// ReadHeld reads held.json. It has no reasons if the run is not held.
+// ReadHeld reads held.json. The result has no reasons if the run is not held.
 func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
 	held, _, err := ReadDocument[Held](ctx, c, HeldPath(run), sink.ErrNotFound)
 	if held == nil || err != nil {

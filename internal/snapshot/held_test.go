@@ -28,7 +28,7 @@ func TestHeld(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, held)
 
-	// A sentence instead of a reason is not understood.
+	// A sentence in place of a reason is not accepted.
 	require.NoError(t, store.Write(t.Context(), snapshot.HeldPath("run"), []byte(`{"reasons": ["a table shrank"]}`), sink.Condition{}))
 	_, err = snapshot.At(store).ReadHeld(t.Context(), "run")
 	require.ErrorIs(t, err, sink.ErrDamaged)

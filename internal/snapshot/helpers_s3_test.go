@@ -81,7 +81,7 @@ func publishStaged(ctx context.Context, store sink.Store, run string) (*snapshot
 	return snapshot.At(store).Publish(ctx, gathered, snapshottest.Options())
 }
 
-// s3Destination is a bucket and its folder.
+// s3Destination is a bucket and the folder in which the server stores it.
 type s3Destination struct {
 	server *s3test.Server
 	bucket string
@@ -124,8 +124,8 @@ func (d *s3Destination) objects(t testing.TB) map[string]string {
 	return found
 }
 
-// requireSnapshot expects that one of the runs is the complete snapshot of today, that the others are marked replaced,
-// and that there is nothing else: no data, no document of an unpublished run, no upload.
+// requireSnapshot requires one of the runs to be the complete snapshot of today and the others to be marked replaced.
+// There must be no other data, no document of an unpublished run, and no upload.
 func (d *s3Destination) requireSnapshot(t testing.TB, when string, runs ...string) (winner string) {
 	t.Helper()
 	report, err := maintenance.Verify(t.Context(), snapshot.At(d.store), maintenance.VerifyTarget{SnapshotDate: snapshottest.Today})

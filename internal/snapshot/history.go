@@ -38,11 +38,11 @@ type HistoryPointer struct {
 	ManifestSHA256 string `json:"manifest_sha256"`
 }
 
-// HistoryManifest is _history/<id>/manifest.json: what a history consists of. Its bytes depend only on the snapshots
-// folded.
+// HistoryManifest is _history/<id>/manifest.json. It lists the files of a history, and its bytes depend only on the
+// snapshots folded.
 type HistoryManifest struct {
 	FormatVersion int          `json:"format_version"`
-	HistoryID     string       `json:"history_id"` // the last part of the names of its newest files
+	HistoryID     string       `json:"history_id"` // ends the names of the newest files
 	BaseURL       string       `json:"base_url"`
 	Scope         HistoryScope `json:"scope"`
 	// Snapshots are the snapshots folded, in the order of their dates.
@@ -54,7 +54,7 @@ type HistoryManifest struct {
 	Previous PreviousHistory `json:"previous"`
 	// Purge counts the rows that the last purge has removed since the last fold.
 	Purge *HistoryPurge `json:"purge,omitempty"`
-	// DroppedBefore is a date: versions that ended before it have been dropped. Empty if none have.
+	// DroppedBefore is the date before which ended versions have been dropped; empty if none have been dropped.
 	DroppedBefore string `json:"dropped_before,omitempty"`
 }
 
@@ -67,7 +67,7 @@ type HistoryPurge struct {
 	FilesRewritten int              `json:"files_rewritten"`         // files that were replaced or dropped
 }
 
-// Plus returns the sum with what the same purge has removed before. Rows that another purge has removed do not count.
+// Plus adds the rows that the same purge has removed before. Rows that another purge has removed do not count.
 func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	if before == nil || before.ID != p.ID {
 		return p
@@ -87,11 +87,13 @@ func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 
 // PreviousHistory holds the state before the last fold. A fold of another snapshot of the same date starts from it.
 type PreviousHistory struct {
-	// HistoryID is empty if there was none.
+	// HistoryID is empty if there was no history.
 	HistoryID string `json:"history_id,omitempty"`
-	// Tables holds the files of open versions of the tables whose files were replaced; nil of a table that was not there.
+	// Tables holds the files of open versions of the tables whose files were replaced. The files of a table that did not
+	// exist are nil.
 	Tables map[string][]sink.File `json:"tables"`
-	// Purged are the tables from which a purge has removed rows since. Their files are made without these.
+	// Purged are the tables from which a purge has removed rows since. Their previous files are rewritten without these
+	// rows.
 	Purged []string `json:"purged,omitempty"`
 }
 
@@ -115,7 +117,8 @@ func (m *Manifest) HistoryScope() HistoryScope {
 	return scope
 }
 
-// OutsideHistory says why a full snapshot does not belong to a history of that service and scope; empty if it does.
+// OutsideHistory returns the reason why a full snapshot does not belong to a history of that service and scope; empty
+// if it does.
 func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	own := m.HistoryScope()
 	switch {
@@ -155,8 +158,8 @@ type FoldedSnapshot struct {
 // Through returns the last snapshot date folded.
 func (m *HistoryManifest) Through() string { return m.Snapshots[len(m.Snapshots)-1].Date }
 
-// DroppingEnded returns the history without the versions that ended before a date, and how many rows and files of each
-// table it loses. Versions of other dates keep their files.
+// DroppingEnded returns the history without the versions that ended before a date, and the number of rows and files
+// that each table loses. Versions of other dates keep their files.
 func (m *HistoryManifest) DroppingEnded(before string) (*HistoryManifest, *HistoryPurge) {
 	after, dropped := *m, &HistoryPurge{RowsRemoved: make(map[string]int64)}
 	after.Tables = make(map[string]ManifestTable)
@@ -201,18 +204,19 @@ func IsHistoryID(owner string) bool {
 // HistoryManifestPath returns the path of the manifest of a history.
 func HistoryManifestPath(id string) string { return HistoryPrefix + id + "/" + ManifestName }
 
-// HistoryFolder returns the folder of a table's versions that ended on a date, or are Open; slash included.
+// HistoryFolder returns the folder of a table's versions that ended on a date or are Open, with a trailing slash.
 func HistoryFolder(table, validTo string) string {
 	return HistoryFilesPrefix + table + "/valid_to=" + validTo + "/"
 }
 
-// EndedBefore reports whether a data file of a history is of versions that ended before a date.
+// EndedBefore reports whether a data file of a history holds versions that ended before a date.
 func EndedBefore(path, date string) bool {
 	table, rest, found := strings.Cut(strings.TrimPrefix(path, HistoryFilesPrefix), "/")
 	return found && strings.HasSuffix(rest, ".parquet") && strings.HasPrefix(rest, "valid_to=") && path < HistoryFolder(table, date)
 }
 
-// ValidTo returns the day on which the versions in a file of a history ended; that of Open for those that have not.
+// ValidTo returns the day on which the versions in a file of a history ended, or the day of Open if they have not
+// ended.
 func ValidTo(path string) (int32, error) {
 	_, folder, _ := strings.Cut(path, "/valid_to=")
 	folder, _, _ = strings.Cut(folder, "/")
@@ -223,7 +227,7 @@ func ValidTo(path string) (int32, error) {
 	return day, nil
 }
 
-// HistoryTable returns the declaration of a table's versions. Files are sorted as the table's, then by valid_from.
+// HistoryTable returns the declaration of a table's versions. Files are sorted like the table's, then by valid_from.
 func HistoryTable(table *schemas.Table) *schemas.Table {
 	versions := *table
 	versions.Columns = append(slices.Clone(table.Columns), schemas.Column{
@@ -235,8 +239,8 @@ func HistoryTable(table *schemas.Table) *schemas.Table {
 	return &versions
 }
 
-// CoverageTable returns the declaration of the table that tells from which date on a school's dataset was read. Like the
-// others it gets the columns of HistoryTable.
+// CoverageTable returns the declaration of the table that records since which date a school's dataset has been read.
+// Like the other tables, it gets the columns of HistoryTable.
 func CoverageTable() *schemas.Table {
 	return &schemas.Table{
 		Name: coverageTable, Doc: "Which schools and datasets the snapshots in the history cover.",
@@ -263,13 +267,13 @@ type History struct {
 	Manifest *HistoryManifest
 }
 
-// NoHistory returns the refusal of a command that needs a history where there is none.
+// NoHistory returns the error of a command that needs a history if there is none.
 func (c Catalog) NoHistory() *RefusedError {
 	return &RefusedError{Reason: fmt.Sprintf("there is no history at %s: growth-export history makes it", c)}
 }
 
 // ReadHistory returns the current history, or nil if there is none. ErrDamaged means that the pointer or the manifest
-// is not as it was written.
+// has changed since it was written.
 func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	for {
 		pointer, version, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
@@ -291,8 +295,8 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	}
 }
 
-// HistoryUnchanged returns ErrConflict if another process has changed the history, and so may have removed files of it. The id
-// is the history's id when it was read, empty if there was none.
+// HistoryUnchanged returns ErrConflict if another process has changed the history and so may have removed files. The id
+// is the history's id when it was read; empty if there was no history.
 func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
 	pointer, _, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
 	if err != nil {

@@ -42,7 +42,8 @@ func (c Catalog) recoverHistory(ctx context.Context) (err error) {
 	return c.finishHistoryChange(ctx)
 }
 
-// finishHistoryChange finishes or undoes a change that has begun. A damaged one is dropped: the next fold repeats it.
+// finishHistoryChange finishes or undoes a change that has begun. A damaged change is dropped; the next fold repeats
+// it.
 func (c Catalog) finishHistoryChange(ctx context.Context) error {
 	change, version, err := c.readChangeIn(ctx, "")
 	switch {
@@ -54,14 +55,14 @@ func (c Catalog) finishHistoryChange(ctx context.Context) error {
 		return err
 	}
 	if _, err = c.applyChange(ctx, change, version); change.givenUp(err) {
-		return nil // it is undone, and the next fold repeats it
+		return nil // the change was undone, and the next fold repeats it
 	}
 	return err
 }
 
-// ChangeHistory replaces the history with the id before, or one that cannot be read if that is empty. The staged files are
-// committed, and what is to be removed goes last. ErrConflict means that another process has changed the history first.
-// An error leaves nothing staged that no change needs.
+// ChangeHistory replaces the history whose id is before; before is empty if there is no history or it cannot be read.
+// The staged files are committed first, and the files to remove are removed last. ErrConflict means that another
+// process has changed the history. After an error, no files are left staged unless a change needs them.
 func (c Catalog) ChangeHistory(ctx context.Context, before string, after *HistoryManifest, staged []sink.File, remove []string) error {
 	change := &Change{FormatVersion: FormatVersion, History: after, Staged: make(map[string]json.RawMessage), Remove: remove}
 	for _, file := range staged {
@@ -100,7 +101,7 @@ func (a *applying) moveHistory(ctx context.Context) error {
 	err = sink.Swap(ctx, HistoryPointerPath, func() error {
 		data, version, err := c.Read(ctx, HistoryPointerPath)
 		missing := errors.Is(err, sink.ErrNotFound)
-		moved := bytes.Equal(data, pointer) // a rebuild may end there too, with other files
+		moved := bytes.Equal(data, pointer) // a rebuild may result in the same pointer with other files
 		switch {
 		case err != nil && !missing:
 			return fmt.Errorf("read %s: %w", HistoryPointerPath, err)
@@ -125,7 +126,7 @@ func (a *applying) moveHistory(ctx context.Context) error {
 	return cmp.Or(err, overtaken)
 }
 
-// paths returns the paths of the data files and of the manifest itself. A manifest without an id is of no history.
+// paths returns the paths of the data files and, if the manifest has an id, of the manifest itself.
 func (m *HistoryManifest) paths() map[string]bool {
 	named := make(map[string]bool)
 	if m.HistoryID != "" {
@@ -143,8 +144,7 @@ func (m *HistoryManifest) ReplacedBy(after *HistoryManifest) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.paths())), func(path string) bool { return named[path] })
 }
 
-// UnnamedHistory lists the objects of histories that a manifest does not name: the files of others, and their
-// manifests.
+// UnnamedHistory lists the objects of histories that a manifest does not name: files and manifests of other histories.
 func (c Catalog) UnnamedHistory(ctx context.Context, manifest *HistoryManifest) ([]string, error) {
 	named := manifest.paths()
 	var paths []string

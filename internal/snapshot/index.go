@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Index says what the folders of runs hold, by one listing.
+// Index is the contents of the folders of runs, from one listing.
 type Index []*RunFolder
 
 // RunFolder lists the contents of the folder of a run.
@@ -26,7 +26,7 @@ func (c Catalog) Index(ctx context.Context) (Index, error) {
 	for _, entry := range entries {
 		folder, name, inside := strings.Cut(strings.TrimPrefix(entry.Path, RunsPrefix), "/")
 		if !inside {
-			continue // IndexPath
+			continue // the page at IndexPath
 		}
 		if len(index) == 0 || index[len(index)-1].Name != folder {
 			index = append(index, &RunFolder{Name: folder, contents: make(map[string]sink.Entry)})
@@ -71,7 +71,7 @@ func (f *RunFolder) written(name string) time.Time { return f.contents[name].Mod
 
 func (f *RunFolder) path(name string) string { return DocumentPath(f.Name, name) }
 
-// ReadAll reads the documents of a name, by their folders. Missing and damaged ones are left out.
+// ReadAll reads all documents of that name. The result is by folder, without missing and damaged documents.
 func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (map[string]*T, error) {
 	folders := index.With(name)
 	found, err := sink.Map(ctx, maxRunsRead, folders, func(ctx context.Context, folder string) (*T, error) {

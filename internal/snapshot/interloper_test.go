@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestSomebodyElseIsFaster has another run be published in the middle of a publishing, just before it writes each of
-// its documents.
+// TestSomebodyElseIsFaster publishes another run in the middle of a publishing, just before it writes one of its
+// documents.
 func TestSomebodyElseIsFaster(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -76,8 +76,7 @@ func TestAShardIsFaster(t *testing.T) {
 	require.Equal(t, first, existing)
 }
 
-// sweeper is a Store without locks on which somebody else does something, and sweeps the run, while the ledger is
-// staged.
+// sweeper is a Store without locks on which another process acts, and sweeps the run, while the ledger is being staged.
 type sweeper struct {
 	snapshottest.Lockless
 
@@ -103,7 +102,7 @@ func (d sweptDraft) Stage(context.Context) ([]byte, error) {
 	return nil, errors.Join(sink.ErrStagedLost, d.Abort())
 }
 
-// killedBefore is a Store without locks whose user is killed before a document is written.
+// killedBefore is a Store without locks whose process is killed before a document is written.
 type killedBefore struct {
 	snapshottest.Lockless
 
@@ -117,13 +116,13 @@ func (s killedBefore) Write(ctx context.Context, path string, data []byte, when 
 	return s.Lockless.Write(ctx, path, data, when)
 }
 
-// TestSweptLedger has another process of the run publish it, whole or in part, while this one stages the ledger, which
-// is swept.
+// TestSweptLedger has another process of the run publish it, completely or in part, while this one stages the ledger.
+// The staged ledger is swept.
 func TestSweptLedger(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
-		path string // of the document before which the other is killed
+		path string // of the document before which the other process is killed
 		want error
 	}{
 		{"from beginning to end", "", nil},

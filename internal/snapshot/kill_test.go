@@ -20,7 +20,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// finish does what the next command does: it finishes what was begun, and publishes the run if that had not begun.
+// finish does what the next command does: it finishes interrupted changes, and publishes the run if its publishing had
+// not begun.
 func finish(ctx context.Context, store sink.Store, run string) error {
 	if err := snapshottest.FinishAll(ctx, store); err != nil {
 		return err
@@ -37,8 +38,8 @@ func finish(ctx context.Context, store sink.Store, run string) error {
 	return err
 }
 
-// TestKilledAnywhere kills a publishing before every write, and fails every read, and expects the next command to come
-// to the very same end. A publishing that reports no error has come to it itself.
+// TestKilledAnywhere kills a publishing before every write, and fails every read, and expects exactly the same result
+// from the next command. A publishing that reports no error must have the result itself.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -113,7 +114,7 @@ func requireSameEnd(t *testing.T, root string, want map[string]string, n int, ru
 		require.ErrorIs(t, err, snapshottest.ErrKilled, when)
 	}
 
-	// Whatever the pointers of dates name is whole at any time.
+	// Every run that a pointer names is complete at any time.
 	alive := snapshottest.NewDir(t, root)
 	pointers, err := sink.ListAll(t.Context(), alive, "_snapshots/")
 	require.NoError(t, err)
@@ -158,7 +159,7 @@ func TestTwoPublishersOfADate(t *testing.T) {
 						}
 						_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 						if errors.Is(err, sink.ErrConflict) {
-							err = nil // the other one won
+							err = nil // the other run won
 						}
 						return err
 					})
@@ -170,8 +171,8 @@ func TestTwoPublishersOfADate(t *testing.T) {
 	}
 }
 
-// requireOneWinner expects that one of the runs is the published snapshot of today, and that nothing is left of the
-// data of the others.
+// requireOneWinner requires one of the runs to be the published snapshot of today, and no data of the others to be
+// left.
 func requireOneWinner(t *testing.T, root string, runs []string) {
 	t.Helper()
 	store := snapshottest.NewDir(t, root)
@@ -231,7 +232,7 @@ func TestManyPublishersOfARun(t *testing.T) {
 						}
 						_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 						if _, missing := errors.AsType[*snapshot.MissingError](err); missing {
-							// Another process finished it while this one staged.
+							// Another process finished the publishing while this one was staging.
 							err = snapshottest.FinishAll(t.Context(), store)
 						}
 						return err

@@ -75,7 +75,7 @@ func CheckpointPath(run string, bucket int, dataset string) string {
 	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), CheckpointFolder, bucket, sink.Escape(dataset))
 }
 
-// The files beside the checkpoints end in these.
+// The endings of the files beside the checkpoints.
 const (
 	turnoverSuffix = ".turnover"
 	callsSuffix    = ".calls"
@@ -86,8 +86,8 @@ func taskPrefix(run string, task Task) string {
 	return strings.TrimSuffix(CheckpointPath(run, task.Bucket, task.Dataset), ".json") + "-"
 }
 
-// taskPath returns the path of a file of a task beside its checkpoint. It is named by its hash: if two processes do one
-// task, neither replaces the files of the other.
+// taskPath returns the path of a file of a task beside its checkpoint. The hash in the name keeps two processes that do
+// the same task from replacing each other's files.
 func taskPath(run string, task Task, hash, suffix string) string {
 	return taskPrefix(run, task) + hash[:16] + suffix
 }
@@ -105,7 +105,7 @@ func PointerPath(kind Kind, date string) string {
 	return ""
 }
 
-// DatePath returns the folder of a table's files of one date, slash included.
+// DatePath returns the folder of a table's files of one date, with a trailing slash.
 func DatePath(kind Kind, table, date string) string {
 	top := ""
 	switch kind {

@@ -29,8 +29,8 @@ type LedgerRow struct {
 	Error              string `json:"error,omitempty"`
 }
 
-// ledgerField is a column of ledger.parquet and the field of LedgerRow that it holds, which is either a text or a
-// count. Empty text in an optional column is null.
+// ledgerField is a column of ledger.parquet and its field of LedgerRow, which is either text or a count. Empty text in
+// an optional column is null.
 type ledgerField struct {
 	name     string
 	required bool
@@ -62,8 +62,8 @@ func ledgerFields() []ledgerField {
 	}
 }
 
-// LedgerTable returns the declaration of ledger.parquet. Its rows are sorted by dataset, school and district, which are
-// not keys as in the other tables, whose files are sorted by school first.
+// LedgerTable returns the declaration of ledger.parquet. Its rows are sorted by dataset, school and district. These are
+// not keys, because files with keys are sorted by school first.
 func LedgerTable() *schemas.Table {
 	table := &schemas.Table{Name: "ledger", Doc: "The outcome of every school and dataset of a run."}
 	for _, field := range ledgerFields() {
@@ -172,7 +172,7 @@ type LedgerTotals struct {
 	Uneven   int64            // rows of status ok whose counts do not add up
 	// worst is the worst status of each school: failed, then denied, then ok.
 	worst map[string]Status
-	// unnamed counts by dataset the schools without a bid, which all failed.
+	// unnamed counts by dataset the schools without a bid, all of which failed.
 	unnamed map[string]int64
 }
 

@@ -21,7 +21,7 @@ type PurgedLedger struct {
 	File    sink.File
 	Removed map[string]LedgerRemoved // by dataset
 	schools ManifestSchools
-	// The parts of the manifest that name schools and districts.
+	// The members of the manifest that name schools and districts.
 	slowest            []activity.SchoolTime
 	accepted, warnings []review.Reason
 }
@@ -83,7 +83,7 @@ func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school,
 	switch {
 	case len(purged.Removed) == 0 && !named:
 		return nil, nil
-	// A purge may have written its manifest and not the ledger.
+	// A purge may have written its manifest, but not the ledger.
 	case hash != m.Ledger.SHA256 && purged.File.SHA256 != m.Ledger.SHA256:
 		return nil, fmt.Errorf("%w: the SHA-256 of %s is not the manifest's", sink.ErrDamaged, m.Ledger.Path)
 	}

@@ -8,7 +8,8 @@ import (
 	"example.org/growthexport/internal/review"
 )
 
-// TestPurgeClearsReasons removes a school and a district from the reasons of a manifest, and finds nothing the second time.
+// TestPurgeClearsReasons removes a school and a district from the reasons of a manifest, and finds nothing when it is
+// done again.
 func TestPurgeClearsReasons(t *testing.T) {
 	t.Parallel()
 	goes := func(school, district string) bool { return school == "s" || district == "d" }

@@ -99,7 +99,7 @@ func TestWorstStatusOfASchool(t *testing.T) {
 	require.Equal(t, []int64{1, 3, 5}, []int64{ok, denied, failed})
 }
 
-// TestReadLedger reads what a run has staged.
+// TestReadLedger reads back the ledger of a run.
 func TestReadLedger(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

@@ -9,14 +9,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// The names of the locks that publishers of a destination hold, and processes that change the history.
+// The names of the locks that publishers, and processes that change the history, hold.
 const (
 	publishLock = "publish"
 	historyLock = "history"
 )
 
-// How long commands wait for a lock before they give up. Locks of a run are held only briefly by commands that look at
-// it.
+// How long commands wait for a lock before they give up. Commands that only inspect a run hold its locks briefly.
 const (
 	publishPatience = 30 * time.Minute
 	runPatience     = 10 * time.Second
@@ -41,7 +40,7 @@ func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards in
 	return func() error { return errors.Join(unlockShard(), unlock()) }, nil
 }
 
-// HoldRunExclusive locks a run for a process that removes or rewrites what it has staged or published, until release is
+// HoldRunExclusive locks a run for a process that removes or rewrites its staged or published files, until release is
 // called or the process ends. It fails at once with a *LockedError while any process works on the run, whatever its
 // shard.
 func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func() error, err error) {
@@ -49,7 +48,7 @@ func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func
 }
 
 // HoldHistory locks out other processes that change the history, until release is called or the process ends. It fails
-// at once with a *LockedError while any does.
+// at once with a *LockedError while another process holds the lock.
 func (c Catalog) HoldHistory(ctx context.Context) (release func() error, err error) {
 	return c.store.Lock(ctx, historyLock, sink.Exclusive, 0)
 }

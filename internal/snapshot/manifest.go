@@ -20,7 +20,7 @@ const (
 	Replaced  = "replaced"
 )
 
-// Manifest is _runs/<run>/manifest.json: what a published run consists of. A run without one is not published.
+// Manifest is _runs/<run>/manifest.json. It lists the files of a published run; a run without one is not published.
 type Manifest struct {
 	FormatVersion int                        `json:"format_version"`
 	RunID         string                     `json:"run_id"`
@@ -41,8 +41,8 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
 	Checks []review.Check `json:"checks"`
-	// Comparison counts the differences from the previous snapshot; nil if the run was not compared. NotCompared is then why a
-	// full run was not.
+	// Comparison counts the differences from the previous snapshot; nil if the run was not compared. For a full run,
+	// NotCompared is then the reason.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
 	// Replaces are the runs that this one replaced, as of the start of publishing.
@@ -72,7 +72,7 @@ type Requests struct {
 	Total          int64            `json:"total"`           // without those for tokens
 	Retries        int64            `json:"retries"`         // requests that repeated another one
 	TokenRefreshes int64            `json:"token_refreshes"` // tokens after the first
-	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status, or the kind of the error
+	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status or kind of error
 }
 
 // Add adds the other counts.
@@ -138,8 +138,7 @@ type ManifestPurge struct {
 	LedgerRemoved map[string]LedgerRemoved `json:"ledger_rows_removed,omitempty"`
 }
 
-// LedgerRemoved counts rows that were removed from the ledger, as ManifestDataset does, and the rows that they said
-// were written.
+// LedgerRemoved counts rows that were removed from the ledger, as ManifestDataset does, and adds up their rows_written.
 type LedgerRemoved struct {
 	ManifestDataset
 
@@ -231,15 +230,15 @@ func (m *Manifest) Paths() map[string]bool {
 	return paths
 }
 
-// Covers reports whether the run is of that service and scope.
+// Covers reports whether the run has that service and scope.
 func (m *Manifest) Covers(baseURL string, scope Scope) bool {
 	return len(m.differences(baseURL, scope)) == 0
 }
 
-// Like reports whether another run is of the same service and scope.
+// Like reports whether another run has the same service and scope.
 func (m *Manifest) Like(other *Manifest) bool { return other.Covers(m.BaseURL, m.Parameters.Scope) }
 
-// differences describes how the run differs from one of that service and scope.
+// differences describes how the run differs from a run with that service and scope.
 func (m *Manifest) differences(baseURL string, scope Scope) []string {
 	var found []string
 	if !SameService(m.BaseURL, baseURL) {
@@ -248,7 +247,8 @@ func (m *Manifest) differences(baseURL string, scope Scope) []string {
 	return append(found, m.Parameters.Differences(scope)...)
 }
 
-// differencesApartFromDatasets leaves out the datasets: those that both runs have can be compared.
+// differencesApartFromDatasets works like differences, but ignores the datasets: those that both runs have can be
+// compared.
 func (m *Manifest) differencesApartFromDatasets(baseURL string, scope Scope) []string {
 	scope.Datasets = m.Parameters.Datasets
 	return m.differences(baseURL, scope)
@@ -283,8 +283,8 @@ func (m *Manifest) LedgerRemoved(dataset string) LedgerRemoved {
 	return sum
 }
 
-// WithPurge returns the manifest after a purge: takes maps the paths of files to their replacements, and ledger is what
-// is left of the ledger, nil if all of it.
+// WithPurge returns the manifest after a purge. takes maps the paths of files to their replacements, and ledger is the
+// new ledger, or nil if it does not change.
 func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge, ledger *PurgedLedger) Manifest {
 	after := *m
 	after.Purges = append(slices.Clone(m.Purges), purge)

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is _runs/<run>/plan.json: what a run will do, pinned when it starts. Every process of the run follows it. It
-// holds no student data.
+// Plan is _runs/<run>/plan.json. It pins what a run will do when the run starts, and every process of the run follows
+// it. It holds no student data.
 type Plan struct {
 	FormatVersion int    `json:"format_version"`
 	RunID         string `json:"run_id"`
@@ -45,27 +45,27 @@ type Plan struct {
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
 	// Compare reports whether the rows are compared with the baseline's.
 	Compare bool `json:"compare,omitempty"`
-	// Baseline is the previous snapshot; nil for none. NoBaseline is why a full run has none.
+	// Baseline is the previous snapshot, or nil. NoBaseline is the reason why a full run has none.
 	Baseline   *Baseline `json:"baseline,omitempty"`
 	NoBaseline string    `json:"no_baseline,omitempty"`
 	Schools    []School  `json:"schools"`
 	// Districts are the bids of the service's districts (4.2), sorted, if the run needs them.
 	Districts []string `json:"districts,omitempty"`
-	// DistrictNames are their names in that list, by bid, cut like those of schools.
+	// DistrictNames are the names of the districts in that list, by bid, truncated like names of schools.
 	DistrictNames map[string]string `json:"district_names,omitempty"`
 	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
 	FailedSchools []SchoolFailure `json:"failed_schools,omitempty"`
 	Buckets       []Bucket        `json:"buckets"`
 }
 
-// MaxSchoolName is the length, in characters, at which a plan truncates school names: they are for people, and the
-// service may send text of any length.
+// MaxSchoolName is the length, in characters, at which a plan truncates school names. They are only shown to people,
+// and the service may send text of any length.
 const MaxSchoolName = 200
 
 // School is a school of a run.
 type School struct {
 	Bid string `json:"bid"`
-	// Name is the school's name in the school list, cut at MaxSchoolName characters; empty if the list has none.
+	// Name is the school's name in the school list, truncated at MaxSchoolName characters; empty if the list has none.
 	Name string `json:"name,omitempty"`
 	// District is the school's own districtBid, empty if the list named none.
 	District string `json:"district,omitempty"`
@@ -73,8 +73,8 @@ type School struct {
 	Perspectives []string `json:"perspectives,omitempty"`
 }
 
-// SchoolFailure is why a school failed. SchoolBid is empty for a school that the service lists without one, SchoolName
-// for a school that is not in the list or has no name there.
+// SchoolFailure records why a school failed. SchoolBid is empty for a school that the service lists without a bid,
+// SchoolName for a school that is not in the list or has no name there.
 type SchoolFailure struct {
 	SchoolBid  string `json:"school_bid"`
 	SchoolName string `json:"school_name"` // as in the school list
@@ -105,7 +105,7 @@ func (t Task) String() string {
 	return fmt.Sprintf("%s of bucket %d", t.Dataset, t.Bucket)
 }
 
-// Shard returns the index of the process that does the task. Buckets are dealt out in turn; the first process does the
+// Shard returns the index of the process that does the task. Buckets are assigned in turn; the first process does the
 // lookups.
 func (t Task) Shard(shards int) int {
 	if t.Bucket == LookupBucket {
@@ -139,7 +139,7 @@ func (p *Plan) Tasks() []Task {
 	return tasks
 }
 
-// datasets returns the declarations of the run's datasets in their order.
+// datasets returns the declarations of the run's datasets in declaration order.
 func (p *Plan) datasets() []*schemas.Dataset {
 	all := schemas.Datasets()
 	return slices.DeleteFunc(all, func(d *schemas.Dataset) bool {
@@ -168,8 +168,8 @@ func (p *Plan) schoolsOf(bucket int) []School {
 	return nil
 }
 
-// DataPath returns the path of a table's file of one bucket once published. The lookup bucket, which has tables of its
-// own, is numbered like the first.
+// DataPath returns the path of a table's file of one bucket once published. The lookup bucket has the number of the
+// first bucket, because its tables are different.
 func (p *Plan) DataPath(table string, bucket int) string {
 	folder := DatePath(p.Kind, table, p.SnapshotDate)
 	if p.Scope.PartitionBy == ByDistrict && bucket != LookupBucket {
@@ -184,8 +184,8 @@ func (p *Plan) DataPath(table string, bucket int) string {
 	return folder + sink.PartName(max(bucket, 0), p.RunID)
 }
 
-// escapeDistrict escapes a district for the name of its folder. DuckDB before 2.0 takes an unescaped null, in upper or
-// lower case, for SQL's NULL.
+// escapeDistrict escapes a district for the name of its folder. DuckDB before 2.0 reads an unescaped null, in upper or
+// lower case, as SQL's NULL.
 func escapeDistrict(district string) string {
 	if strings.EqualFold(district, "null") {
 		return fmt.Sprintf("%%%X", district[0]) + district[1:]

@@ -115,7 +115,7 @@ func trimInts(types []string) []string {
 	return types
 }
 
-// liar is a Draft whose bytes come back changed, as from a bad disk.
+// liar is a Draft whose bytes are read back changed, as from a bad disk.
 type liar struct{ sink.Draft }
 
 func (l liar) ReadAt(p []byte, offset int64) (int, error) {

@@ -9,14 +9,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Draft starts a file that becomes visible with a change, as sink.Store does.
+// Draft starts a file that becomes visible with a change, like the method of sink.Store.
 func (c Catalog) Draft(ctx context.Context, owner, path string) (sink.Draft, error) {
 	return c.store.Draft(ctx, owner, path)
 }
 
-// Sweep drops what a run, or a change of the history, has staged, as sink.Store does. On a store whose lists of staged
-// files are not complete it looks at the paths that follow from the plan of a run, and at the paths of the files to keep,
-// which a killed process may have staged before.
+// Sweep drops the staged files of a run or of a change of the history, like the method of sink.Store. On a store that
+// cannot list all staged files, it also tries the paths that follow from the plan of the run, and the paths of the
+// files to keep, because a killed process may have staged earlier versions of these.
 func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	if err := c.store.Sweep(ctx, owner, keep...); err != nil {
 		return err
@@ -36,8 +36,8 @@ func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) err
 	return lister.SweepAt(ctx, slices.Compact(paths), keep...)
 }
 
-// AllStaged returns what Staged does. On a store whose lists of staged files are not complete it also looks at the paths
-// that follow from the plans of runs.
+// AllStaged works like Staged, but on a store that cannot list all staged files it also tries the paths that follow
+// from the plans of runs.
 func (c Catalog) AllStaged(ctx context.Context) (map[string]time.Time, error) {
 	staged, err := c.Staged(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c Catalog) AllStaged(ctx context.Context) (map[string]time.Time, error) {
 	return staged, nil
 }
 
-// pathLister returns the store if its lists of staged files are not complete and it finds them by their paths, else nil.
+// pathLister returns the store if it cannot list all staged files but can find them by path, and nil otherwise.
 func (c Catalog) pathLister(ctx context.Context) (sink.PathLister, error) {
 	lister, ok := c.store.(sink.PathLister)
 	if !ok {
@@ -83,7 +83,7 @@ func (c Catalog) pathLister(ctx context.Context) (sink.PathLister, error) {
 	return lister, nil
 }
 
-// plannedPaths returns where the processes of a run, or a purge of it, may have staged files.
+// plannedPaths returns the paths at which the processes of a run, or a purge of it, may have staged files.
 func (c Catalog) plannedPaths(ctx context.Context, run string) ([]string, error) {
 	paths := []string{LedgerPath(run)}
 	plan, err := ReadIfSound[Plan](ctx, c, PlanPath(run))
@@ -109,7 +109,7 @@ func (c Catalog) plannedPaths(ctx context.Context, run string) ([]string, error)
 		if !slices.Contains(paths, file.Path) { // the plan of a run that is being pruned is gone
 			paths = append(paths, file.Path)
 		}
-		// A purge that was killed has staged the next form of a file.
+		// A purge that was killed may have staged the next generation of a file.
 		if part, ok := sink.ParsePart(file.Path); ok {
 			if next, left := part.Next(len(manifest.Purges) + 1); left {
 				paths = append(paths, next)

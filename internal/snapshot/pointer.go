@@ -28,11 +28,11 @@ type Latest struct {
 
 // Snapshot is the run that a pointer names.
 type Snapshot struct {
-	// Path is the pointer's.
+	// Path is the path of the pointer.
 	Path     string
 	Pointer  Pointer
 	Manifest *Manifest
-	// Err is why the pointer or the manifest cannot be read: one of them is damaged, or the manifest is missing.
+	// Err says why the pointer or the manifest cannot be read: one of them is damaged, or the manifest is missing.
 	Err error
 }
 
@@ -71,9 +71,9 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 	return s, nil
 }
 
-// Snapshots yields the snapshots of a kind with dates before the given one, or of all dates if that is empty, the newest
-// first. It reads some of them ahead, and ever more: finding the newest takes few requests, and reading all little time.
-// Delta runs have no pointers.
+// Snapshots yields the snapshots of a kind with dates before the given one, or of all dates if that is empty, the
+// newest first. It reads ahead, more and more as it goes: finding the newest snapshot takes few requests, and reading
+// all of them little time. Delta runs have no pointers.
 func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
 		entries, err := c.pointers(ctx, kind)
@@ -156,8 +156,8 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 	return last, nil
 }
 
-// NightsBefore returns the states of the published full snapshots of the last dates before the run's, the oldest first.
-// It reads no more than most of them, and skips unreadable snapshots and those with other settings.
+// NightsBefore returns the states of the last published full snapshots before the run's date, the oldest first. It
+// reads at most the given number of snapshots, and skips unreadable ones and those with other settings.
 func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
 	var nights []RunState
 	read := 0
@@ -183,8 +183,8 @@ func (c Catalog) Newest(ctx context.Context, kind Kind, match func(*Manifest) bo
 	return c.newestBefore(ctx, kind, "", match, func(string) bool { return true })
 }
 
-// newestBefore does the same for the dates before the given one, but a damaged document is an error unless skip accepts
-// its pointer.
+// newestBefore works like Newest for the dates before the given one, but a damaged document is an error unless skip
+// accepts its pointer.
 func (c Catalog) newestBefore(
 	ctx context.Context, kind Kind, date string, match func(*Manifest) bool, skip func(pointer string) bool,
 ) (*Manifest, error) {
@@ -202,7 +202,8 @@ func (c Catalog) newestBefore(
 }
 
 // updateLatest makes _latest.json name the newest unfiltered published full run. It looks for that run after reading
-// the document it replaces, so of two publishers the one that saw less gets a conflict and looks again.
+// the document it replaces. Of two publishers, the one that saw the older state therefore gets a conflict and looks
+// again.
 func (c Catalog) updateLatest(ctx context.Context) error {
 	return sink.Swap(ctx, LatestPath, func() error {
 		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)

@@ -30,7 +30,7 @@ func TestPinBaseline(t *testing.T) {
 		{"", snapshot.NoEarlierSnapshot, snapshottest.NewPlan("old", snapshottest.Few, snapshottest.OnDate("2026-11-18"))},
 		{"old", "", snapshottest.NewPlan("other", snapshottest.Few, snapshottest.OnDate("2026-11-19"), schoolsAlone)},
 		{"other", "", snapshottest.NewPlan("first", snapshottest.Few)},
-		{"other", "", snapshottest.NewPlan("second", snapshottest.Few)}, // not the one that it replaces
+		{"other", "", snapshottest.NewPlan("second", snapshottest.Few)}, // not the run that it replaces
 		{"second", "", snapshottest.NewPlan("later", snapshottest.Few, snapshottest.OnDate("2026-11-21"))},
 		{"old", "", snapshottest.NewPlan("backdated", snapshottest.Few, snapshottest.OnDate("2026-11-19"), replace)},
 		{
@@ -57,7 +57,7 @@ func TestPinBaseline(t *testing.T) {
 			require.Equal(t, step.before, previous.RunID)
 		}
 	}
-	// "other" was replaced, so the one before "second" is now another.
+	// "other" was replaced, so another run is now the one before "second".
 	manifest, err := snapshot.At(store).ReadManifest(t.Context(), "second")
 	require.NoError(t, err)
 	previous, err := snapshot.At(store).Previous(t.Context(), manifest)
@@ -263,7 +263,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestTwoRunsOfADate settles a run whose publishing had begun when another one took its date.
+// TestTwoRunsOfADate recovers a run whose publishing had begun when another run took its date.
 func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

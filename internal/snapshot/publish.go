@@ -16,7 +16,7 @@ import (
 type PublishOptions struct {
 	// Now returns the current time.
 	Now func() time.Time
-	// Replace and AcceptBaseURL allow what --replace and --accept-base-url allow, even if the plan does not.
+	// Replace and AcceptBaseURL have the effect of --replace and --accept-base-url, even if the plan does not set them.
 	Replace, AcceptBaseURL bool
 	// Accepted are the reasons for holding the run that the operator overruled.
 	Accepted []review.Reason
@@ -27,8 +27,8 @@ type PublishOptions struct {
 //
 // A *RefusedError means that the run may not replace the current one and nothing is visible. An *UnfinishedError comes
 // with the manifest: the run is the snapshot of its date, but a later step failed. ErrConflict means that a run planned
-// later took the date; the status in the manifest is replaced. ErrStagedLost means that nothing is visible and the run
-// has to be run again.
+// later took the date; the status in the manifest is replaced. ErrStagedLost means that nothing is visible and the
+// command has to be run again.
 func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions) (_ *Manifest, err error) {
 	unlock, err := c.lockPublishing(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	default:
 		manifest, err := c.ReadManifest(ctx, run)
 		if err == nil {
-			// Another process may have continued to stage the run.
+			// Another process may have gone on staging files of the run.
 			err = unfinished(c.RemoveStaging(ctx, run))
 		}
 		if !errors.Is(err, sink.ErrNotFound) {
@@ -74,8 +74,8 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	return c.goOn(ctx, change, version)
 }
 
-// goOn applies the change of a run that is to be published. A purge or prune means that the run was published before:
-// it is finished, and the manifest that it leaves is returned.
+// goOn applies the change of a run that is to be published. A purge or prune means that the run was published before.
+// That change is finished, and the resulting manifest is returned.
 func (c Catalog) goOn(ctx context.Context, change *Change, version string) (*Manifest, error) {
 	manifest, err := c.applyChange(ctx, change, version)
 	if change.Publishes() {
@@ -94,7 +94,7 @@ func (c Catalog) goOn(ctx context.Context, change *Change, version string) (*Man
 }
 
 // beginPublishing checks that the run may replace the current one, stages the ledger and writes the change, replacing a
-// damaged one of the given version. If another process was faster, its change is returned, or nil if it is already
+// damaged one of the given version. If another process came first, its change is returned, or nil if that is already
 // complete.
 func (c Catalog) beginPublishing(
 	ctx context.Context, g *StagedRun, opts PublishOptions, damaged string,

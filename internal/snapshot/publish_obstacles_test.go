@@ -79,7 +79,7 @@ func TestObstacles(t *testing.T) {
 			require.NotErrorIs(t, err, sink.ErrStagedLost)
 			require.Equal(t, before, snapshottest.Below(t, root))
 
-			// Commit finds it too: it may have been put there later.
+			// Commit finds the obstacle too, because it may have appeared later.
 			_, files := snapshottest.Collect(t, store, "night").Manifest()
 			for _, file := range files {
 				if filepath.Dir(filepath.Dir(file.Path)) == "schools" {

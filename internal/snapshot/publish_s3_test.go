@@ -86,7 +86,7 @@ func TestPublishingOnS3IsOvertaken(t *testing.T) {
 	server := s3test.Start(t, os.Getenv)
 	for _, test := range []struct {
 		name  string
-		after time.Duration // the other is planned after this one
+		after time.Duration // how long after this run the other is planned
 		// others are published one after the other.
 		others []string
 	}{
@@ -160,8 +160,8 @@ func TestTwoPublishersOnS3(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesOfARunOnS3 stages and publishes the same run twice at once. There is one complete snapshot, at the
-// latest when the command is run again.
+// TestTwoProcessesOfARunOnS3 stages and publishes the same run in two processes at once. There is one complete
+// snapshot, at the latest after the command is run again.
 func TestTwoProcessesOfARunOnS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)
@@ -206,7 +206,7 @@ func TestTwoProcessesOfARunOnS3(t *testing.T) {
 	}
 }
 
-// TestPublishingOnS3WithFortyPercent lets 40 % of all requests fail. The result is the same after a few commands.
+// TestPublishingOnS3WithFortyPercent fails 40 % of all requests. After a few commands the result is the same.
 func TestPublishingOnS3WithFortyPercent(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)

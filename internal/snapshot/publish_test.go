@@ -172,7 +172,7 @@ func TestKindsLandInTheirPlaces(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: "delta1"})
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: "delta2"})
 
-	t.Log("an as-of run replaces one of its date and nothing else")
+	t.Log("an as-of run replaces only an as-of run of its date")
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("past2", snapshottest.Datasets("academic_years"), func(p *snapshot.Plan) {
 		p.Kind, p.SnapshotDate = snapshot.AsOf, "2025-09-01"
 	}))
@@ -288,7 +288,7 @@ func TestLostWhilePublishingIsUndone(t *testing.T) {
 		require.NotEqual(t, snapshot.ChangePath("r1"), entry.Path)
 	}
 
-	t.Log("what is missing is done again, and published")
+	t.Log("missing tasks are done again, and the run is published")
 	g = snapshottest.Collect(t, store, "r1")
 	require.Contains(t, g.Missing, snapshot.Task{Bucket: 1, Dataset: "test_results"})
 	for _, task := range g.Missing {

@@ -77,7 +77,7 @@ func (c Catalog) purgeRecords(ctx context.Context) ([]purgeRecord, error) {
 	return records, nil
 }
 
-// IsPurgeReport reports whether a path below PurgesPrefix is of the report of a purge.
+// IsPurgeReport reports whether a path below PurgesPrefix is the path of a purge's report.
 func IsPurgeReport(path string) bool {
 	return strings.HasSuffix(path, ".json") && path != SuppressedPath
 }

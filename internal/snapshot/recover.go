@@ -20,7 +20,7 @@ type Recovered struct {
 	Pruned []*Change
 	// Stuck are the changes that cannot be finished. They do not block the others.
 	Stuck []*StuckError
-	// History is why an interrupted change of the history cannot be finished. It does not block the others.
+	// History says why an interrupted change of the history cannot be finished. It does not block the others.
 	History error
 }
 
@@ -43,7 +43,8 @@ type StuckError struct {
 	Date string
 	// Published is set if the run is published and a later step failed.
 	Published bool
-	// Undone is set if staged files are lost or damaged. Nothing of the run is visible, and it has to be run again.
+	// Undone is set if staged files are lost or damaged. Nothing of the run is visible, and its command has to be run
+	// again.
 	Undone bool
 	Err    error
 }
@@ -62,7 +63,7 @@ func (e *StuckError) Cause() error {
 
 func (e *StuckError) Unwrap() error { return e.Err }
 
-// Blocks reports whether another run of that kind and date would find files of the stuck one already visible. Delta
+// Blocks reports whether another run of that kind and date would find files of the stuck run already visible. Delta
 // runs do not replace one another.
 func (e *StuckError) Blocks(kind Kind, date string) bool {
 	return !e.Published && !e.Undone && kind != Delta && e.Kind == kind && e.Date == date
@@ -83,7 +84,7 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	}
 	patience := publishPatience
 	if err == nil && publishing == 0 {
-		patience = 0 // A purge at work may hold the lock for hours; a night must not wait for it.
+		patience = 0 // A running purge may hold the lock for hours, and a nightly run must not wait for it.
 	}
 	unlock, err := c.store.Lock(ctx, publishLock, sink.Exclusive, patience)
 	switch {
@@ -96,8 +97,8 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	return c.recoverAll(ctx)
 }
 
-// RecoverAndLock finishes every interrupted change, and prevents other changes until unlock is called. With an
-// error it may return what was finished all the same.
+// RecoverAndLock finishes every interrupted change, and prevents other changes until unlock is called. Even with an
+// error it may return the changes that were finished.
 func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
 	if unlock, err = c.lockPublishing(ctx); err != nil {
 		return nil, nil, err
@@ -180,8 +181,8 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 	return begun, nil
 }
 
-// identify fills in what the manifest says of a run whose change cannot be read. If the pointer does not name the run,
-// the change may have been interrupted before it moved the pointer.
+// identify fills in the fields of a run whose change cannot be read from the run's manifest. If the pointer does not
+// name the run, the change may have been interrupted before it moved the pointer.
 func (c Catalog) identify(ctx context.Context, stuck *StuckError) {
 	manifest, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(stuck.Run, ManifestName))
 	if err != nil {

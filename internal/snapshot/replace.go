@@ -11,7 +11,7 @@ import (
 // RefusedError reports that a run does not fit the destination. It is a problem of the user's settings, found before
 // anything is requested.
 type RefusedError struct {
-	// Reason says what is there, what differs and what to do.
+	// Reason says what the destination holds, what differs, and what to do.
 	Reason string
 }
 
@@ -23,7 +23,7 @@ type Candidate struct {
 	Run  string
 	Kind Kind
 	Date string
-	// BaseURL and Scope are the service it reads and what it covers.
+	// BaseURL and Scope are the service that the run reads and the data that it covers.
 	BaseURL string
 	Scope   Scope
 	// Today is set if the date is the day on which the run was planned.
@@ -52,8 +52,8 @@ func (c *Candidate) check(current *Manifest) error {
 	return nil
 }
 
-// advice returns what to do about the current run. It does not recommend to replace a snapshot of a past date, whose
-// data the service no longer has.
+// advice returns what to do about the current run. It does not suggest replacing a snapshot of a past date, because the
+// service no longer has that data.
 func (c *Candidate) advice() string {
 	if c.Kind == Full && !c.Today {
 		return ", and that date is past: the service only reports the state of today"
@@ -64,8 +64,8 @@ func (c *Candidate) advice() string {
 const replace = wording.Setting("replace")
 
 // CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
-// may not replace it: scope or service differ, or it is a full snapshot of a past date. As-of runs may replace one of
-// equal scope on any day, and delta runs replace nothing.
+// may not replace it: scope or service differ, or it is a full snapshot of a past date. An as-of run may replace an
+// as-of run of equal scope on any day. Delta runs replace nothing.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
 	s, err := c.readSnapshot(ctx, PointerPath(run.Kind, run.Date))
 	switch {
@@ -77,7 +77,7 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 	case s.Err != nil && s.Pointer.RunID == "":
 		return nil, nil
 	case s.Err != nil:
-		return &Manifest{RunID: s.Pointer.RunID}, nil //nolint:nilerr // it is replaced, whatever it is
+		return &Manifest{RunID: s.Pointer.RunID}, nil //nolint:nilerr // an unreadable run is always replaced
 	case s.Manifest.RunID == run.Run:
 		return nil, nil
 	}

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestHoldRun holds a run by several processes at once.
+// TestHoldRun has several processes hold a run at once.
 func TestHoldRun(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -56,7 +56,7 @@ func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, 
 }
 
 // DeltaRuns returns the published delta runs in the order of their plans. An unreadable manifest is an error, because
-// it may be a delta run's.
+// it may belong to a delta run.
 func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
 	runs, unreadable, err := c.PublishedRuns(ctx)
 	if err := errors.Join(err, unreadable); err != nil {
@@ -66,12 +66,12 @@ func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
 	return slices.DeleteFunc(deltas, func(m *Manifest) bool { return m.Kind != Delta || m.Status != Published }), nil
 }
 
-// ByPlan compares published runs by when they were planned.
+// ByPlan compares published runs by the time at which they were planned.
 func ByPlan(a, b *Manifest) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
 }
 
-// filesOfDate lists the data files of a date, of all runs.
+// filesOfDate lists the data files of all runs of a date.
 func (c Catalog) filesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
 	found, err := sink.Map(ctx, sink.MaxConcurrency, schemas.Tables(), func(ctx context.Context, table *schemas.Table) ([]sink.Entry, error) {
 		return sink.ListAll(ctx, c, DatePath(kind, table.Name, date))

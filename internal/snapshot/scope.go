@@ -62,8 +62,7 @@ type Students struct {
 	Listed int `json:"listed"`
 	// Matched is how many of them have a row; nil before the run is published.
 	Matched *int `json:"matched,omitempty"`
-	// Digest is the pseudonym of the list, sorted and a line for each student, under the run's privacy key or the plan's
-	// own key.
+	// Digest is the pseudonym of the sorted list, one student a line, under the run's privacy key or the plan's own key.
 	Digest string `json:"digest"`
 }
 

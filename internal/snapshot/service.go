@@ -22,8 +22,8 @@ type serviceDocument struct {
 }
 
 // CheckDestination returns a *RefusedError if the destination is partitioned differently or, unless acceptBaseURL is
-// set, belongs to a service other than the one at baseURL. If nothing is published yet, runs that have staged something
-// count. Runs that were only planned do not, so a mistyped base URL does not have to be accepted.
+// set, belongs to a service other than the one at baseURL. If nothing is published yet, runs with staged files decide.
+// Runs that were only planned do not count, so that a mistyped base URL can simply be corrected.
 func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy stri
 	return c.checkPartitioning(ctx, index, partitionBy, true)
 }
 
-// claimDestination works like CheckDestination for a run about to be published: only published runs count, and
+// claimDestination works like CheckDestination, but for a run about to be published: only published runs count, and
 // accepting another service moves the destination to it.
 func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	index, err := c.Index(ctx)
@@ -93,8 +93,8 @@ func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, 
 }
 
 // serviceOf returns the base URL of the service that the destination belongs to and the run that shows it; empty if it
-// belongs to none yet. It is the service the destination was moved to, else the service of its newest snapshot, else of
-// any published run, else, if staged is set, of the first run that has staged something.
+// belongs to none yet. It is the first of these: the service the destination was moved to, the service of its newest
+// snapshot, of any published run, and, if staged is set, of the first run with staged files.
 func (c Catalog) serviceOf(ctx context.Context, index Index, staged bool) (baseURL, run string, err error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {
@@ -124,8 +124,8 @@ func (c Catalog) serviceOf(ctx context.Context, index Index, staged bool) (baseU
 	return plan.BaseURL, plan.RunID, nil
 }
 
-// checkPartitioning returns a *RefusedError if published runs are partitioned differently or, if nothing is published
-// and staged is set, unpublished ones.
+// checkPartitioning returns a *RefusedError if published runs are partitioned differently. If nothing is published and
+// staged is set, it checks unpublished runs.
 func (c Catalog) checkPartitioning(ctx context.Context, index Index, partitionBy string, staged bool) error {
 	manifest, err := firstReadable[Manifest](ctx, c, index.With(ManifestName), ManifestName)
 	if err != nil {

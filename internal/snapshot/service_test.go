@@ -22,7 +22,7 @@ func ofService(baseURL string) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) { p.BaseURL = baseURL }
 }
 
-// refusedService returns why the destination refuses a run of a service; empty if it does not.
+// refusedService returns the reason why a run of a service may not use the destination; empty if it may.
 func refusedService(t *testing.T, store sink.Store, baseURL string) string {
 	t.Helper()
 	err := snapshot.At(store).CheckDestination(t.Context(), baseURL, snapshot.NotPartitioned, false)
@@ -47,7 +47,7 @@ func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
 	require.Empty(t, refusedService(t, store, serviceA))
 	require.Empty(t, refusedService(t, store, serviceB))
 
-	t.Log("one that has staged something does")
+	t.Log("a run that has staged something counts")
 	plan := snapshottest.NewPlan("first", snapshottest.Few)
 	_, err = snapshot.At(store).CreatePlan(t.Context(), plan)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
 	require.Contains(t, reason, "--accept-base-url")
 	require.Contains(t, reason, "publish --abandon --run-id first")
 
-	t.Log("and so does a published one, which may be of any kind")
+	t.Log("so does a published run of any kind")
 	snapshottest.StageRun(t, store, plan, nil)
 	snapshottest.PublishRun(t, store, "first")
 	require.NoFileExists(t, filepath.Join(store.String(), snapshot.ServicePath))
@@ -94,7 +94,7 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 	require.Empty(t, refusedService(t, store, serviceB))
 	require.Contains(t, refusedService(t, store, serviceA), "belongs to https://test.example, not to https://service.example: ")
 
-	t.Log("the plan may accept it, too, and back again; what one service staged stays its own")
+	t.Log("the plan may accept the move, and back again; staged runs still belong to their service")
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("back", snapshottest.Few, snapshottest.OnDate("2026-11-21"), func(p *snapshot.Plan) { p.AcceptBaseURL = true }))
 	require.Empty(t, refusedService(t, store, serviceA))
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
@@ -158,7 +158,7 @@ func TestPartitioningOfUnpublishedRuns(t *testing.T) {
 	var refused *snapshot.RefusedError
 	require.ErrorAs(t, err, &refused)
 
-	t.Log("of two that began at once the first to be published settles it")
+	t.Log("if two begin at once, the first to be published decides")
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("second", snapshottest.Few), nil)
 	snapshottest.PublishRun(t, store, "second")
 	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "first"), snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})

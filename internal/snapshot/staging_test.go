@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestRemoveStaging drops what another process of a published run goes on to stage, and nothing of the run or of
-// others.
+// TestRemoveStaging drops files that another process of a published run goes on staging, and nothing else of this or
+// other runs.
 func TestRemoveStaging(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -23,7 +23,7 @@ const (
 	StateReplaced   = Replaced
 )
 
-// RunState is how far a run has come.
+// RunState describes the state and progress of a run.
 type RunState struct {
 	RunID        string `json:"run_id"`
 	Kind         Kind   `json:"kind"`
@@ -31,9 +31,10 @@ type RunState struct {
 	State        string `json:"state"`
 	// PlannedAt is when the run was planned; zero if its plan cannot be read.
 	PlannedAt time.Time `json:"planned_at"`
-	// LastProgress is when something of the run was last written. A working process writes at least every five minutes.
+	// LastProgress is when a file or document of the run was last written. A working process writes at least every five
+	// minutes.
 	LastProgress time.Time `json:"last_progress"`
-	// Staged is how many of the run's Tasks are staged. For a published run both are as in its plan.
+	// Staged is how many of the run's Tasks are staged. For a published run both are the number in its plan.
 	Staged int `json:"staged"`
 	Tasks  int `json:"tasks"`
 	// Schools, Failed and Denied count schools, as far as they are known.
@@ -47,18 +48,18 @@ type RunState struct {
 	// Privacy is the profile of the run's rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy    string `json:"privacy"`
 	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
-	// Rows, Bytes and Duration (from plan to publishing) are set for published and replaced runs. The files of a
-	// replaced run are removed.
+	// Rows, Bytes and Duration (from plan to publishing) are set for published and replaced runs. A replaced run no longer
+	// has its files.
 	Rows     int64         `json:"rows"`
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"duration_ns"`
 	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared with one.
 	Changes *Changes `json:"changes,omitempty"`
-	// Warnings is how many things a published run warns of, failed checks included, and Accepted how many reasons to hold it
-	// were accepted by hand.
+	// Warnings is the number of warnings of a published run, failed checks included, and Accepted the number of reasons to
+	// hold it that an operator has accepted.
 	Warnings int `json:"warnings,omitempty"`
 	Accepted int `json:"accepted,omitempty"`
-	// Reasons are why a held run is held, unless it is superseded.
+	// Reasons say why a held run is held, unless it is superseded.
 	Reasons []review.Reason `json:"reasons,omitempty"`
 	// SupersededBy is the run that has since been published for the date of a held run.
 	SupersededBy string `json:"superseded_by,omitempty"`
@@ -68,7 +69,7 @@ type RunState struct {
 	Report bool `json:"-"`
 	// Resumable reports whether an unpublished run has checkpoints, or files beside them.
 	Resumable bool `json:"-"`
-	// Stamp changes with the manifest; empty unless Problems is and nothing but the manifest was read.
+	// Stamp changes with the manifest. It is empty if there are Problems or more than the manifest was read.
 	Stamp string `json:"-"`
 	// planWritten orders runs that were planned in the same second.
 	planWritten time.Time
@@ -84,8 +85,8 @@ type Changes struct {
 // Runs returns the states of all runs at a destination, those planned last first.
 func (c Catalog) Runs(ctx context.Context) ([]RunState, error) { return c.runs(ctx, true, nil) }
 
-// Outcomes works like Runs, but reads no plans of published runs, so it leaves their tasks out, and no manifests that
-// were read before: known are earlier results by Stamp.
+// Outcomes works like Runs, but does not read the plans of published runs, so it leaves out their tasks. Nor does it
+// read manifests again whose results are in known, by Stamp.
 func (c Catalog) Outcomes(ctx context.Context, known map[string]RunState) ([]RunState, error) {
 	return c.runs(ctx, false, known)
 }
@@ -146,7 +147,7 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 		entries = append(entries, listed...)
 	}
 	problems, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (string, error) {
-		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound) // each kind names a manifest
+		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound) // pointers of all kinds name a manifest
 		if err == nil && pointer != nil && pointer.Manifest == "" {
 			err = fmt.Errorf("read %s: %w: it names no manifest", entry.Path, sink.ErrDamaged)
 		}
@@ -158,10 +159,10 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(problems, func(problem string) bool { return problem == "" }), err
 }
 
-// maxRunsRead bounds the runs read at once: a manifest or plan may have megabytes.
+// maxRunsRead bounds how many runs are read at once, because a manifest or plan may take megabytes.
 const maxRunsRead = 8
 
-// compare orders runs by when they were planned.
+// compare orders runs by the time at which they were planned.
 func (s *RunState) compare(other *RunState) int {
 	return cmp.Or(s.PlannedAt.Compare(other.PlannedAt), s.planWritten.Compare(other.planWritten), cmp.Compare(s.RunID, other.RunID))
 }
@@ -178,8 +179,8 @@ func supersededBy(held *RunState, runs []RunState) string {
 	return ""
 }
 
-// stamp identifies the version of the manifest; empty while the run is being changed. A manifest that changes gets
-// another size too: on S3 times are in seconds.
+// stamp identifies the version of the manifest; empty while the run is being changed. It includes the size, which
+// changes with the manifest, because times on S3 are in seconds.
 func (f *RunFolder) stamp() string {
 	if f.Has(ChangeName) {
 		return ""
@@ -214,8 +215,7 @@ func (c Catalog) runState(ctx context.Context, folder *RunFolder, staged time.Ti
 	return state, c.unpublished(ctx, folder, plan, staged, state)
 }
 
-// readInto reads a document of a run. If it is damaged or missing, that is added to the run's problems and the result
-// is nil.
+// readInto reads a document of a run. If it is damaged or missing, readInto adds a problem to the run and returns nil.
 func readInto[T any](ctx context.Context, store sink.Reader, path string, state *RunState) (*T, error) {
 	document, _, err := ReadDocument[T](ctx, store, path)
 	if Unreadable(err) {
@@ -252,7 +252,7 @@ func (c Catalog) published(ctx context.Context, folder *RunFolder, state *RunSta
 	return nil
 }
 
-// addManifest fills in what the manifest says.
+// addManifest fills in the fields that come from the manifest.
 func (s *RunState) addManifest(m *Manifest) {
 	s.RunID, s.Kind, s.SnapshotDate = m.RunID, m.Kind, m.SnapshotDate
 	s.Filtered, s.Students = m.Parameters.Filtered(), m.Parameters.Students

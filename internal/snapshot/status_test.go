@@ -83,7 +83,7 @@ func TestRuns(t *testing.T) {
 	require.Len(t, runs[8].Problems, 1)
 	require.Contains(t, runs[8].Problems[0], "_runs/8-damaged/plan.json")
 
-	t.Log("outcomes need no plans of published runs")
+	t.Log("outcomes do not need the plans of published runs")
 	unread := filepath.Join(root, filepath.FromSlash(snapshot.PlanPath("2-published")))
 	info, err := os.Stat(unread)
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestOutcomesKeepTheirOrder(t *testing.T) {
 	store := snapshottest.NewDir(t, root)
 	names := []string{"c", "a", "b"}
 	for i, run := range names {
-		kind := func(p *snapshot.Plan) { p.Kind = snapshot.Delta } // they do not replace one another
+		kind := func(p *snapshot.Plan) { p.Kind = snapshot.Delta } // delta runs do not replace one another
 		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan(run, snapshottest.Few, kind))
 		written := snapshottest.Morning().Add(time.Duration(i) * time.Second)
 		require.NoError(t, os.Chtimes(filepath.Join(root, filepath.FromSlash(snapshot.PlanPath(run))), written, written))

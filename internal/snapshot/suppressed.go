@@ -16,11 +16,12 @@ import (
 // SuppressedPath is the path of the suppression list.
 const SuppressedPath = PurgesPrefix + "suppressed.json"
 
-// SuppressionList is _purges/suppressed.json: the students whom runs leave out, because a purge has erased them. It knows
-// them by digests under the privacy key, so it names nobody to a reader who does not have the key.
+// SuppressionList is _purges/suppressed.json: the students whom runs leave out, because a purge has erased them. It
+// holds digests under the privacy key, so readers without the key cannot identify the students.
 type SuppressionList struct {
 	FormatVersion int `json:"format_version"`
-	// Keys are the students by the fingerprint of the privacy key of their digests. A run leaves out the students of its own key.
+	// Keys has the students by the fingerprint of the privacy key of their digests. A run leaves out the students of its
+	// own key.
 	Keys map[string]SuppressedStudents `json:"keys"`
 }
 
@@ -51,7 +52,7 @@ type Suppression struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Same reports whether two runs leave out the same students. A run without a list leaves out nobody.
+// Same reports whether two runs leave out the same students. A run without a list leaves out no students.
 func (s *Suppression) Same(other *Suppression) bool {
 	if s.empty() || other.empty() {
 		return s.empty() && other.empty()
@@ -93,7 +94,7 @@ func (s SuppressedStudent) isSame(other SuppressedStudent) bool {
 	}))
 }
 
-// with returns the list with another student, or with more numbers of one who is on it.
+// with returns the list with another student, or with more numbers of a student who is already on it.
 func (s SuppressedStudents) with(student SuppressedStudent) SuppressedStudents {
 	var students []SuppressedStudent
 	for _, other := range s.Students {
@@ -121,8 +122,8 @@ func (c Catalog) ReadSuppressed(ctx context.Context, fingerprint string) (Suppre
 	return list.Keys[fingerprint], nil
 }
 
-// readSuppressionList reads the list; an empty one if there is none. A damaged list is an error: without it, students who
-// were erased would be exported again.
+// readSuppressionList reads the list; an empty one if there is none. A damaged list is an error, because without it
+// erased students would be exported again.
 func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, string, error) {
 	list, version, err := ReadDocument[SuppressionList](ctx, c, SuppressedPath)
 	switch {
@@ -141,8 +142,8 @@ func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, str
 	return list, version, nil
 }
 
-// Suppress puts students on the suppression list of a privacy key, and returns how many of them were not there. The list
-// then also names the purges. A dry run changes nothing.
+// Suppress adds students to the suppression list of a privacy key, and the purges to the list's purges. It returns how
+// many of the students were new. A dry run changes nothing.
 func (c Catalog) Suppress(
 	ctx context.Context, fingerprint string, students []SuppressedStudent, purges []string, dryRun bool,
 ) (added int, err error) {
@@ -181,8 +182,8 @@ func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students []
 	return found, err
 }
 
-// changeSuppressed replaces the students of a privacy key in one step, whatever other processes do to the list. A dry run
-// only calls change.
+// changeSuppressed replaces the students of a privacy key in one step, even if other processes change the list at the
+// same time. A dry run only calls change.
 func (c Catalog) changeSuppressed(
 	ctx context.Context, fingerprint string, dryRun bool, change func(SuppressedStudents) SuppressedStudents,
 ) error {
@@ -213,7 +214,7 @@ type PurgedStudents struct {
 	Key string `json:"key_fingerprint,omitempty"`
 }
 
-// String says what is to be done about the students.
+// String describes the students, and says what to do if they must not come back.
 func (p PurgedStudents) String() string {
 	text := fmt.Sprintf("%s purged on %s may be exported again: ", wording.Many(p.Students, "student"), p.Date)
 	if p.Key != "" {
@@ -222,8 +223,8 @@ func (p PurgedStudents) String() string {
 	return text + "no suppression list names them; purge the same list again with the privacy key"
 }
 
-// keylessWarningDays is for how many days runs warn of a purge without a privacy key, whose students are on no list.
-// Nothing can tell whether they have come back.
+// keylessWarningDays is for how many days runs warn of a purge without a privacy key. Its students are on no list, so
+// it is unknown whether they have come back.
 const keylessWarningDays = 30
 
 // PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy key, or
@@ -273,8 +274,8 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 	return found, nil
 }
 
-// PurgesLike returns the ids of earlier purges of a list of students. Those without a privacy key have no digest, so every
-// one of as many students counts.
+// PurgesLike returns the ids of earlier purges of a list of students. Purges without a privacy key have no digest, so
+// every such purge of the same number of students counts.
 func (c Catalog) PurgesLike(ctx context.Context, listed int, digest string, byNumber bool) ([]string, error) {
 	records, err := c.purgeRecords(ctx)
 	var ids []string

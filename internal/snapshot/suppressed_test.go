@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestSuppressTogether adds students from many processes at once: all are on the list in the end, each once.
+// TestSuppressTogether adds students from many processes at once: in the end, each of them is on the list once.
 func TestSuppressTogether(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -64,7 +64,7 @@ func TestSuppressMoreNumbers(t *testing.T) {
 	require.Equal(t, 1, add(snapshot.SuppressedStudent{Bid: "b", Numbers: []string{"2"}}))
 	require.Equal(t, 0, add(snapshot.SuppressedStudent{Bid: "b", Numbers: []string{"1", "3"}}))
 	require.Equal(t, 1, add(snapshot.SuppressedStudent{Numbers: []string{"9"}}, snapshot.SuppressedStudent{Numbers: []string{"9"}}))
-	// A purge that is repeated no longer sees the rows that gave the other numbers.
+	// A repeated purge no longer sees the rows that gave the other numbers.
 	require.Equal(t, 1, add(snapshot.SuppressedStudent{Numbers: []string{"8", "7"}}))
 	require.Equal(t, 0, add(snapshot.SuppressedStudent{Numbers: []string{"8"}}, snapshot.SuppressedStudent{Numbers: []string{"8", "6"}}))
 	list, err := catalog.ReadSuppressed(t.Context(), "key")
@@ -72,7 +72,7 @@ func TestSuppressMoreNumbers(t *testing.T) {
 	require.Equal(t, []snapshot.SuppressedStudent{{Numbers: []string{"6", "7", "8"}}, {Numbers: []string{"9"}}, {Bid: "b", Numbers: []string{"1", "2", "3"}}}, list.Students)
 }
 
-// TestDamagedSuppressionList is an error: without the list, students would come back.
+// TestDamagedSuppressionList expects an error: without the list, students would come back.
 func TestDamagedSuppressionList(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -82,7 +82,7 @@ func TestDamagedSuppressionList(t *testing.T) {
 	require.ErrorContains(t, err, "restore it from a backup")
 }
 
-// TestPurgedStudents tells which purges a run cannot honour, and for how long.
+// TestPurgedStudents checks which purges a run warns of because it cannot leave out their students, and for how long.
 func TestPurgedStudents(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)

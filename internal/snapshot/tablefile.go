@@ -41,7 +41,7 @@ func NewHistoryTables(catalog Catalog) *Tables {
 	}
 }
 
-// TableFile is a table's file that is being written. It must be ended by Stage or Abort; Abort after Stage does
+// TableFile is a table's file that is being written. The caller must call Stage or Abort; Abort after Stage does
 // nothing. It is not safe for concurrent use.
 type TableFile struct {
 	path   string
@@ -81,7 +81,7 @@ func (f *TableFile) AppendRows(batch *rows.Batch, i, j int) error {
 	return nil
 }
 
-// Close writes the end of the file and releases the memory for writing it, of which a file being staged has no need.
+// Close writes the end of the file and releases the writer's memory, which is not needed for staging.
 func (f *TableFile) Close() error {
 	if f.writer == nil {
 		return f.err
@@ -96,8 +96,8 @@ func (f *TableFile) Close() error {
 	return f.err
 }
 
-// Stage closes the file, reads it back and stages it. The result is a complete Parquet file with as many rows as were
-// appended, and its hash is of the bytes read back.
+// Stage closes the file, reads it back and stages it. It checks that the file is a complete Parquet file with all
+// appended rows, and hashes the bytes read back.
 func (f *TableFile) Stage(ctx context.Context) (sink.File, error) {
 	if err := f.Close(); err != nil {
 		return sink.File{}, err
@@ -155,8 +155,8 @@ func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (strin
 	return hash, nil
 }
 
-// ReadStaged passes the rows of a staged file to use, page by page. The batch is reused, and the table may have only
-// some of the file's columns. The error wraps errors.ErrUnsupported if the store cannot read staged files.
+// ReadStaged passes the rows of a staged file to use, page by page. The batch is reused. The table may have only some
+// of the file's columns. The error wraps errors.ErrUnsupported if the store cannot read staged files.
 func (c Catalog) ReadStaged(ctx context.Context, run string, file sink.File, table *schemas.Table, use func(*rows.Batch) error) (err error) {
 	reader, ok := c.store.(sink.StagedReader)
 	if !ok {

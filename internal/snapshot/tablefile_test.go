@@ -43,7 +43,7 @@ func TestTableFileIsReadBack(t *testing.T) {
 	_, err = snapshot.Inspect(t.Context(), create().Draft(), 0, 0)
 	require.Error(t, err)
 
-	t.Log("equal rows give equal bytes, on a writer that was used before, too")
+	t.Log("equal rows give equal bytes, even on a writer that was used before")
 	tables := snapshot.NewTables(snapshot.At(store), "r")
 	for range 3 {
 		again, err := tables.Create(t.Context(), "other.parquet", table)

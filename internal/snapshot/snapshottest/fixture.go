@@ -19,10 +19,10 @@ import (
 // Today is the snapshot date of the plans of tests.
 const Today = "2026-11-20"
 
-// Morning returns when plans of tests are made, on Today.
+// Morning returns the time at which tests plan their runs, on Today.
 func Morning() time.Time { return time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC) }
 
-// PublishedAt returns when runs of tests are published.
+// PublishedAt returns the time at which tests publish their runs.
 func PublishedAt() time.Time { return Morning().Add(90 * time.Minute) }
 
 // NewDir returns a Dir that does not sync files.
@@ -129,7 +129,7 @@ func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapsho
 	return checkpoint
 }
 
-// SomeRows returns n rows of a school, or of none, with values in the required columns only.
+// SomeRows returns n rows of a school (or of none if bid is empty), with values only in the required columns.
 func SomeRows(table *schemas.Table, bid string, n int) *rows.Batch {
 	batch := rows.New(table)
 	for r := range n {
@@ -182,7 +182,7 @@ func TakeSnapshot(t *testing.T, store sink.Store, plan *snapshot.Plan) *snapshot
 	return PublishRun(t, store, plan.RunID)
 }
 
-// Tree returns the content of every file below root by path, and empty folders with a slash.
+// Tree returns the content of every file below root by path, and the paths of empty folders with a trailing slash.
 func Tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	return storetest.Tree(t, root)

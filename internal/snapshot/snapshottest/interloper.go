@@ -17,7 +17,7 @@ type Interloper struct {
 	Act  func()
 }
 
-// Write writes a document, after Act if it is the one.
+// Write writes a document, after Act if it is the document at Path.
 func (i *Interloper) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if path == i.Path {
 		i.once.Do(i.Act)

@@ -26,8 +26,8 @@ type Mortal struct {
 	sink.Store
 
 	Left atomic.Int64 // number of operations before it is killed
-	// Survives makes an operation that only reads fail, instead of killing the process: killed there, it leaves the same
-	// files as killed before the next write.
+	// Survives makes an operation that only reads fail instead of killing the process, because a kill there leaves the
+	// same files as a kill before the next write.
 	Survives bool
 	// FailsOnce makes the operation fail instead of killing the process.
 	FailsOnce bool
@@ -176,7 +176,7 @@ func CopyTree(t *testing.T, root string) string {
 	return to
 }
 
-// LinkTree copies a folder by linking its files: stores never write into a file that has a name.
+// LinkTree copies a folder by linking its files, which is safe because stores never write into a file that has a name.
 func LinkTree(t *testing.T, root, to string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -36,7 +36,7 @@ const (
 )
 
 // PurgeWorld returns the rows of a run: two schools, results of a student who moved from one to the other, and classes
-// seen from both districts.
+// that both districts list.
 func PurgeWorld() map[string][]Record {
 	at := func(r Record, school string) Record {
 		r = maps.Clone(r)
