@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -34,7 +35,7 @@ func (o *destination) define(cmd *cobra.Command) group {
 // defineS3 adds the settings of S3.
 func (o *destination) defineS3(g group) {
 	const sdkDefault = "AWS SDK configuration"
-	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", s3.ParseEndpoint, "root of an S3-compatible store, such as https://host:9000")
+	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", remote.ParseEndpoint, "root of an S3-compatible store, such as https://host:9000")
 	g.shownDefault("s3-endpoint", sdkDefault)
 	define(g, &o.s3.Region, "s3-region", "REGION", "", parseText, "region of the bucket")
 	g.shownDefault("s3-region", sdkDefault)

@@ -98,8 +98,12 @@ func rules() map[string]rule {
 				"internal/snapshot/snapshottest",
 			},
 		},
+		"internal/sink/remote": {
+			ours: []string{"internal/sink"},
+			why:  "what the stores in clouds share, whatever their protocols",
+		},
 		"internal/sink/s3": {
-			ours: []string{"internal/sink", "internal/wording"},
+			ours: []string{"internal/sink", "internal/sink/remote", "internal/wording"},
 			modules: []string{
 				"github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/config",
 				"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
@@ -217,7 +221,7 @@ func rules() map[string]rule {
 		"cmd/export": {
 			ours: []string{
 				"internal/deltalake", "internal/destination", "internal/doctor", "internal/extract", "internal/history", "internal/maintenance", "internal/norms", "internal/pipeline", "internal/privacy",
-				"internal/report", "internal/review", "internal/simulator", "internal/simulator/odd", "internal/sink", "internal/sink/s3", "internal/snapshot",
+				"internal/report", "internal/review", "internal/simulator", "internal/simulator/odd", "internal/sink", "internal/sink/remote", "internal/sink/s3", "internal/snapshot",
 				"internal/telemetry", "internal/wording", "schemas", "schemas/render",
 			},
 			modules: []string{

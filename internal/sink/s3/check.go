@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // checkFolder is where checks start uploads, which they never complete.
@@ -89,7 +88,7 @@ func (s *Store) abortChecks(ctx context.Context) error {
 func (s *Store) checkUpload(ctx context.Context) error {
 	path := checkFolder + rand.Text()
 	created, failed := s.client.CreateMultipartUpload(ctx, s.newUpload(path), s.shortRetries)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 	defer cancel()
 	if failed == nil {
 		if err := s.abort(ctx, path, aws.ToString(created.UploadId)); err != nil {
@@ -114,33 +113,11 @@ func (s *Store) checkUpload(ctx context.Context) error {
 	return nil
 }
 
-// triedOut is the behaviour of a server, as tests have shown it.
-type triedOut struct {
-	answer atomic.Pointer[bool]
-	trying sync.Mutex
-}
-
-// ask returns what was found, or what try finds.
-func (t *triedOut) ask(try func() (bool, error)) (does bool, err error) {
-	if known := t.answer.Load(); known != nil {
-		return *known, nil
-	}
-	t.trying.Lock()
-	defer t.trying.Unlock()
-	if known := t.answer.Load(); known != nil {
-		return *known, nil
-	}
-	if does, err = try(); err == nil {
-		t.answer.Store(&does)
-	}
-	return does, err
-}
-
 // ListsStaged starts an upload and reports whether a listing shows it. MinIO and some others list uploads by their
 // exact key only, not by prefix. An upload that is left by a killed process is aborted by the next Check; if one aborts
 // this upload, ListsStaged starts another. If a listing has shown an upload before, it starts none.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
-	return s.listing.ask(func() (listed bool, err error) {
+	return s.listing.Ask(func() (listed bool, err error) {
 		for range 3 {
 			var gone bool
 			if listed, gone, err = s.listsUpload(ctx, checkFolder+rand.Text()); !gone {
@@ -154,7 +131,7 @@ func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 // abortHarms reports whether aborting an upload would remove the object at its path, or the parts of another upload, as on
 // S3Mock. It tries that out if there is an object, or another upload, which beside reports.
 func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool, error)) (bool, error) {
-	if known := s.abortHurts.answer.Load(); known != nil && !*known || s.endpoint == "" || strings.HasPrefix(path, checkFolder) {
+	if hurts, known := s.abortHurts.Known(); known && !hurts || s.endpoint == "" || strings.HasPrefix(path, checkFolder) {
 		return false, nil
 	}
 	other, err := beside()
@@ -179,13 +156,13 @@ func (s *Store) AbortRemoves(ctx context.Context) (bool, error) {
 	if s.endpoint == "" {
 		return false, nil
 	}
-	return s.abortHurts.ask(func() (bool, error) { return s.tryAbort(ctx, checkFolder+rand.Text()) })
+	return s.abortHurts.Ask(func() (bool, error) { return s.tryAbort(ctx, checkFolder+rand.Text()) })
 }
 
 // tryAbort completes one of two uploads of a path, aborts the other, and reports whether that has removed the object.
 func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err error) {
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 		defer cancel()
 		err = errors.Join(err, s.SweepAt(ctx, []string{path}), s.Remove(ctx, path))
 	}()

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -87,12 +88,21 @@ func (s *Store) connect(ctx context.Context) error {
 		if opts.HTTPClient != nil {
 			o.HTTPClient = opts.HTTPClient
 		}
-		o.HTTPClient = &stallClient{next: o.HTTPClient, timeout: cmp.Or(opts.StallTimeout, defaultStallTimeout)}
+		o.HTTPClient = &remote.Client{
+			Next: o.HTTPClient, Timeout: cmp.Or(opts.StallTimeout, defaultStallTimeout), AnswersDocument: answersDocument,
+		}
 	})
 	if s.client.Options().Region == "" {
 		return fmt.Errorf("no AWS region: set %s or AWS_REGION", wording.Setting("s3-region"))
 	}
 	return nil
+}
+
+// answersDocument reports whether the answer to a request is an XML document: a list, or the start or end of an upload.
+func answersDocument(req *http.Request) bool {
+	query := req.URL.Query()
+	return req.Method == http.MethodPost ||
+		req.Method == http.MethodGet && (query.Has("list-type") || query.Has("uploads") || query.Has("uploadId"))
 }
 
 // configuredAttempts returns the maximum number of attempts that the environment (AWS_MAX_ATTEMPTS) or the shared

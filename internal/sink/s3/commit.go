@@ -12,40 +12,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // Waits before each look at an object. A store that confirmed a completion has the object or is still making it. After
 // NoSuchUpload the object exists only if another process has completed the upload just now.
 var (
-	afterCompletion = waits(100*time.Millisecond, 2*time.Second, 30*time.Second)
-	afterNoUpload   = waits(100*time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
-	atOnce          = waits(0, 0, 0)
+	afterCompletion = remote.Waits(100*time.Millisecond, 2*time.Second, 30*time.Second)
+	afterNoUpload   = remote.Waits(100*time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
+	atOnce          = remote.Waits(0, 0, 0)
 )
-
-// waits returns zero and then doubling waits up to maxWait that add up to total.
-func waits(first, maxWait, total time.Duration) []time.Duration {
-	list := []time.Duration{0}
-	for wait, sum := first, time.Duration(0); sum < total; wait = min(2*wait, maxWait) {
-		list = append(list, wait)
-		sum += wait
-	}
-	return list
-}
-
-// pause waits, or returns the cause if ctx is done first.
-func pause(ctx context.Context, wait time.Duration) error {
-	if wait == 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}
 
 // Commit completes the upload of a staged file and looks at the object, which decides: the upload may have been
 // completed before, by this process whose response was lost or by another, and some stores confirm a completion that is
@@ -113,7 +89,7 @@ func (s *Store) complete(ctx context.Context, path string, token stagedUpload) e
 // the store keeps metadata and the id is known.
 func (s *Store) isCommitted(ctx context.Context, file sink.File, id string, waits []time.Duration) (bool, error) {
 	for _, wait := range waits {
-		if err := pause(ctx, wait); err != nil {
+		if err := remote.Pause(ctx, wait); err != nil {
 			return false, err
 		}
 		head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(file.Path)})

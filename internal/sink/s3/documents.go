@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // noETag is the version of a document that comes without an ETag, as behind some proxies. No object has it, so writes
@@ -73,7 +74,7 @@ func (s *Store) pauseRead(ctx context.Context, attempt int, cause error) error {
 	if err != nil {
 		return err
 	}
-	return pause(ctx, wait)
+	return remote.Pause(ctx, wait)
 }
 
 // Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same

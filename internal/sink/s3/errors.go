@@ -15,11 +15,9 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/wording"
 )
-
-// maxMessage bounds how much of a store's own message an error repeats, in bytes.
-const maxMessage = 250
 
 // failed adds the operation and the object to an error, in one line.
 func (s *Store) failed(verb, path string, err error) error {
@@ -48,7 +46,7 @@ func (s *Store) describe(err error) error {
 			return canceled
 		}
 	}
-	text := shorten(reason(err))
+	text := remote.Shorten(reason(err))
 	if what, step := s.explain(err); what != "" {
 		if s.endpoint != "" {
 			what += " at " + s.endpoint
@@ -148,14 +146,6 @@ func reason(err error) string {
 	}
 	e, _ := errors.AsType[*smithy.OperationError](err)
 	return e.Err.Error()
-}
-
-func shorten(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
-	}
-	return text
 }
 
 // statusOf returns the HTTP status of the response behind an error, 0 without one.

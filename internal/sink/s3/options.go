@@ -3,13 +3,12 @@ package s3
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
-	"unicode"
+
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // Scheme starts the URL of a destination on S3.
@@ -89,24 +88,8 @@ func checkPlace(bucket, prefix string) error {
 	case strings.Trim(bucket, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_") != "",
 		len(bucket) < 3, len(bucket) > 63:
 		return fmt.Errorf("%q is not a valid bucket name: use 3 to 63 letters, digits, dots and dashes", bucket)
-	case prefix != "" && !fs.ValidPath(prefix) || prefix == ".":
-		return fmt.Errorf("%q is not a valid prefix: no segment may be empty or dots", prefix)
-	case strings.ContainsFunc(prefix, unlisted):
-		return fmt.Errorf("%q is not a valid prefix: it contains a control character", prefix)
 	}
-	return nil
-}
-
-// unlisted reports whether a character may be missing from a store's lists of keys, which are XML.
-func unlisted(r rune) bool { return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' }
-
-// ParseEndpoint checks the root of a store. Its error does not repeat the text, which may hold a password.
-func ParseEndpoint(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {
-		return "", errors.New("not a URL such as https://host:9000")
-	}
-	return text, nil
+	return remote.CheckPrefix(prefix)
 }
 
 // check validates the options before any request.
@@ -115,7 +98,7 @@ func (o *Options) check() error {
 		return err
 	}
 	if o.Endpoint != "" {
-		if _, err := ParseEndpoint(o.Endpoint); err != nil {
+		if _, err := remote.ParseEndpoint(o.Endpoint); err != nil {
 			return fmt.Errorf("S3 endpoint: %w", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // Store is a destination on S3.
@@ -35,7 +37,7 @@ type Store struct {
 	// refusesChecksums is set once the server has refused a request for its checksum.
 	refusesChecksums atomic.Bool
 	// listing and abortHurts are what the server was found to do.
-	listing, abortHurts triedOut
+	listing, abortHurts remote.Answer
 }
 
 var (
@@ -96,6 +98,16 @@ func (o *Options) secret() string {
 		options += ", URL_STYLE 'path'"
 	}
 	return options
+}
+
+// Draft starts a file in the scratch folder, which Stage uploads as the parts of a multipart upload.
+func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
+	if err := ready(ctx, path); err != nil {
+		return nil, err
+	}
+	return remote.NewDraft(s.opts.Scratch, path, func(ctx context.Context, file io.ReaderAt, size int64) ([]byte, error) {
+		return s.upload(ctx, path, file, size)
+	})
 }
 
 // CheckCommit does nothing: an upload is completed where it was started.

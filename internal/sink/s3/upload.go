@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -24,8 +24,6 @@ const (
 	minPart  = 8 << 20
 	maxParts = 10_000
 	partStep = 1 << 20
-	// cleanUpPatience bounds the time to abort a failed or cancelled upload.
-	cleanUpPatience = 15 * time.Second
 	// idName is the metadata of an object that holds its random id.
 	idName = "growth-export-id"
 )
@@ -178,7 +176,7 @@ func (s *Store) uploadPart(
 
 // abortLate aborts an upload even if ctx is done: otherwise its parts would be kept, and paid for, until a sweep.
 func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 	defer cancel()
 	leave, err := s.abortHarms(ctx, path, func() (bool, error) { return s.hasOther(ctx, path, uploadID) })
 	if leave || err != nil {
@@ -207,7 +205,7 @@ func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string, besid
 		return err
 	}
 	for _, wait := range afterNoUpload {
-		if err := pause(ctx, wait); err != nil {
+		if err := remote.Pause(ctx, wait); err != nil {
 			return err
 		}
 		if err := s.abort(ctx, path, uploadID); err != nil {

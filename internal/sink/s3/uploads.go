@@ -46,7 +46,7 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 					continue
 				}
 				if prefix == s.prefix {
-					s.listing.answer.Store(aws.Bool(true))
+					s.listing.Set(true)
 				}
 				upload := openUpload{
 					owner: sink.Owner(path), path: path, id: aws.ToString(u.UploadId), started: aws.ToTime(u.Initiated),

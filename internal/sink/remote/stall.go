@@ -1,4 +1,4 @@
-package s3
+package remote
 
 import (
 	"context"
@@ -8,33 +8,38 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// errStalled reports that an attempt was cancelled because it transferred nothing.
-var errStalled = errors.New("timeout: no data transferred")
+// ErrStalled reports that an attempt was cancelled because it transferred nothing.
+var ErrStalled = errors.New("timeout: no data transferred")
 
-// stallClient cancels an attempt that transfers nothing in either direction for too long. The SDK, which has no such
-// limit for S3, then tries again. It also removes URLs, which contain the ids of uploads, from errors, and reports an
-// empty body where a document belongs: the SDK takes it for a list of nothing.
-type stallClient struct {
-	next    s3.HTTPClient
-	timeout time.Duration
+// Doer sends requests, as an http.Client does.
+type Doer interface {
+	Do(req *http.Request) (*http.Response, error)
+}
+
+// Client cancels an attempt that transfers nothing in either direction for too long; the SDK then tries again. It also
+// removes URLs, which contain the ids of uploads or signatures, from errors, and reports an empty body where a document
+// belongs: an SDK takes it for a list of nothing.
+type Client struct {
+	Next    Doer
+	Timeout time.Duration
+	// AnswersDocument reports whether the body of the answer to a request is a document, and so never empty.
+	AnswersDocument func(req *http.Request) bool
 }
 
 // Do sends a request and watches it until the body of the response is closed.
-func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	timer := time.AfterFunc(c.timeout, func() {
-		cancel(fmt.Errorf("%w for %s", errStalled, c.timeout))
+	timer := time.AfterFunc(c.Timeout, func() {
+		cancel(fmt.Errorf("%w for %s", ErrStalled, c.Timeout))
 	})
 	end := func() {
 		timer.Stop()
 		cancel(nil)
 	}
 	explain := func(err error) error {
-		if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrStalled) {
 			return cause
 		}
 		return err
@@ -42,11 +47,11 @@ func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &watchedBody{ReadCloser: req.Body, closed: func() {}, read: func(_ int, err error) error {
-			timer.Reset(c.timeout)
+			timer.Reset(c.Timeout)
 			return err
 		}}
 	}
-	resp, err := c.next.Do(req)
+	resp, err := c.Next.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
@@ -55,11 +60,11 @@ func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
-	timer.Reset(c.timeout)
-	empty := resp.StatusCode == http.StatusOK && answersDocument(req)
+	timer.Reset(c.Timeout)
+	empty := resp.StatusCode == http.StatusOK && c.AnswersDocument(req)
 	resp.Body = &watchedBody{ReadCloser: resp.Body, closed: end, read: func(n int, err error) error {
 		if n > 0 {
-			timer.Reset(c.timeout)
+			timer.Reset(c.Timeout)
 			empty = false
 		}
 		if empty && errors.Is(err, io.EOF) {
@@ -71,13 +76,6 @@ func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
 		return err
 	}}
 	return resp, nil
-}
-
-// answersDocument reports whether the answer to a request is an XML document: a list, or the start or end of an upload.
-func answersDocument(req *http.Request) bool {
-	query := req.URL.Query()
-	return req.Method == http.MethodPost ||
-		req.Method == http.MethodGet && (query.Has("list-type") || query.Has("uploads") || query.Has("uploadId"))
 }
 
 // watchedBody calls read after each Read, which may replace its error, and closed after Close.

@@ -1,10 +1,11 @@
-package s3
+package remote
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"example.org/growthexport/internal/sink"
@@ -15,35 +16,36 @@ import (
 type draft struct {
 	sink.DraftFile
 
-	store *Store
-	named bool // the system keeps the name until the file is closed
+	scratch string
+	upload  func(ctx context.Context, file io.ReaderAt, size int64) (staged []byte, err error)
+	named   bool // the system keeps the name until the file is closed
 }
 
-// Draft starts a file in the scratch folder.
-func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
-	if err := ready(ctx, path); err != nil {
-		return nil, err
-	}
-	f, err := os.CreateTemp(s.opts.Scratch, "growth-export-")
+// NewDraft starts a file in the scratch folder, the system's temporary one if empty. Stage calls upload with the finished
+// file.
+func NewDraft(
+	scratch, path string, upload func(ctx context.Context, file io.ReaderAt, size int64) (staged []byte, err error),
+) (sink.Draft, error) {
+	f, err := os.CreateTemp(scratch, "growth-export-")
 	if err != nil {
 		return nil, fmt.Errorf("create a scratch file for %s: %w", path, err)
 	}
-	d := &draft{store: s, named: os.Remove(f.Name()) != nil}
+	d := &draft{scratch: scratch, upload: upload, named: os.Remove(f.Name()) != nil}
 	d.File, d.Path = f, path
 	d.Failed = func(err error) error { return d.scratchError("write", err) }
 	return d, nil
 }
 
-// Stage uploads the file as the parts of a multipart upload. A failed upload leaves nothing behind, and Stage can be
+// Stage uploads the file. A failed upload leaves nothing behind, and Stage can be
 // called again.
 func (d *draft) Stage(ctx context.Context) ([]byte, error) {
 	return d.StageOnce(func(size int64) ([]byte, error) {
-		token, err := d.store.upload(ctx, d.Path, d.File, size)
+		staged, err := d.upload(ctx, d.File, size)
 		if err != nil {
 			return nil, err
 		}
 		_ = d.remove() // The upload is complete; the scratch file does not matter.
-		return token, nil
+		return staged, nil
 	})
 }
 
@@ -66,5 +68,5 @@ func (d *draft) scratchError(verb string, err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		err = e.Err // The file's name is gone.
 	}
-	return fmt.Errorf("%s the scratch file of %s in %s: %w", verb, d.Path, cmp.Or(d.store.opts.Scratch, os.TempDir()), err)
+	return fmt.Errorf("%s the scratch file of %s in %s: %w", verb, d.Path, cmp.Or(d.scratch, os.TempDir()), err)
 }

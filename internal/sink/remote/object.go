@@ -1,0 +1,133 @@
+package remote
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// window is how many bytes are fetched for a read that does not continue the last one, such as a Parquet
+// footer.
+const window = 256 << 10
+
+// object is an Object that is read by ranges. Consecutive reads, as for a hash, share one request; others fetch a
+// window. Concurrent reads are served one after the other.
+type object struct {
+	size  int64
+	open  func(from, to int64) (io.ReadCloser, error)
+	pause func(attempt int, cause error) error
+
+	mu     sync.Mutex
+	stream io.ReadCloser // nil if none is open
+	next   int64         // the stream's offset
+	end    int64         // the stream's end
+	ended  int64         // where the last read ended
+	held   []byte        // the window
+	heldAt int64         // the window's offset
+}
+
+// NewObject returns an object of a size. Open returns its bytes from an offset up to an end, and pause waits before it is
+// called again because a body broke off.
+func NewObject(
+	size int64, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
+) sink.Object {
+	return &object{size: size, open: open, pause: pause}
+}
+
+// Size returns the object's size in bytes.
+func (o *object) Size() int64 { return o.size }
+
+// Close ends the open request.
+func (o *object) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closeStream()
+	return nil
+}
+
+// ReadAt reads from an offset.
+func (o *object) ReadAt(p []byte, offset int64) (int, error) {
+	if offset < 0 {
+		return 0, errors.New("read at a negative offset")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if offset >= o.size {
+		return 0, io.EOF
+	}
+	wanted := p[:min(int64(len(p)), o.size-offset)]
+	n, err := o.read(wanted, offset)
+	o.ended = offset + int64(n)
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// read reads all of p, from the window, the stream, or a new one.
+func (o *object) read(p []byte, offset int64) (int, error) {
+	if offset >= o.heldAt && offset+int64(len(p)) <= o.heldAt+int64(len(o.held)) {
+		return copy(p, o.held[offset-o.heldAt:]), nil
+	}
+	if offset == o.ended || len(p) >= window {
+		return o.readStream(p, offset, o.size)
+	}
+	o.heldAt = max(0, min(offset, o.size-window))
+	if cap(o.held) == 0 {
+		o.held = make([]byte, window)
+	}
+	o.held = o.held[:min(window, o.size-o.heldAt)]
+	n, err := o.readStream(o.held, o.heldAt, o.heldAt+int64(len(o.held)))
+	o.held = o.held[:n]
+	if err != nil {
+		return 0, err
+	}
+	return copy(p, o.held[offset-o.heldAt:]), nil
+}
+
+// readStream reads all of p from the stream. It opens one from offset to end if the stream is elsewhere or breaks off.
+func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
+	if o.stream != nil && o.next != offset {
+		o.closeStream()
+	}
+	attempt := 0
+	for {
+		if o.stream == nil {
+			o.next, o.end = offset+int64(n), end
+			if o.stream, err = o.open(o.next, end); err != nil {
+				o.stream = nil
+				return n, err
+			}
+		}
+		m, err := io.ReadFull(o.stream, p[n:])
+		n += m
+		o.next += int64(m)
+		if err == nil {
+			if o.next == o.end {
+				o.closeStream()
+			}
+			return n, nil
+		}
+		o.closeStream()
+		if m > 0 {
+			attempt = 0
+		}
+		attempt++
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err := o.pause(attempt, err); err != nil {
+			return n, err
+		}
+	}
+}
+
+// closeStream closes the stream. If it has not been read to its end, the connection is lost.
+func (o *object) closeStream() {
+	if o.stream != nil {
+		_ = o.stream.Close() // The data read so far is valid.
+		o.stream = nil
+	}
+}

@@ -1,0 +1,45 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// CheckPrefix returns an error unless a prefix, which may be empty, can start the paths of a destination.
+func CheckPrefix(prefix string) error {
+	switch {
+	case prefix != "" && !fs.ValidPath(prefix) || prefix == ".":
+		return fmt.Errorf("%q is not a valid prefix: no segment may be empty or dots", prefix)
+	case strings.ContainsFunc(prefix, unlisted):
+		return fmt.Errorf("%q is not a valid prefix: it contains a control character", prefix)
+	}
+	return nil
+}
+
+// unlisted reports whether a character may be missing from a store's lists of keys, which are XML.
+func unlisted(r rune) bool { return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' }
+
+// ParseEndpoint checks the root of a store. Its error does not repeat the text, which may hold a password.
+func ParseEndpoint(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {
+		return "", errors.New("not a URL such as https://host:9000")
+	}
+	return text, nil
+}
+
+// maxMessage bounds how much of a store's own message an error repeats, in bytes.
+const maxMessage = 250
+
+// Shorten returns a store's own message as one line of limited length.
+func Shorten(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
+	}
+	return text
+}
