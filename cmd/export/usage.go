@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
-
-	"github.com/spf13/cobra"
+	"strings"
 
 	"example.org/growthexport/internal/pipeline"
 )
@@ -22,18 +20,58 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// didYouMean returns a clause that suggests the candidate nearest to word, both without their prefix; empty if none is
-// near.
+// synonyms are names of other tools, and words that users think of first, for commands, flags and datasets.
+var synonyms = map[string]string{
+	"export": "run", "fetch": "run", "download": "run", "sync": "run", "list": "status", "ls": "status", "runs": "status",
+	"check": "doctor", "compare": "diff", "erase": "purge", "delete": "purge", "serve": "simulate", "search": "find",
+	"json": "output json", "format": "output", "out": "dest", "destination": "dest", "date": "snapshot-date", "url": "base-url",
+	"verbose": "log-level debug", "quiet": "log-level error", "force": "replace",
+	"results": "test_results", "classes": "school_classes",
+}
+
+// didYouMean returns a clause that suggests a candidate for word, both without their prefix: a synonym, one that begins
+// with word, or one that differs in at most a third of its letters. It is empty if there is none.
 func didYouMean(prefix, word string, candidates []string) string {
-	var all cobra.Command // SuggestionsFor knows commands only
-	for _, candidate := range candidates {
-		all.AddCommand(&cobra.Command{Use: candidate, Run: func(*cobra.Command, []string) {}})
-	}
-	for ; all.SuggestionsMinimumDistance < len(word)/3+2; all.SuggestionsMinimumDistance++ {
-		if near := all.SuggestionsFor(word); len(near) > 0 {
-			nearest := slices.MinFunc(near, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
-			return ", did you mean " + prefix + nearest + "?"
+	word = strings.ToLower(word)
+	nearest := synonyms[word]
+	if name, _, _ := strings.Cut(nearest, " "); !slices.Contains(candidates, name) {
+		nearest = ""
+		least := max(1, len(word)/3) + 1
+		for _, candidate := range candidates {
+			distance := edits(word, strings.ToLower(candidate))
+			if strings.HasPrefix(candidate, word) {
+				distance = min(distance, 1)
+			}
+			if distance < least || distance == least && nearest != "" && len(candidate) < len(nearest) {
+				nearest, least = candidate, distance
+			}
 		}
 	}
-	return ""
+	if nearest == "" {
+		return ""
+	}
+	return ", did you mean " + prefix + nearest + "?"
+}
+
+// edits returns how many letters have to be inserted, removed, replaced or exchanged with the next one to make b of a.
+func edits(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		for j := range rows[i] {
+			if i == 0 || j == 0 {
+				rows[i][j] = i + j
+				continue
+			}
+			changed := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				changed++
+			}
+			rows[i][j] = min(changed, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
 }

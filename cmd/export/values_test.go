@@ -202,11 +202,18 @@ func TestExpandDatasets(t *testing.T) {
 
 func TestDidYouMean(t *testing.T) {
 	t.Parallel()
-	names := []string{"students", "test_result_norms", "test_results"}
+	names := []string{"students", "test_result_norms", "test_results", "rate", "report", "run", "status", "output"}
 	for word, want := range map[string]string{
 		"Test_result":  ", did you mean --test_results?",
 		"tets_results": ", did you mean --test_results?",
 		"test":         ", did you mean --test_results?",
+		"results":      ", did you mean --test_results?",
+		"rnu":          ", did you mean --run?",
+		"export":       ", did you mean --run?",
+		"ls":           ", did you mean --status?",
+		"JSON":         ", did you mean --output json?",
+		"url":          "", // base-url is not among the names
+		"wat":          "",
 		"growth":       "",
 	} {
 		require.Equal(t, want, didYouMean("--", word, names), word)
