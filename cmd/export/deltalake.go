@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 
 	"example.org/growthexport/internal/deltalake"
 	work "example.org/growthexport/internal/destination"
-	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -90,27 +88,6 @@ func deltaLakeText(r *deltalake.Report) string {
 		}
 	}
 	return b.String()
-}
-
-// verifyDeltaLake compares the Delta logs with manifests and files.
-func (a *app) verifyDeltaLake(ctx context.Context, o *verifyOptions, catalog snapshot.Catalog) error {
-	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, catalog) })
-	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
-		return usagef("%w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("verify the Delta logs at %s: %w", catalog, err)
-	}
-	var mismatch error
-	if len(report.Problems) > 0 {
-		mismatch = fmt.Errorf("the Delta logs at %s differ from what is published: %s (problem 1 of %d)",
-			catalog, report.Problems[0], len(report.Problems))
-	}
-	unwritten := a.writeOutput(o.output, report, verifiedDeltaLake(report))
-	if mismatch != nil {
-		return mismatch
-	}
-	return unwritten
 }
 
 func verifiedDeltaLake(r *deltalake.VerifyReport) string {

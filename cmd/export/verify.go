@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/deltalake"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -25,11 +27,12 @@ type verifyOptions struct {
 
 func (a *app) verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
-	cmd := newCommand(a, o, a.verify, "dest snapshot-date effective-date run-id history delta-lake config output", &cobra.Command{
+	cmd := newCommand(a, o, a.verify, "dest snapshot-date effective-date run-id history delta-lake all config output", &cobra.Command{
 		Use:   "verify",
 		Short: "Re-reads a published run and compares it with its manifest",
 		Example: "  growth-export verify --dest /data/growth\n" +
-			"  growth-export verify --dest /data/growth --snapshot-date 2026-11-20",
+			"  growth-export verify --dest /data/growth --snapshot-date 2026-11-20\n" +
+			"  growth-export verify --dest /data/growth --all",
 	})
 	o.destination.define(cmd)
 	which := group{cmd.Flags(), "What to verify"}
@@ -39,14 +42,15 @@ func (a *app) verifyCommand() *cobra.Command {
 	define(which, &o.runID, "run-id", "ID", "", parseRunID, "the run with this id")
 	which.toggle(new(bool), "history", "the history")
 	which.toggle(new(bool), "delta-lake", "the Delta Lake logs of all tables")
+	which.toggle(new(bool), "all", "all published runs, the history and the Delta Lake logs")
 	o.general.define(cmd)
 	return cmd
 }
 
 func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	from.ignoreUnlessFlags("history", "delta-lake")
-	which, err := from.pick("snapshot-date", "effective-date", "run-id", "history", "delta-lake")
+	from.ignoreUnlessFlags("history", "delta-lake", "all")
+	which, err := from.pick("snapshot-date", "effective-date", "run-id", "history", "delta-lake", "all")
 	if err != nil {
 		return err
 	}
@@ -63,39 +67,161 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	if which == "delta-lake" {
-		return a.verifyDeltaLake(ctx, o, catalog)
+	var done verified
+	switch which {
+	case "all":
+		done, err = a.verifyAll(ctx, catalog)
+	case "delta-lake":
+		done, err = verifyDeltaLake(ctx, catalog)
+	case "history":
+		done, err = verifyHistory(ctx, catalog)
+	default:
+		done, err = a.verifyRun(ctx, catalog, target)
 	}
-	report, err := await(ctx, func() (*maintenance.VerifyReport, error) {
-		if which == "history" {
-			return maintenance.VerifyHistory(ctx, catalog)
-		}
-		return maintenance.Verify(ctx, catalog, target)
-	})
-	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
-		return usagef("%w", err)
+	if refused, none := errors.AsType[*snapshot.RefusedError](err); none {
+		return usagef("%w", refused)
 	}
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", catalog, err)
 	}
-	var mismatch error
-	if !report.OK() {
-		what, remedy := "snapshot", "export it again"
-		switch {
-		case which == "history":
-			what, remedy = "history", "growth-export history --rebuild makes it again"
-		case which == "effective-date", report.Kind == snapshot.AsOf, report.Kind == snapshot.Delta:
-		case report.SnapshotDate != a.now().UTC().Format(time.DateOnly):
-			// The service returns only its present state: exporting again would store today's data under an earlier date.
-			remedy = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
+	unwritten := a.writeOutput(o.output, done.report, done.text)
+	if len(done.problems) == 0 {
+		return unwritten
+	}
+	first := ""
+	if o.output == outputJSON { // the text on stdout names all
+		first = ", the first is " + done.problems[0]
+	}
+	return fmt.Errorf("found %s in %s at %s%s: %s",
+		wording.Many(len(done.problems), "problem"), done.what, catalog, first, strings.Join(done.remedies, "; "))
+}
+
+// verified is the result of verify.
+type verified struct {
+	report   any
+	text     string
+	problems []string
+	what     string
+	remedies []string
+	// run is the run that was verified.
+	run string
+}
+
+// verifyRun verifies one published run.
+func (a *app) verifyRun(ctx context.Context, catalog snapshot.Catalog, target maintenance.VerifyTarget) (verified, error) {
+	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.Verify(ctx, catalog, target) })
+	if err != nil {
+		return verified{}, err
+	}
+	remedy := "export it again"
+	if target.EffectiveDate == "" && report.Kind != snapshot.AsOf && report.Kind != snapshot.Delta &&
+		report.SnapshotDate != a.now().UTC().Format(time.DateOnly) {
+		// The service returns only its present state: exporting again would store today's data under an earlier date.
+		remedy = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
+	}
+	return verified{
+		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the snapshot",
+		remedies: []string{remedy}, run: report.RunID,
+	}, nil
+}
+
+func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
+	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.VerifyHistory(ctx, catalog) })
+	if err != nil {
+		return verified{}, err
+	}
+	return verified{
+		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the history",
+		remedies: []string{"growth-export history --rebuild makes it again"},
+	}, nil
+}
+
+func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
+	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, catalog) })
+	if err != nil {
+		return verified{}, err
+	}
+	return verified{
+		report: report, text: verifiedDeltaLake(report), problems: texts(report.Problems), what: "the Delta logs",
+		remedies: []string{"growth-export delta-lake brings them up to date"},
+	}, nil
+}
+
+// verifiedAll holds the reports of everything at a destination.
+type verifiedAll struct {
+	Runs []any `json:"runs"`
+	// History and DeltaLake are nil if the destination has none.
+	History   any `json:"history,omitempty"`
+	DeltaLake any `json:"delta_lake,omitempty"`
+}
+
+// verifyAll verifies all published runs, the latest first, then the history and the Delta logs if there are any. Parts
+// that another process removes in the meantime are left out.
+func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
+	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.Runs(ctx) })
+	if err != nil {
+		return verified{}, err
+	}
+	targets := []maintenance.VerifyTarget{{}} // the latest, with the document that names it
+	for i := range runs {
+		if runs[i].State != snapshot.StateReplaced && runs[i].State != snapshot.StatePublishing {
+			targets = append(targets, maintenance.VerifyTarget{RunID: runs[i].RunID})
 		}
-		mismatch = fmt.Errorf("the %s at %s differs from what was published: %s (problem 1 of %d): %s",
-			what, catalog, report.Problems[0], len(report.Problems), remedy)
 	}
-	if err := a.writeOutput(o.output, report, verifyText(report)); mismatch == nil {
-		return err
+	all := verified{what: "the runs, the history and the Delta logs"}
+	reports := verifiedAll{Runs: []any{}}
+	latest := ""
+	for _, target := range targets {
+		if latest != "" && target.RunID == latest {
+			continue
+		}
+		run, err := a.verifyRun(ctx, catalog, target)
+		report, err := all.add(run, err)
+		if err != nil {
+			return verified{}, err
+		}
+		if report != nil {
+			reports.Runs = append(reports.Runs, report)
+		}
+		if target.RunID == "" {
+			latest = run.run
+		}
 	}
-	return mismatch
+	if reports.History, err = all.add(verifyHistory(ctx, catalog)); err != nil {
+		return verified{}, err
+	}
+	if reports.DeltaLake, err = all.add(verifyDeltaLake(ctx, catalog)); err != nil {
+		return verified{}, err
+	}
+	if all.text == "" {
+		return verified{}, fmt.Errorf("nothing is published: %w", errNothingPublished)
+	}
+	all.report = reports
+	return all, nil
+}
+
+// add adds a part of the destination, and returns its report; nil if there is no such part.
+func (v *verified) add(part verified, err error) (any, error) {
+	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
+		return nil, nil
+	}
+	v.text += part.text
+	v.problems = append(v.problems, part.problems...)
+	for _, remedy := range part.remedies {
+		if len(part.problems) > 0 && !slices.Contains(v.remedies, remedy) {
+			v.remedies = append(v.remedies, remedy)
+		}
+	}
+	return part.report, err
+}
+
+// texts returns the text of each item.
+func texts[T fmt.Stringer](items []T) []string {
+	all := make([]string, len(items))
+	for i, item := range items {
+		all[i] = item.String()
+	}
+	return all
 }
 
 func verifyText(r *maintenance.VerifyReport) string {
