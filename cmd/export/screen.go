@@ -10,19 +10,12 @@ import (
 // screen is stderr with a progress bar: one line at the end that is rewritten. Whole lines written to the screen go
 // above it.
 type screen struct {
-	mu       sync.Mutex
-	w        io.Writer
-	bar      string
-	terminal int // the file descriptor of the terminal, or -1
+	mu  sync.Mutex
+	w   io.Writer
+	bar string
 }
 
-func newScreen(w io.Writer) *screen {
-	s := &screen{w: w, terminal: -1}
-	if file, ok := w.(interface{ Fd() uintptr }); ok && isTerminal(w) {
-		s.terminal = int(file.Fd())
-	}
-	return s
-}
+func newScreen(w io.Writer) *screen { return &screen{w: w} }
 
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
@@ -30,15 +23,23 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// columns returns the width of a stream; 0 if it is not a terminal.
+func columns(stream any) int {
+	if file, ok := stream.(interface{ Fd() uintptr }); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return columns
+		}
+	}
+	return 0
+}
+
 // isTerminal reports whether the screen is a terminal.
-func (s *screen) isTerminal() bool { return s.terminal >= 0 }
+func (s *screen) isTerminal() bool { return isTerminal(s.w) }
 
 // width returns the number of columns of the terminal.
 func (s *screen) width() int {
-	if s.terminal >= 0 {
-		if columns, _, err := term.GetSize(s.terminal); err == nil && columns > 0 {
-			return columns
-		}
+	if columns := columns(s.w); columns > 0 {
+		return columns
 	}
 	return 140
 }

@@ -204,10 +204,12 @@ func (a *app) simulateCommand() *cobra.Command {
 		Use:   "simulate [norms]",
 		Short: "Serves a simulated service, with faults on demand",
 		Long: "Serves a simulated service on a loopback port until it is interrupted, and prints\n" +
-			"the variables that growth-export run needs to use it. The prefix simulate- of the\n" +
-			"flags is optional here: --seed 7 is --simulate-seed 7. simulate norms prints a made-up\n" +
-			"table of growth norms that fits the simulated scores, for sql --norms.",
-		Example: "  growth-export simulate --addr 127.0.0.1:8080 --schools 40 --faults 0.15\n" +
+			"the variables that other commands need to use it: write them to a file, and read this\n" +
+			"file in another terminal, as below. The prefix simulate- of the flags is optional here:\n" +
+			"--seed 7 is --simulate-seed 7. simulate norms prints a made-up table of growth norms\n" +
+			"that fits the simulated scores, for sql --norms.",
+		Example: "  growth-export simulate --addr 127.0.0.1:8080 --schools 40 --faults 0.15 > service.env\n" +
+			"  . ./service.env && growth-export run --dest demo      (in another terminal)\n" +
 			"  growth-export simulate norms > norms.csv",
 		ValidArgs: []cobra.Completion{"norms"},
 	})
@@ -240,7 +242,12 @@ func (a *app) serveSimulation(ctx context.Context, o *simulation, addr string) e
 	c := simulatedCredentials()
 	fmt.Fprintf(a.stdout, "export %s=%s\nexport %s=%s\nexport %s=%s\n",
 		envName("base-url"), baseURL, apiKeyVariable, c.APIKey, apiSecretVariable, c.APISecret)
-	fmt.Fprintf(a.stderr, "growth-export: serving until interrupted; the credentials work only for this service\n")
+	how := "paste the three lines above"
+	if !isTerminal(a.stdout) {
+		how = "read the variables on stdout from the file to which they were written (. ./FILE)"
+	}
+	fmt.Fprintf(a.stderr, "growth-export: serving until interrupted; the credentials work only for this service\n"+
+		"To use it, %s in another terminal, then run growth-export doctor, plan or run there.\n", how)
 	<-ctx.Done()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +89,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		History *snapshot.HistoryPointer `json:"history,omitempty"`
 	}{catalog.String(), notNil(runs), cleaned, problems, history}
 	var text strings.Builder
-	text.WriteString(statusText(catalog.String(), runs, cleaned, a.now()))
+	text.WriteString(statusText(catalog.String(), runs, cleaned, a.now(), columns(a.stdout)))
 	if history != nil {
 		fmt.Fprintf(&text, "history through %s\n", history.Through)
 	}
@@ -122,7 +123,9 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 	return nil
 }
 
-func statusText(dest string, runs []snapshot.RunState, cleaned []string, now time.Time) string {
+// statusText lists runs as a table or, on a terminal of so few columns that its lines would wrap, each run as some short
+// lines. 0 columns means that the width is unknown.
+func statusText(dest string, runs []snapshot.RunState, cleaned []string, now time.Time, columns int) string {
 	var b strings.Builder
 	for _, run := range cleaned {
 		fmt.Fprintf(&b, "cleaned run %s\n", printable(run))
@@ -131,8 +134,7 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 		fmt.Fprintf(&b, "There are no runs at %s.\n", dest)
 		return b.String()
 	}
-	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "run\tkind\tdate\tstate\tschools\tfailed\tdenied\trows\tsize\ttook\tlast sign of life")
+	cells := [][]string{{"run", "kind", "date", "state", "schools", "failed", "denied", "rows", "size", "took", "last sign of life"}}
 	for i := range runs {
 		r := &runs[i]
 		rows, size, took := "-", "-", "-"
@@ -143,10 +145,12 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 		if readable && r.State == snapshot.StatePublished {
 			size = wording.Size(r.Bytes)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, stateText(r),
-			wording.Count(r.Schools), wording.Count(r.Failed), wording.Count(r.Denied), rows, size, took, ageText(now, r.LastProgress))
+		cells = append(cells, []string{
+			r.RunID, string(r.Kind), r.SnapshotDate, stateText(r),
+			wording.Count(r.Schools), wording.Count(r.Failed), wording.Count(r.Denied), rows, size, took, ageText(now, r.LastProgress),
+		})
 	}
-	_ = t.Flush() // A strings.Builder returns no errors.
+	b.WriteString(tableText(cells, columns))
 	for i := range runs {
 		r := &runs[i]
 		if r.PrivacyKey != "" {
@@ -166,6 +170,38 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 		}
 	}
 	return b.String()
+}
+
+// tableText returns a table with a heading or, if it is wider than a terminal, a paragraph for each row, with all cells but
+// the first after their heading.
+func tableText(rows [][]string, columns int) string {
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // A strings.Builder returns no errors.
+	width := 0
+	for line := range strings.Lines(table.String()) {
+		width = max(width, utf8.RuneCountInString(line)-1)
+	}
+	if columns == 0 || width <= columns {
+		return table.String()
+	}
+	h := helpText{width: columns}
+	for _, row := range rows[1:] {
+		h.writeLine(row[0])
+		var facts []string
+		for i, cell := range row[1:] {
+			if cell != "-" {
+				facts = append(facts, rows[0][i+1]+" "+cell)
+			}
+		}
+		h.b.WriteString("  ")
+		h.wrap(2, 2, strings.Join(facts, ", "))
+		h.b.WriteByte('\n')
+	}
+	return h.b.String()
 }
 
 // stateText returns the state of a run, with the number of staged tasks while it is staging.

@@ -53,6 +53,8 @@ type RunState struct {
 	Rows     int64         `json:"rows"`
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"duration_ns"`
+	// DurationSeconds is Duration in seconds.
+	DurationSeconds float64 `json:"duration_seconds"`
 	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared with one.
 	Changes *Changes `json:"changes,omitempty"`
 	// Warnings is the number of warnings of a published run, failed checks included, and Accepted the number of reasons to
@@ -260,6 +262,7 @@ func (s *RunState) addManifest(m *Manifest) {
 	s.Schools, s.Failed, s.Denied = m.Schools.Total, m.Schools.Failed, m.Schools.Denied
 	s.State, s.PlannedAt, s.LastProgress = m.Status, m.StartedAt, m.PublishedAt
 	s.Duration = m.PublishedAt.Sub(m.StartedAt)
+	s.DurationSeconds = s.Duration.Seconds()
 	for _, table := range m.Tables {
 		s.Rows += table.Rows
 	}
