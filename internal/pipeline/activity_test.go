@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// TestActivityOfAManifest takes a run in two processes over a service with faults: what the manifest says of the time
-// adds up to what it says of the requests.
+// TestActivityOfAManifest takes a run in two processes from a service with faults: the manifest's activity over time
+// adds up to its counts of requests.
 func TestActivityOfAManifest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 3, SchoolSizes: []int{1001, 40, 0, 70, 5, 12}}, simulator.ServerOptions{})
@@ -70,8 +70,8 @@ func TestActivityOfAManifest(t *testing.T) {
 	require.Positive(t, log.Slowest[0].Seconds)
 }
 
-// TestActivityOfUnitsDoneAgain resumes a run that was held: the activity of repeated units is not lost with their
-// journals.
+// TestActivityOfUnitsDoneAgain resumes a run that was held: the activity of repeated tasks is not lost with their
+// checkpoints.
 func TestActivityOfUnitsDoneAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

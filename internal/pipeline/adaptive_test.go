@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// TestServiceThatTakesFour: a run that may have 32 requests in flight finds out
-// that the service takes four, and wastes few requests on it.
+// TestServiceThatTakesFour checks that a run that may have 32 requests in flight discovers that the service accepts
+// four, and wastes few requests on finding out.
 func TestServiceThatTakesFour(t *testing.T) {
 	t.Parallel()
 	sizes := make([]int, 240)

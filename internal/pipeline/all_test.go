@@ -28,7 +28,7 @@ func everything() pipeline.Settings {
 	return s
 }
 
-// few returns a world with few students, each of whom takes a request.
+// few returns a world with few students, because each of them takes a request.
 func few() simulator.Options {
 	return simulator.Options{Seed: 3, SchoolSizes: []int{0, 12, 1, 20, 7}}
 }
@@ -102,7 +102,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestLaterPagesThatAreNotFound fail a fan-out: the first page shows that the list exists.
+// TestLaterPagesThatAreNotFound expects that a later page with 404 fails a fan-out, because the first page shows that
+// the list exists.
 func TestLaterPagesThatAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, few(), simulator.ServerOptions{ListPageSize: 1})
@@ -173,8 +174,8 @@ func TestAsOfAndDeltaRuns(t *testing.T) {
 	require.Equal(t, full, s.hashes())
 }
 
-// TestAutoLeavesNoGap: a one-off delta run does not move the start of the next
-// automatic one past changes that no run holds.
+// TestAutoLeavesNoGap checks that a one-off delta run does not move the start of the next automatic one past changes
+// that are in no run.
 func TestAutoLeavesNoGap(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -198,7 +199,7 @@ func TestAutoLeavesNoGap(t *testing.T) {
 	require.Equal(t, "2026-11-20T04:20:00Z", next.Filters["modified-since"], "ten minutes before the last automatic run")
 }
 
-// TestAutoLeavesOutDenied starts from a full run in which one school was denied in a dataset of the delta runs, and failed
+// TestAutoLeavesOutDenied starts from a full run in which one school was denied in a dataset of the delta runs. Failed
 // and denied schools of other datasets do not matter.
 func TestAutoLeavesOutDenied(t *testing.T) {
 	t.Parallel()

@@ -67,9 +67,8 @@ func bids(world *simulator.World) iter.Seq[string] {
 	}
 }
 
-// BenchmarkExport is the whole way of test results from JSON in memory to
-// three zstd Parquet files, ours and the naive one: CPU time and bytes written
-// per test result, and memory allocated.
+// BenchmarkExport measures the path of test results from JSON in memory to three zstd Parquet files, in this program
+// and in a naive one: CPU time and bytes written per test result, and memory allocated.
 func BenchmarkExport(b *testing.B) {
 	schools, results := benchPages(b)
 	ours := newOurs(b)
@@ -93,9 +92,8 @@ func BenchmarkExport(b *testing.B) {
 	}
 }
 
-// newOurs returns what exports the pages of schools into three files in memory
-// and returns their sizes together. As in a run, memory is kept from one
-// bucket to the next.
+// newOurs returns a function that exports the pages of schools into three files in memory and returns their total size.
+// As in a run, memory is reused from one bucket to the next.
 func newOurs(b *testing.B) func([]schoolPages) (int, error) {
 	b.Helper()
 	dataset, _ := schemas.Find("test_results")

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// openLog opens the log of a task that is a fan-out, with the calls that an earlier process has made. A log that cannot
-// be written or read does not fail the run: more calls are then made again.
+// openLog opens the log of a fan-out task, with the calls that an earlier process has made. A log that cannot be
+// written or read does not fail the run; it only means that calls are made again.
 func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	t.log = r.fetch.NewCallLog(t.dataset, func(ctx context.Context, data []byte) { r.saveCalls(ctx, t, data) })
 	if t.log == nil || !r.resumes {

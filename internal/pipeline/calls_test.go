@@ -18,9 +18,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestCallsSurviveAnInterrupt interrupts a run of fan-outs. The calls that it saves of tasks that are not staged hold
-// only values that the run may write. They are not requested again, are given up if they are damaged, and are gone at
-// the end. The files have the bytes of an undisturbed run.
+// TestCallsSurviveAnInterrupt interrupts a run of fan-outs. The saved calls of unstaged tasks hold only values that the
+// run may write. They are not requested again, are ignored if they are damaged, and are removed at the end. The files
+// have the same bytes as an undisturbed run.
 func TestCallsSurviveAnInterrupt(t *testing.T) {
 	t.Parallel()
 	full := defaults()

@@ -11,11 +11,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// minLimitedRows is the number of rows below which no limit on changes applies: a few students are a large share of a
-// small district.
+// minLimitedRows is the number of rows below which limits on changes do not apply: a few students are a large share of
+// a small district.
 const minLimitedRows = 50
 
-// limit is a limit on what may differ from the baseline, with what exceeds it: what holds the run, and what only warns.
+// limit is a limit on differences from the baseline, with the findings that exceed it: those that hold the run, and
+// those that only warn.
 type limit struct {
 	check      string
 	share      review.Share
@@ -32,13 +33,14 @@ func (l *limit) add(warns bool, f review.Finding) {
 	}
 }
 
-// isCalendar reports whether a table is about school years, which begin and end: its changes only warn.
+// isCalendar reports whether a table is about school years. Its changes only warn, because school years begin and end.
 func isCalendar(table string) bool {
 	return table == "academic_years" || table == "enrollment_sessions"
 }
 
-// compareWithLimits returns the reasons to hold the run back because of what differs from the baseline, and those that only
-// warn. Small tables only warn when they shrink, and their changes do not count: few rows are a large share of them.
+// compareWithLimits returns the differences from the baseline that are reasons to hold the run back, and those that
+// only warn. For small tables, shrinking only warns and other changes do not count, because a few rows are a large
+// share of such a table.
 func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []review.Reason) {
 	if g.Baseline == nil {
 		return nil, nil
@@ -54,7 +56,7 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 					l.add(isCalendar(table), f)
 				}
 			}
-			moved := int64(0) // results at another school, whose key has changed
+			moved := int64(0) // results that are now at another school, so that their key has changed
 			if table == schemas.TestResults {
 				add(&removed, review.Finding{N: counts.Because[snapshot.Unexplained], Of: counts.Before()})
 				moved = counts.Because[snapshot.Moved]
@@ -75,7 +77,7 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 		if now, both := g.Tables[name]; both {
 			shrink.add(warns, review.Finding{Table: name, N: before.Rows - now.Rows, Of: before.Rows})
 		}
-		if schools, is := g.Lost[name]; is { // name is a dataset, too
+		if schools, is := g.Lost[name]; is { // name is also the name of a dataset
 			shrink.add(warns, review.Finding{Table: name, N: schools.Lost, Of: schools.Had, Counted: review.Schools})
 		}
 	}
@@ -94,8 +96,8 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 	return hold, warn
 }
 
-// missingValues returns how many values of a column are gone, and of how many: of rows in both snapshots or, where nearly all rows
-// had a value, of as many rows as there are now.
+// missingValues returns how many values of a column are gone, and out of how many: of the rows in both snapshots or, if
+// nearly all rows had a value, of the rows that there are now.
 func missingValues(counts *snapshot.DistrictComparison, column string) (n, of int64) {
 	n, of = counts.Emptied[column], counts.Values[column]
 	before, after, had := counts.Before(), counts.After(), counts.Had[column]
@@ -109,8 +111,8 @@ func missingValues(counts *snapshot.DistrictComparison, column string) (n, of in
 	return n, of
 }
 
-// lostAll returns the number of rows of a district if it had students, test results and academic years, and has none of
-// them now.
+// lostAll returns the number of rows of a district if it had students, test results and academic years and has none of
+// these now.
 func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 	for _, name := range []string{schemas.Students, schemas.TestResults, "academic_years"} {
 		counts := tables[name]
@@ -198,8 +200,8 @@ func warningsOfComparison(g *snapshot.StagedRun, l review.Limits) []review.Reaso
 	return append(warnings, warn...)
 }
 
-// newlyDenied returns the warning about schools that are denied now and were not in the baseline, or nil. They do not
-// hold a run back, so they are easily missed, and they explain why rows are missing.
+// newlyDenied returns the warning about schools that are denied now and were not in the baseline, or nil. The warning
+// matters because denied schools do not hold a run back, are easily missed, and explain why rows are missing.
 func newlyDenied(g *snapshot.StagedRun) *review.Reason {
 	rows, listed := make(map[string]int64), make(map[string]bool)
 	var tables, schools []review.Finding
@@ -230,7 +232,7 @@ func tableOf(name string) *schemas.Table {
 	return table
 }
 
-// logComparison logs the warnings of a run's comparison, or why there is none.
+// logComparison logs the warnings of a run's comparison, or why there was no comparison.
 func (d *Deps) logComparison(ctx context.Context, g *snapshot.StagedRun) {
 	switch g.NotCompared {
 	case "":

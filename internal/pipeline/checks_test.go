@@ -75,8 +75,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestChecksOfAnOddWorld: values of other types, and records without a student
-// or a term, are counted as the oracle counts them.
+// TestChecksOfAnOddWorld expects the oracle's counts for values of other types, and for records without a student or a
+// term.
 func TestChecksOfAnOddWorld(t *testing.T) {
 	t.Parallel()
 	options := broken(simulator.Rules()...)
@@ -86,8 +86,8 @@ func TestChecksOfAnOddWorld(t *testing.T) {
 	require.Equal(t, checksOf(oracle.Expect(s.world, oracle.Options{})), summary.Checks)
 }
 
-// TestChecksThatAreNotMade: a check needs the dataset that results are compared
-// with, and is made only of schools whose lists could be read.
+// TestChecksThatAreNotMade expects no check without the dataset that results are compared with, nor of schools whose
+// lists could not be read.
 func TestChecksThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, broken(simulator.Rules()...), simulator.ServerOptions{})
@@ -122,8 +122,8 @@ func TestChecksThatAreNotMade(t *testing.T) {
 	require.Len(t, summary.Checks, 7)
 }
 
-// TestListThatMoves: several results of a student in one subject show that a
-// list moved while its pages were read. It is read again, and only that counts.
+// TestListThatMoves has a list move while its pages are read, which several results of a student in one subject reveal.
+// The list is read again, and only the second reading counts.
 func TestListThatMoves(t *testing.T) {
 	t.Parallel()
 	quiet := newSite(t, broken(), simulator.ServerOptions{})
@@ -147,7 +147,7 @@ func TestListThatMoves(t *testing.T) {
 		require.Equal(t, asked, row.Requests, "school %d: the requests of both", i)
 	}
 
-	// A list that moves in the second reading too is accepted as read.
+	// A list that moves during the second reading too is accepted as it was read.
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultListMoves}})
 	settings := defaults()
 	settings.RunID = "moving"
@@ -172,8 +172,8 @@ func TestListThatMoves(t *testing.T) {
 	s.requireLedgerAddsUp()
 }
 
-// TestStrictChecks: a run with a failed check is held back, and published only
-// if that is accepted.
+// TestStrictChecks expects a run with a failed check to be held back, and to be published only if an operator accepts
+// it.
 func TestStrictChecks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, broken(simulator.RuleRITOrder), simulator.ServerOptions{})
@@ -214,10 +214,9 @@ func (s *site) ledgerOf(run, dataset string) map[string]snapshot.LedgerRow {
 	return rows
 }
 
-// TestChecksOfResumedAndShardedRuns compares the checks of runs whose students
-// and results come from different processes with the checks of an undisturbed
-// run. Nothing that is staged is requested again for a check: where staged
-// files cannot be read back, as on S3, the check covers fewer schools.
+// TestChecksOfResumedAndShardedRuns compares the checks of runs whose students and results come from different
+// processes with the checks of an undisturbed run. Staged data is not requested again for a check: if the store cannot
+// read back staged files, as on S3, the check covers fewer schools.
 func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 	t.Parallel()
 	options := broken(simulator.Rules()...)

@@ -10,12 +10,12 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// cohort is the list of students that a run is restricted to, and the key of the digest that stands for it in
-// documents. A nil cohort is all students.
+// cohort is the list of students that a run is restricted to, and the key of the digest that represents the list in
+// documents. A nil cohort means all students.
 type cohort struct {
 	bids []string
 	key  *privacy.Key
-	// text is the key, if the plan keeps it: a run without a privacy key makes its own.
+	// text is the key if it is stored in the plan: a run without a privacy key makes its own.
 	text string
 }
 
@@ -26,7 +26,7 @@ func newCohort(s *Settings) *cohort {
 	return &cohort{bids: canonical(s.Students)}
 }
 
-// students returns how documents describe the list. Without a key it has no digest.
+// students returns the description of the list in documents. Without a key it has no digest.
 func (c *cohort) students() *snapshot.Students {
 	if c == nil {
 		return nil
@@ -38,7 +38,7 @@ func (c *cohort) students() *snapshot.Students {
 	return students
 }
 
-// useKeyOf takes the key of a plan, and reports whether the plan is of the same list.
+// useKeyOf uses the key of a plan, and reports whether the plan has the same list.
 func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 	if c == nil || plan.Scope.Students == nil {
 		return c == nil && plan.Scope.Students == nil
@@ -51,8 +51,8 @@ func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 	return true
 }
 
-// chooseKey chooses the key for a new run: the privacy key, or the key of a published run of the same list, so that the
-// digests are equal, or a random one.
+// chooseKey chooses the key for a new run: the privacy key, the key of a published run of the same list, so that the
+// digests are equal, or a random key.
 func (c *cohort) chooseKey(ctx context.Context, catalog snapshot.Catalog, own *privacy.Key) error {
 	if c == nil {
 		return nil

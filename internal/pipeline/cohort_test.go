@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestCohortRuns: however a run of some students is made, its files are the same; under a profile the same rows are
-// kept, the service is asked for the listed students alone, and equal lists are of equal scope.
+// TestCohortRuns takes runs of some students in several ways, and expects the same files. A profile keeps the same
+// rows, fan-outs request only the listed students, and equal lists have equal scopes.
 func TestCohortRuns(t *testing.T) {
 	t.Parallel()
 	world := simulator.Options{Seed: 8, SchoolSizes: []int{60, 80, 40}, Schools: 3, Districts: 2}
@@ -109,8 +109,8 @@ func TestCohortRuns(t *testing.T) {
 	require.Equal(t, protected.PrivacyKey.ListDigest(append(slices.Clone(listed), "nobody")), plan.Scope.Students.Digest)
 }
 
-// requireClassesOf expects a run of some students to hold the classes that one of them attends, these classes' educators, and
-// what the service tells about both, out of what a run of all students holds.
+// requireClassesOf expects a run of some students to hold, of the rows of a full run, those about the classes that one
+// of the students attends and about the educators of these classes.
 func requireClassesOf(t *testing.T, cohort, full *site, listed []string) {
 	t.Helper()
 	texts := func(s *site, table, column string, keep func(row map[string]any) bool) map[string]bool {

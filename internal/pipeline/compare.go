@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. An
-// error in it never fails a run: the run is then published without a comparison, and says why.
+// comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. An error
+// during the comparison never fails a run: the run is then published without a comparison, and says why.
 type comparison struct {
 	run      *exportRun
 	baseline *history.Baseline
@@ -43,7 +43,7 @@ func (r *exportRun) openBaseline(ctx context.Context) (*comparison, error) {
 	return c, nil
 }
 
-// fail gives up comparing because of an error, unless the run itself is ending.
+// fail stops comparing because of an error, unless the run itself is ending.
 func (c *comparison) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -53,14 +53,14 @@ func (c *comparison) fail(ctx context.Context, err error) error {
 	return nil
 }
 
-// unreadable says why a run is not compared with its baseline.
+// unreadable describes why a run is not compared with its baseline.
 func unreadable(baseline *snapshot.Baseline, err error) string {
 	return fmt.Sprintf("the snapshot of %s cannot be read: %v; check it with %s",
 		baseline.SnapshotDate, err, wording.Command("verify", wording.Setting("run-id"), baseline.RunID))
 }
 
-// explain completes the comparison of a staged run: why test results are gone, and the warnings. If it cannot be
-// completed, the run counts as not compared.
+// explain completes the comparison of a staged run with the reasons why test results are gone, and with the warnings.
+// If this fails, the run counts as not compared.
 func explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.StagedRun, limits review.Limits) error {
 	if err := history.Explain(ctx, catalog, staged); err != nil {
 		if ctx.Err() != nil {
@@ -94,7 +94,7 @@ func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
 	return t.saveComparison(ctx, false)
 }
 
-// saveComparison saves what the run needs to know of the comparison of the task beyond its checkpoint.
+// saveComparison writes the turnover of the task to a file beside its checkpoint.
 func (t *task) saveComparison(ctx context.Context, last bool) error {
 	if t.comparer == nil || t.comparison.problem.Load() != nil {
 		return nil
@@ -102,7 +102,7 @@ func (t *task) saveComparison(ctx context.Context, last bool) error {
 	return t.comparer.Save(ctx, last)
 }
 
-// compare lets do compare some of the task's rows.
+// compare calls do to compare some of the task's rows.
 func (t *task) compare(ctx context.Context, do func(*history.Comparer) error) error {
 	c := t.comparison
 	if c == nil || c.problem.Load() != nil {
@@ -121,7 +121,7 @@ func (t *task) compare(ctx context.Context, do func(*history.Comparer) error) er
 	return c.fail(ctx, err)
 }
 
-// compared ends the comparison of a task and returns what its checkpoint holds.
+// compared ends the comparison of a task and returns the result for its checkpoint.
 func (t *task) compared(ctx context.Context) (*snapshot.TaskComparison, error) {
 	if t.comparison == nil {
 		return nil, nil

@@ -42,7 +42,7 @@ func TestLimitsOnChanges(t *testing.T) {
 		path string
 		edit func([]object) []object
 		off  func(*review.Limits)
-		want string // of the reason; empty: it is published
+		want string // part of the reason; empty if the run is published
 	}{
 		{
 			"30 % of the results are others", resultsPath, each(3, replaced), func(l *review.Limits) { l.MaxRemoved = off },
@@ -87,7 +87,7 @@ func TestLimitsOnChanges(t *testing.T) {
 		require.Regexp(t, `: [0-9]+ of [0-9]+$`, summary.Held[0].String(), test.name)
 		require.NotNil(t, summary.Comparison, test.name)
 
-		// publish has the plan's limits, unless it gets others.
+		// publish uses the plan's limits unless others are given.
 		publish := pipeline.PublishSettings{RunID: settings.RunID}
 		summary, err := pipeline.Publish(t.Context(), n.deps(), publish)
 		require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestComparison compares nights, and expects what diff finds between the published snapshots.
+// TestComparison compares nights, and expects the same differences as diff finds between the published snapshots.
 func TestComparison(t *testing.T) {
 	t.Parallel()
 	n := newNights(t)
@@ -55,7 +55,7 @@ func TestComparison(t *testing.T) {
 	require.EqualValues(t, 10, changed.Comparison.SchoolsCompared)
 	require.EqualValues(t, 2, changed.Comparison.SchoolsNotCompared)
 
-	// The run of the same date is compared with the night before, not with the one that it replaces.
+	// A run of the same date is compared with the night before, not with the run that it replaces.
 	n.server.SetFaults(nil)
 	n.tonight.Store(&edits{})
 	again := n.export(compared())
@@ -69,8 +69,8 @@ func TestComparison(t *testing.T) {
 	require.Equal(t, snapshot.NotToCompare, summary.NotCompared)
 }
 
-// TestOneBaseline expects one previous snapshot in all limits and reports: for a second run of a day the one of the day
-// before, and for a run of an earlier date none of a later one.
+// TestOneBaseline expects all limits and reports to use the same previous snapshot: for a second run of a day the
+// snapshot of the day before, and for a run of an earlier date never the snapshot of a later one.
 func TestOneBaseline(t *testing.T) {
 	t.Parallel()
 	n := newNights(t)
@@ -114,7 +114,7 @@ func TestOneBaseline(t *testing.T) {
 	require.NotContains(t, page, "This does not block publishing.")
 	require.Contains(t, page, "These rows count as lost, which may be why the run was held back.")
 
-	// The snapshot of the first day is replaced by one that has less than the day after.
+	// The snapshot of the first day is replaced by one that has fewer rows than the day after.
 	settings.RunID, settings.SnapshotDate, settings.Backdate, settings.Replace = "backdated", "2026-11-20", true, true
 	backdated := n.export(settings)
 	require.Equal(t, pipeline.Published, backdated.Outcome, "%v", backdated.Held)
@@ -124,8 +124,8 @@ func TestOneBaseline(t *testing.T) {
 	require.NotContains(t, drawn("backdated"), "Compared with run")
 }
 
-// TestComparisonOfSeveralProcesses expects the same of shards, and of a run that was interrupted and resumed, as of a run
-// in one go.
+// TestComparisonOfSeveralProcesses expects the same comparison from shards, and from a run that was interrupted and
+// resumed, as from an undisturbed run.
 func TestComparisonOfSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	n := newNights(t)
@@ -148,8 +148,8 @@ func TestComparisonOfSeveralProcesses(t *testing.T) {
 	n.requireEqualsDiff(published)
 	require.Equal(t, whole.Comparison, published.Comparison)
 
-	// Each attempt is interrupted when it has staged something more, on a store that reads staged files back and on one that
-	// does not.
+	// Each attempt is interrupted once it has staged another task, on a store that can read staged files back and on one
+	// that cannot.
 	for run, wrap := range map[string]func(sink.Store) sink.Store{
 		"resumed": func(store sink.Store) sink.Store { return store },
 		"blind":   func(store sink.Store) sink.Store { return struct{ sink.Store }{store} },
@@ -193,7 +193,7 @@ func (i *interrupter) Start(ctx context.Context, span pipeline.Span) (context.Co
 	}
 }
 
-// TestBaselineThatCannotBeRead expects a run without a comparison, which says why, and which is otherwise the same.
+// TestBaselineThatCannotBeRead expects a run that is not compared, says why, and is otherwise the same.
 func TestBaselineThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	n := newNights(t)
@@ -254,7 +254,7 @@ func TestBaselineThatChanges(t *testing.T) {
 	require.Nil(t, published.Comparison)
 	require.Contains(t, published.NotCompared, "it was replaced, purged or pruned after this run had begun")
 
-	// Then it is gone altogether.
+	// Then it is removed completely.
 	require.NotEqual(t, first.RunID, "replacing")
 	n.next(edits{})
 	settings = compared()
@@ -269,7 +269,7 @@ func TestBaselineThatChanges(t *testing.T) {
 	require.NotEmpty(t, published.NotCompared)
 }
 
-// TestComparisonDoesNotChangeFiles compares the hashes of all data files with a run that is not compared.
+// TestComparisonDoesNotChangeFiles compares the hashes of all data files with those in a run without a comparison.
 func TestComparisonDoesNotChangeFiles(t *testing.T) {
 	t.Parallel()
 	var hashes []map[string]string

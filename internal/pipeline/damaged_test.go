@@ -30,9 +30,8 @@ func (s *site) damageStaged(run string, task snapshot.Task, table string) {
 	require.NoError(s.t, os.WriteFile(path, data, 0o600))
 }
 
-// TestDamagedStagedFileIsNotPublished flips one byte of what a held run has
-// staged: the run cannot be published, and running it again fetches the bucket
-// of the damaged file.
+// TestDamagedStagedFileIsNotPublished flips one byte of a staged file of a held run: the run cannot be published, and
+// running it again fetches the bucket of the damaged file.
 func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// TestDeadOperationHoldsTheRun has an operation that answers 404 for every school while others answer, also when the run
-// is resumed and requests nothing else: its schools fail, and the run is held with the name of the operation.
+// TestDeadOperationHoldsTheRun has one operation answer 404 for every school while others work, even when the run is
+// resumed and requests nothing else. Its schools fail, and the reason for holding the run names the operation.
 func TestDeadOperationHoldsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -19,13 +19,13 @@ import (
 // ErrDeadline says that the run's deadline has passed.
 var ErrDeadline = errors.New("the deadline has passed")
 
-// errNotFetched fails the schools of a run that is published at its deadline without them.
+// errNotFetched is the error of schools without which a run is published at its deadline.
 var errNotFetched = errors.New("not fetched before the deadline")
 
 const (
 	// forecastInterval is how often a run with a deadline estimates its end.
 	forecastInterval = time.Second
-	// minForecast is the number of finished school datasets below which there is no estimate.
+	// minForecast is the number of finished school datasets below which the end is not estimated.
 	minForecast = 10
 )
 
@@ -54,8 +54,8 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 	return result, err
 }
 
-// resultsFirst moves the tasks of test results, and of the students that these are compared with, to the front: what a
-// run with a deadline must have. The order of the other tasks stays.
+// resultsFirst moves the tasks of test results, and of the students that these are compared with, to the front, because
+// a run with a deadline needs them most. The order of the other tasks does not change.
 func resultsFirst(todo []snapshot.Task) {
 	rank := func(t snapshot.Task) int {
 		if t.Bucket == snapshot.LookupBucket || t.Dataset == schemas.TestResults || t.Dataset == schemas.Students {
@@ -77,7 +77,7 @@ type forecast struct {
 	cut atomic.Bool // a school was not fetched because of the deadline
 
 	mu sync.Mutex
-	// left counts the schools to fetch, done those that are fetched and took the sum of their times, by dataset.
+	// By dataset, left counts the schools to fetch, done the schools fetched, and took adds up their times.
 	left, done map[string]int
 	took       map[string]time.Duration
 	// lacking counts the datasets that a school lacks, by school.
@@ -159,7 +159,7 @@ func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// missed returns the number of schools that are missing at the deadline, and an error if they are too many.
+// missed returns the number of schools that are missing at the deadline, and an error if there are too many of them.
 func (f *forecast) missed() (missing int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +170,7 @@ func (f *forecast) missed() (missing int, err error) {
 	return missing, err
 }
 
-// cutShort returns an error if the deadline has cut off the last schools before watch could stop the run.
+// cutShort returns an error if the deadline cut off the last schools before watch could stop the run.
 func (f *forecast) cutShort() error {
 	if f == nil || !f.cut.Load() {
 		return nil
@@ -198,8 +198,9 @@ func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.known = true
 }
 
-// end returns when all schools will be fetched if the rest of a dataset takes as long as its schools so far; zero if
-// these are too few to say. A dataset that has not begun is expected to take as long as the others.
+// end estimates when all schools will be fetched, assuming that the remaining schools of a dataset take as long as
+// those so far. It returns zero if too few are finished. A dataset that has not begun is expected to take as long as
+// the others.
 func (f *forecast) end(now time.Time) time.Time {
 	schools, took := 0, time.Duration(0)
 	for dataset, done := range f.done {
@@ -217,11 +218,11 @@ func (f *forecast) end(now time.Time) time.Time {
 		}
 		left += float64(schoolsLeft) * each
 	}
-	// Schools are fetched side by side, so time passes more slowly than they take.
+	// Schools are fetched concurrently, so less time passes than the sum of their times.
 	return now.Add(time.Duration(float64(now.Sub(f.began)) * left / float64(took))).In(f.deadline.Location())
 }
 
-// clock formats a time of day as --deadline takes it.
+// clock formats a time of day like the value of --deadline.
 func clock(t time.Time) string {
 	if t.Location() == time.UTC {
 		return t.Format("15:04Z")

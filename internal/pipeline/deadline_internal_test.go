@@ -28,7 +28,7 @@ func newForecast(deadline time.Duration, maxMissing int) (*forecast, *bytes.Buff
 	return f, &log
 }
 
-// finish finishes a dataset of a school.
+// finish reports that a dataset of a school is finished.
 func (f *forecast) finish(dataset string, school int, took time.Duration, status snapshot.Status) {
 	f.finished(&snapshot.LedgerRow{Dataset: dataset, SchoolBid: strconv.Itoa(school), Status: status}, took)
 }
@@ -43,14 +43,14 @@ func TestForecast(t *testing.T) {
 			f.finish("test_results", i, 2*time.Second, snapshot.StatusOK)
 			time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
 		}
-		// 80 schools at a second each, and 100 of the other dataset, of which nothing is known, likewise.
+		// 80 schools at a second each, and 100 of the other dataset, about which nothing is known, at the same time.
 		require.Equal(t, 180*time.Second, time.Until(f.end(time.Now())))
-		// The other dataset is faster by far.
+		// The other dataset is much faster.
 		for i := range 20 {
 			f.finish("school_classes", i, time.Millisecond, snapshot.StatusOK)
 		}
 		require.InDelta(t, 80, time.Until(f.end(time.Now())).Seconds(), 1)
-		// While nothing is finished, the end moves away.
+		// While nothing finishes, the estimated end moves away.
 		time.Sleep(time.Minute) //nolint:forbidigo // the time of the bubble
 		require.Greater(t, time.Until(f.end(time.Now())), 4*time.Minute)
 	})
@@ -105,7 +105,7 @@ func TestDeadlineIsWatched(t *testing.T) {
 	}
 }
 
-// TestForecastThatRecovers: the log warns once, and the progress goes on to show the estimated end.
+// TestForecastThatRecovers expects one warning in the log, while the progress continues to show the estimated end.
 func TestForecastThatRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

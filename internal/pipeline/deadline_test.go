@@ -18,8 +18,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// tryDeadlines calls try with a close deadline and, while it reports that this was too early for a machine as slow as
-// this one, with later ones.
+// tryDeadlines calls try with a close deadline, and with later ones as long as try reports that the deadline was too
+// early for a slow machine.
 func tryDeadlines(t *testing.T, try func(deadline time.Time) bool) {
 	t.Helper()
 	for wait := 2 * time.Second; wait < 10*time.Minute; wait *= 4 {
@@ -30,7 +30,7 @@ func tryDeadlines(t *testing.T, try func(deadline time.Time) bool) {
 	t.Fatal("even the last deadline was too early")
 }
 
-// stall makes the service never answer calls whose URL contains all of the texts.
+// stall keeps the service from answering calls whose URL contains all of the texts.
 func (s *site) stall(texts ...string) {
 	s.t.Helper()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func TestDeadlineMissed(t *testing.T) {
 		require.NotEmpty(t, summary.RunID)
 		require.Empty(t, s.visible())
 
-		// The same command resumes the run: what was fetched before the deadline is not requested again.
+		// The same command resumes the run: schools fetched before the deadline are not requested again.
 		*s.url = answering
 		before := len(s.asked())
 		settings.Deadline = time.Now().Add(time.Hour)
@@ -115,7 +115,8 @@ func TestDeadlineWhilePlanning(t *testing.T) {
 	require.ErrorIs(t, err, pipeline.ErrDeadline)
 }
 
-// TestDeadlinePutsResultsFirst: with a deadline, the test results of all schools come before everything but students.
+// TestDeadlinePutsResultsFirst expects that with a deadline the test results of all schools are requested before
+// everything but students.
 func TestDeadlinePutsResultsFirst(t *testing.T) {
 	t.Parallel()
 	for _, deadline := range []time.Time{{}, time.Now().Add(time.Hour)} {
@@ -132,7 +133,7 @@ func TestDeadlinePutsResultsFirst(t *testing.T) {
 				early[r.School] = true
 			}
 		}
-		// Some schools are read at once.
+		// Some schools are read concurrently.
 		if deadline.IsZero() {
 			require.Less(t, len(early), 25)
 		} else {
@@ -141,7 +142,7 @@ func TestDeadlinePutsResultsFirst(t *testing.T) {
 	}
 }
 
-// TestTerms finds the terms of the simulated world that have begun, the last one until today.
+// TestTerms finds the ends of the simulated world's terms that have begun, and today for the current one.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, few(), simulator.ServerOptions{})

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Deps are the parts that a run works with.
+// Deps are the dependencies of a run.
 type Deps struct {
 	Client   *extract.Client // nil for commands that only publish
 	Catalog  snapshot.Catalog
@@ -17,7 +17,7 @@ type Deps struct {
 	Progress *Progress // may be read during the run
 	Tracer   Tracer    // observes the spans; may be nil
 	Now      func() time.Time
-	// Recovered lists the changes that an earlier command had left unfinished at the destination.
+	// Recovered lists the changes that an earlier command left unfinished at the destination.
 	Recovered snapshot.Recovered
 }
 
@@ -31,7 +31,7 @@ func (d *Deps) startSpan(ctx context.Context, span Span) (context.Context, func(
 
 func untraced(SpanEnd) {}
 
-// runPhase does one of the phases of a run, and reports it to progress and tracer.
+// runPhase runs one phase of a run, and reports it to progress and tracer.
 func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
 	d.Progress.setPhase(name)
 	ctx, end := d.startSpan(ctx, Span{Name: name, RunID: run})
@@ -40,7 +40,7 @@ func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx con
 	return err
 }
 
-// keepAlive writes signs of life of a run during work.
+// keepAlive writes signs of life of a run while work is running.
 func (d *Deps) keepAlive(ctx context.Context, run string, work func(ctx context.Context) error) error {
 	stop := d.Catalog.KeepAlive(ctx, run, func(err error) {
 		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)

@@ -9,21 +9,21 @@
 //	publish   every file, ledger, manifest, pointer (snapshot.Publish)
 //	report    the page of the run, whatever its outcome (report.go)
 //
-// One errgroup fetches the schools of all tasks in order, as many at a time as keep the client's request slots full,
-// and writes each task in a goroutine of its own. A failed school is a line in the ledger; only what concerns the whole
-// run (no token, the service gone, a full disk, an interrupt) ends it. Schools that finish out of order wait in memory
-// within one budget. Beyond it a school is spilled to a scratch file while its task waits for another school, so that
-// requests never wait for the order of rows; while its task is being written, it is held, so that a slow disk slows
-// down fetching.
+// One errgroup fetches the schools of all tasks in order, enough of them at a time to keep the client's request slots
+// full, and writes each task in a goroutine of its own. A failed school is a row in the ledger; only errors that
+// concern the whole run (no token, the service down, a full disk, an interrupt) end it. Schools that finish out of
+// order wait in memory, within one budget. A school beyond the budget is spilled to a scratch file while its task waits
+// for another school, so that requests never wait for the order of rows. While its task is being written, the school
+// has to wait, so that a slow disk slows down fetching.
 //
-// A run is full, as of a past date, or of the changes since a time (settings.go). These differ only in the datasets
-// that take part, the parameters that the plan pins, and the paths of the files.
+// A run is a full one, one as of a past date, or one of the changes since a time (settings.go). These differ only in
+// the datasets that take part, the parameters that the plan pins, and the paths of the files.
 //
-// Staged tasks with a checkpoint are kept, and of fan-outs also the calls of tasks that are not staged: the same command
-// resumes the run, and its files have the same bytes as without the interruption.
+// Staged tasks with a checkpoint are kept, and so are the finished calls of fan-out tasks that are not staged yet. The
+// same command resumes the run, and its files have the same bytes as without the interruption.
 //
-// Progress counts; a Tracer is called at the start and end of every span.
+// A Progress counts requests, schools and files. A Tracer is called at the start and end of every span.
 //
 // The package owns the order of events and the decision to publish. It does not know how a request is retried, how a
-// value is read, or how a file becomes visible.
+// value is decoded, or how a file becomes visible.
 package pipeline

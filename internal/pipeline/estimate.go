@@ -13,7 +13,7 @@ import (
 // Estimate counts the requests and files of a run.
 type Estimate struct {
 	RunID            string                   `json:"run_id"`
-	Resumes          bool                     `json:"resumes"`                     // the run has begun; what it has staged already would not be requested again
+	Resumes          bool                     `json:"resumes"`                     // the run has begun; data that it has already staged would not be requested again
 	AlreadyPublished bool                     `json:"already_published,omitempty"` // nothing would be done
 	Kind             snapshot.Kind            `json:"kind"`
 	SnapshotDate     string                   `json:"snapshot_date"`
@@ -28,10 +28,10 @@ type Estimate struct {
 	Students         *snapshot.Students       `json:"students,omitempty"` // the cohort, if the run is restricted to one
 	Datasets         []DatasetEstimate        `json:"datasets"`
 	Files            int                      `json:"files"`
-	Requests         int                      `json:"requests"` // the minimum, or the number if Exact, without retries and tokens
+	Requests         int                      `json:"requests"` // exact if Exact is set, otherwise the minimum; without retries and tokens
 	Exact            bool                     `json:"exact"`
 	About            int                      `json:"about,omitempty"` // the estimated number, if a dataset has an estimate
-	// Time is the duration of these requests at the run's concurrency and the assumed latency; a minimum in any case.
+	// Time is the minimum duration of these requests at the run's concurrency and the assumed latency.
 	Time time.Duration `json:"time_ns"`
 }
 
@@ -48,7 +48,7 @@ type DatasetEstimate struct {
 	Requests int    `json:"requests"`
 	Exact    bool   `json:"exact"`
 	// About estimates the requests of a dataset with a call per student, educator or record, from the rows of the newest
-	// snapshot; 0 if that is not known.
+	// snapshot; 0 if there is none.
 	About int `json:"about,omitempty"`
 	Files int `json:"files"`
 }
@@ -58,14 +58,14 @@ type Estimates struct {
 	Dates            []string      `json:"dates"`
 	AlreadyPublished []string      `json:"already_published"` // the dates for which nothing would be done
 	Files            int           `json:"files"`
-	Requests         int           `json:"requests"` // with Exact and Time as in Estimate, over all runs
+	Requests         int           `json:"requests"` // of all runs; Requests, Exact and Time are as in Estimate
 	Exact            bool          `json:"exact"`
 	Time             time.Duration `json:"time_ns"`
 	Runs             []*Estimate   `json:"runs"` // in the order of Dates
 }
 
-// Plan estimates a Run with these settings or, if there are dates, the as-of runs of these, at an assumed latency of one
-// request. It asks the service once for its lists of schools and districts, and for no student data, and writes nothing.
+// Plan estimates a Run with these settings or, if there are dates, the as-of runs of these dates, at an assumed latency
+// of one request. It requests the lists of schools and districts once, requests no student data, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*Estimates, error) {
 	each := make([]Settings, max(len(dates), 1))
 	for i := range each {
@@ -211,7 +211,7 @@ func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *fetch.Lookup
 	case d.Per == schemas.PerDistrict:
 		return len(looked.Districts), true
 	case d.Per != schemas.PerSchool:
-		// The requests for the lists that feed the calls are known, but not how many calls these lists lead to.
+		// The number of requests for the lists that feed the calls is known, but not how many calls these lists lead to.
 		for _, name := range d.Feeds {
 			_, feed, _ := schemas.FindTable(name)
 			calls, _ := countRequests(feed, plan, looked)

@@ -12,7 +12,7 @@ import (
 // stuckRuns are interrupted publishings that cannot be finished.
 type stuckRuns []*snapshot.StuckError
 
-// of returns the stuck publishing of a run; nil if there is none.
+// of returns the stuck publishing of a run, or nil.
 func (st stuckRuns) of(run string) *snapshot.StuckError {
 	for _, s := range st {
 		if s.Run == run {
@@ -22,7 +22,7 @@ func (st stuckRuns) of(run string) *snapshot.StuckError {
 	return nil
 }
 
-// checkNotBlocked returns why a run cannot be published before a stuck one is finished or abandoned; nil if it can.
+// checkNotBlocked returns an error if the run cannot be published before a stuck run is finished or abandoned.
 func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, date string) error {
 	for _, s := range st {
 		own := s.Run == run && !s.Published && !s.Undone
@@ -35,8 +35,8 @@ func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, 
 }
 
 // adoptPublished handles a run that this process could not finish. If another process has published it, or started to,
-// this one helps to finish and returns nil; otherwise it returns reason. The other process counted only what was staged
-// when it began, so what this one staged in addition is dropped.
+// this one helps to finish and returns nil; otherwise it returns reason. The other process publishes only files that
+// were staged when it began, so files that this process staged later are dropped.
 func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
 	if ctx.Err() != nil {
 		return reason
@@ -61,7 +61,7 @@ func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summar
 	return nil
 }
 
-// describePublished fills in the summary of a run that was published before, and removes what its publisher has left.
+// describePublished fills in the summary of a run that was published before, and removes leftovers of its publisher.
 func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *snapshot.Manifest, stuck stuckRuns) {
 	if unfinished := stuck.of(manifest.RunID); unfinished != nil {
 		s.Unfinished = unfinished.Cause().Error()
@@ -72,7 +72,7 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 	s.fromManifest(manifest)
 }
 
-// tidy removes the rest of the staging of a published run, and of the reports of those that it replaced: a
+// tidy removes leftover staged files of a published run, and of the reports of the runs that it replaced, because a
 // publisher may have been killed during its last steps. A failure is only logged.
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {

@@ -14,15 +14,15 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// The ends of the paths of more lists.
+// The endings of the paths of more lists.
 const (
 	classesPath  = "/school-classes"
 	calendarPath = "/academic-years"
 	schoolsPath  = "/v1/schools"
 )
 
-// TestBadNights damages what the service sends after a good night, and expects that the run is held, or published with a
-// warning where the change may be ordinary.
+// TestBadNights damages the service's answers after a good night, and expects that the run is held, or published with a
+// warning if the change may be ordinary.
 func TestBadNights(t *testing.T) {
 	t.Parallel()
 	n := newNightsOf(t, simulator.Options{Seed: 3, Districts: 2, SchoolSizes: slices.Repeat([]int{40}, 6)})
@@ -57,7 +57,7 @@ func TestBadNights(t *testing.T) {
 	cases := []struct {
 		name  string
 		edits edits
-		// swapped is the end of the path of lists that every school gets of the next school.
+		// swapped is the ending of the path of lists for which every school gets the next school's.
 		swapped string
 		held    string // in one of the reasons, empty if the run is published
 		warns   string
@@ -223,8 +223,8 @@ func TestBadNights(t *testing.T) {
 	}
 }
 
-// TestClassesUnderOtherKeys expects that a run is held if its classes have other keys, but not if they are the classes of
-// another year, which have the same names.
+// TestClassesUnderOtherKeys expects that a run is held if its classes have other keys, but not if they are the next
+// year's classes, which have the same names.
 func TestClassesUnderOtherKeys(t *testing.T) {
 	t.Parallel()
 	n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{20}})
@@ -256,7 +256,7 @@ func TestClassesUnderOtherKeys(t *testing.T) {
 	require.Contains(t, strings.Join(review.Texts(summary.Held), "\n"), "--max-changed 75% allows: table school_classes, district ")
 }
 
-// TestSchoolsOfSmallTables expects only a warning if one of three schools has lost the few rows that it had of a table.
+// TestSchoolsOfSmallTables expects only a warning if one of three schools has lost the few rows that it had in a table.
 func TestSchoolsOfSmallTables(t *testing.T) {
 	t.Parallel()
 	n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{40, 40, 40}})
@@ -290,8 +290,8 @@ func TestSchoolsOfSmallTables(t *testing.T) {
 	require.Contains(t, summary.Held[0].String(), "schools with rows in students from 3 to 2")
 }
 
-// TestNothingInCommon expects a warning if no dataset of the run is in the previous snapshot, and none if no dataset is of
-// schools.
+// TestNothingInCommon expects a warning if no dataset of the run is in the previous snapshot, but not if no dataset is
+// fetched per school.
 func TestNothingInCommon(t *testing.T) {
 	t.Parallel()
 	n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{2, 2}})

@@ -32,7 +32,7 @@ import (
 // place.
 var theDay = time.Date(2026, 11, 20, 3, 30, 0, 0, time.UTC)
 
-// site is a simulated service and a destination: what a run meets.
+// site is the environment of a run: a simulated service and a destination.
 type site struct {
 	t      testing.TB
 	world  *simulator.World
@@ -91,7 +91,7 @@ func defaults() pipeline.Settings {
 	return s
 }
 
-// run takes a snapshot that is expected to go well.
+// run takes a snapshot that is expected to succeed.
 func (s *site) run(settings pipeline.Settings) *pipeline.Summary {
 	s.t.Helper()
 	summary, err := runAll(s.t.Context(), s.deps(nil), settings)
@@ -126,8 +126,7 @@ func (s *site) manifest(date string, store sink.Store) *snapshot.Manifest {
 	return manifest
 }
 
-// visible lists what a reader by glob sees: every file but those of folders
-// that start with an underscore.
+// visible lists the files that a reader's glob matches: all except those in folders that start with an underscore.
 func (s *site) visible() []string {
 	s.t.Helper()
 	var files []string

@@ -24,7 +24,7 @@ func (s *site) index() string {
 	return string(data)
 }
 
-// TestIndexOfEveryOutcome: the page of all runs follows what happens to them, and names nobody.
+// TestIndexOfEveryOutcome checks that the page of all runs is up to date after every outcome, and names no person.
 func TestIndexOfEveryOutcome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -71,7 +71,7 @@ func TestIndexOfEveryOutcome(t *testing.T) {
 	require.Equal(t, index, s.index())
 }
 
-// TestIndexOfTwoAtOnce: of two processes the one that saw fewer runs looks again.
+// TestIndexOfTwoAtOnce checks that of two processes the one that saw fewer runs lists the runs again.
 func TestIndexOfTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

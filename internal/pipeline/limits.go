@@ -11,8 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// reasonsToHold returns the reasons why a complete run should not be published before an operator has looked at it; none
-// if it may be.
+// reasonsToHold returns the reasons why a complete run should not be published before an operator has looked at it.
 func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	reasons := []review.Reason{}
 	if denied := deniedDatasets(g); len(denied) > 0 {
@@ -35,8 +34,8 @@ func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	return NameFindings(append(reasons, hold...), g.Plan)
 }
 
-// NameFindings adds the names of districts and schools to the findings of reasons, from the plan of a run; nil if that
-// cannot be read.
+// NameFindings adds the names of districts and schools in the plan of a run to the findings of reasons. The plan is nil
+// if it cannot be read.
 func NameFindings(reasons []review.Reason, plan *snapshot.Plan) []review.Reason {
 	if plan == nil {
 		return reasons
@@ -95,7 +94,8 @@ func unanswered(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.
+// allDenied reports whether the service denied every per-school dataset of every school, which means that it denies
+// access to the app as a whole.
 func allDenied(g *snapshot.StagedRun) bool {
 	denied := false
 	for i := range g.Ledger {

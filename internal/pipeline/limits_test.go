@@ -14,8 +14,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// instead makes the service answer calls whose path has this ending with a
-// body.
+// instead makes the service answer calls with these bodies, by the ending of the path.
 func (s *site) instead(bodies map[string]string) {
 	s.t.Helper()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +41,7 @@ func (s *site) errors() map[string]string {
 	failed := make(map[string]string)
 	for _, f := range s.manifest("2026-11-20", store).Schools.Failures {
 		reason := strings.TrimSuffix(f.Error, " (status 200)")
-		if _, behind, found := strings.Cut(reason, "): "); found { // the operation and its route
+		if _, behind, found := strings.Cut(reason, "): "); found { // leaves out the operation and its route
 			reason = behind
 		}
 		failed[f.SchoolBid+" "+f.Dataset] = reason
@@ -50,8 +49,8 @@ func (s *site) errors() map[string]string {
 	return failed
 }
 
-// TestAnswersThatInflate: a school whose answer would become far more rows than
-// any real school's fails with the reason; other schools do not.
+// TestAnswersThatInflate expects that a school whose answer would become far more rows than any real school has fails
+// with that reason, and that other schools do not fail.
 func TestAnswersThatInflate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, few(), simulator.ServerOptions{})
@@ -72,9 +71,8 @@ func TestAnswersThatInflate(t *testing.T) {
 	}, s.errors())
 }
 
-// TestLimitsAreOfTheWholeSchool: which schools exceed the limits depends
-// neither on how many calls run at once nor on how many calls the records are
-// spread over.
+// TestLimitsAreOfTheWholeSchool checks that whether a school exceeds the limits depends neither on how many calls run
+// at once nor on how many calls the records are spread over.
 func TestLimitsAreOfTheWholeSchool(t *testing.T) {
 	t.Parallel()
 	var failed []map[string]string

@@ -41,8 +41,8 @@ func (l *logged) lines(t *testing.T, message string) []map[string]any {
 	return found
 }
 
-// TestASchoolIsLoggedOnce has a school that fails in several datasets and one
-// that is denied in several: each is logged once, by name.
+// TestASchoolIsLoggedOnce has a school fail in several datasets and another be denied in several: each is logged once,
+// by name.
 func TestASchoolIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -72,7 +72,7 @@ func TestASchoolIsLoggedOnce(t *testing.T) {
 	require.Equal(t, denied.Name, lines[0]["name"])
 }
 
-// TestManySchoolsAreNotLogged: those beyond a few are in the report only.
+// TestManySchoolsAreNotLogged checks that beyond a few, schools are in the report only.
 func TestManySchoolsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, Results: 40, Schools: 20}, simulator.ServerOptions{})

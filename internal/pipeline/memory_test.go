@@ -15,8 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// weigher notes how much the heap holds when the first and the last of many
-// journals are written.
+// weigher measures the heap when the first and the last of many checkpoints are written.
 type weigher struct {
 	sink.Store
 	journals    atomic.Int64
@@ -42,7 +41,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestStagedUnitsLetGo: what a run holds does not grow with what it has staged.
+// TestStagedUnitsLetGo checks that the memory of a run does not grow with the number of staged tasks.
 func TestStagedUnitsLetGo(t *testing.T) { //nolint:paralleltest // it weighs the heap, which parallel tests share
 	sizes := make([]int, 160)
 	for i := range sizes {

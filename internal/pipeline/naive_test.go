@@ -10,10 +10,9 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// The naive way, to measure ours against: encoding/json into structs, and
-// parquet-go's GenericWriter on structs with tags, one per table. It is kinder
-// to itself than a real one could be: it neither sorts nor drops duplicates,
-// loses what it does not know, and fails on a value of another type.
+// A naive exporter to compare with: encoding/json into structs, and parquet-go's GenericWriter on structs with tags,
+// one per table. It does less than a real one could: it neither sorts nor drops duplicates, loses unknown members, and
+// fails on values of other types.
 
 type naiveResult struct {
 	RequestedSchoolBid           string      `parquet:"requested_school_bid,dict" json:"-"`
@@ -89,8 +88,7 @@ type naiveArea struct {
 	ScoreHigh          *float64 `parquet:"score_high,optional" json:"scoreHigh"`
 }
 
-// naive exports the pages of schools into three files in memory and returns
-// their sizes together.
+// naive exports the pages of schools into three files in memory and returns their total size.
 func naive(schools []schoolPages) (int, error) {
 	var files [3]bytes.Buffer
 	compression := parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest})
@@ -135,7 +133,7 @@ func naive(schools []schoolPages) (int, error) {
 	return size, nil
 }
 
-// finish puts the nested members where their columns are.
+// finish copies the nested members into their columns.
 func (r *naiveResult) finish(school string) error {
 	r.RequestedSchoolBid = school
 	r.ItemsShown, r.ItemsCorrect, r.ItemsTotal = r.Items.Shown, r.Items.Correct, r.Items.Total

@@ -23,7 +23,7 @@ import (
 
 type object = map[string]any
 
-// edits change the records of a list before they are sent, by the end of the path. They are called with the school.
+// edits change the records of a list before they are sent, by the ending of the path. They are called with the school.
 type edits map[string]func(school string, records []object) []object
 
 // nights is a site whose service changes.
@@ -32,11 +32,11 @@ type nights struct {
 
 	day     time.Time
 	tonight atomic.Pointer[edits]
-	swapped atomic.Pointer[string] // the end of the path of lists that every school gets of the next school; empty: none
-	denied  atomic.Pointer[string] // the school whose results the service denies; empty: none
+	swapped atomic.Pointer[string] // the ending of the path of lists for which every school gets the next school's; empty for none
+	denied  atomic.Pointer[string] // the school whose results the service denies; empty for none
 }
 
-// renamed is the end of the bid of a school that edits have renamed, which the simulated service does not know.
+// renamed is the ending of the bid of a school that edits have renamed. The simulated service does not know this bid.
 const renamed = "-renamed"
 
 // newNights returns a site of four districts with three schools each.
@@ -59,7 +59,7 @@ func newNightsOf(t *testing.T, world simulator.Options) *nights {
 	return n
 }
 
-// serve edits what the simulated service answers.
+// serve edits the answers of the simulated service.
 func (n *nights) serve(w http.ResponseWriter, r *http.Request) {
 	r.URL.Path, r.URL.RawQuery = strings.ReplaceAll(r.URL.Path, renamed, ""), strings.ReplaceAll(r.URL.RawQuery, renamed, "")
 	if bid := *n.denied.Load(); bid != "" && strings.HasSuffix(r.URL.Path, resultsPath) && r.URL.Query().Get("school-bid") == bid {
@@ -125,7 +125,7 @@ func (n *nights) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// deps returns what a process works with on the night's day.
+// deps returns the dependencies of a process on the current day.
 func (n *nights) deps() pipeline.Deps {
 	deps := n.site.deps(nil)
 	deps.Now = func() time.Time { return n.day }
@@ -153,14 +153,14 @@ func compared() pipeline.Settings {
 	return s
 }
 
-// results are the end of the path of test results.
+// results is the ending of the path of test results.
 const (
 	resultsPath  = "/growth"
 	studentsPath = "/students"
 )
 
-// churn changes a little of everything: of the results of each school some are gone, superseded, corrected or new, their
-// norms come in another order, students leave and arrive.
+// churn changes a little of everything: some results of each school are gone, superseded, corrected or new, their norms
+// are in another order, and students leave and arrive.
 func churn() edits {
 	return edits{
 		resultsPath: func(school string, records []object) []object {
@@ -227,7 +227,7 @@ func (n *nights) requireEqualsDiff(summary *pipeline.Summary) {
 	plan, err := n.deps().Catalog.ReadPlan(n.t.Context(), summary.RunID)
 	require.NoError(n.t, err)
 	require.Subset(n.t, summary.Comparison.Warnings, pipeline.NameFindings(pipeline.Warnings(want.ByDistrict()), plan))
-	want.Warnings = summary.Comparison.Warnings // a run has more
+	want.Warnings = summary.Comparison.Warnings // a run has further warnings
 	require.Equal(n.t, &want.Comparison, summary.Comparison)
 	manifest, err := n.deps().Catalog.ReadManifest(n.t.Context(), summary.RunID)
 	require.NoError(n.t, err)

@@ -13,10 +13,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestOddWorld exports all that the live service is known to send and more:
-// values of other types, odd timestamps, doubled and unknown members,
-// duplicates across pages, bids such as ../../x. Every row, the drift and the
-// ledger are as the simulator knows them to be right.
+// TestOddWorld exports all oddities that the live service is known to send, and more: values of other types, odd
+// timestamps, duplicate and unknown members, duplicates across pages, bids such as ../../x. Every row, the drift and
+// the ledger are as the simulator expects them.
 func TestOddWorld(t *testing.T) {
 	t.Parallel()
 	world := simulator.Options{Seed: 9, SchoolSizes: []int{0, 12, 40, 25, 1, 30}, Quirks: odd.New()}

@@ -18,15 +18,15 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// lockless is a store that keeps nobody out, as on S3.
+// lockless is a store without locks, like S3.
 type lockless struct{ sink.Store }
 
 func (lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (func() error, error) {
 	return func() error { return nil }, nil
 }
 
-// interrupted is a store on which somebody else does something just before the
-// n-th document is written, not counting reports and signs of life.
+// interrupted is a store on which another process acts just before the n-th document is written, not counting reports
+// and signs of life.
 type interrupted struct {
 	lockless
 
@@ -43,18 +43,18 @@ func (s interrupted) Write(ctx context.Context, path string, data []byte, when s
 }
 
 // TestOvertaken lets another process do the same run from start to end while this one is paused before it writes a
-// document: this one finds the run published, and its own staged files are gone. A shard that was thought dead is
-// overtaken by publishing only.
+// document: this one finds the run published, and its own staged files are gone. A shard that was thought dead is only
+// overtaken by the publishing.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	settings := defaults()
 	settings.RunID, settings.Datasets, settings.SchoolsPerFile = "run", []string{"schools", "students"}, 2
-	settings.Concurrency = 1 // so that the documents come in one order
+	settings.Concurrency = 1 // so that the documents are always written in the same order
 	world := simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}
 	quiet := newSite(t, world, simulator.ServerOptions{})
 	quiet.run(settings)
 	want := quiet.hashes()
-	const documents = 8 // the plan, three journals, intent, manifest, pointer and latest
+	const documents = 8 // the plan, three checkpoints, change, manifest, pointer and latest
 	for _, shards := range []int{1, 2} {
 		for n := range int64(documents) {
 			s := newSite(t, world, simulator.ServerOptions{})
@@ -95,8 +95,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// blind is a store that does not find a staged file while somebody else makes
-// it visible, as stores do that hide an upload once it is being completed.
+// blind is a store that does not find a staged file while another process makes it visible, like stores that hide an
+// upload while it is being completed.
 type blind struct {
 	sink.Store
 
@@ -117,7 +117,7 @@ func (s blind) Intact(ctx context.Context, run string, file sink.File) (bool, er
 	return s.Store.Intact(ctx, run, file)
 }
 
-// killed is a store whose user is killed before a document is written.
+// killed is a store whose process is killed before a document is written.
 type killed struct {
 	lockless
 
@@ -133,9 +133,8 @@ func (s killed) Write(ctx context.Context, path string, data []byte, when sink.C
 
 var errKilled = errors.New("killed")
 
-// TestOvertakenWhilePublishing has another process take the run up to the
-// middle of its publishing: this one, which cannot find what is staged, brings
-// that to its end.
+// TestOvertakenWhilePublishing has another process publish half of the run: this one, which cannot find the staged
+// files, finishes the publishing.
 func TestOvertakenWhilePublishing(t *testing.T) {
 	t.Parallel()
 	settings := defaults()

@@ -35,7 +35,7 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 	return plan, nil
 }
 
-// selectSchools fills in the plan's schools, each once, and those that it cannot fetch.
+// selectSchools fills in the plan's schools, each once, and the schools that it cannot fetch.
 func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) error {
 	const theSchools, theDistricts = wording.Setting("schools"), wording.Setting("districts")
 	wanted := make(map[string]bool, len(s.Schools))
@@ -118,8 +118,8 @@ func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 	}
 }
 
-// cutBuckets cuts the sorted schools every size schools, and where the district changes if a bucket must not mix
-// districts. Without any school there is one bucket all the same: its files hold no row, but every table is there.
+// cutBuckets starts a new bucket every size schools and, if a bucket must not mix districts, where the district
+// changes. Without schools there is still one bucket, so that every table has a file, without rows.
 func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
 	if len(schools) == 0 {
 		return []snapshot.Bucket{{}}
@@ -154,7 +154,7 @@ func neededLookups(s *Settings) fetch.Lists {
 	return fetch.Lists{Districts: lists || slices.Contains(selected, schemas.Districts), DistrictSchools: lists}
 }
 
-// setPerspectives records through which districts each school's enrollment is read: those whose list names it, and its
+// setPerspectives records through which districts each school's enrollment is read: the districts that list it, and its
 // own.
 func setPerspectives(plan *snapshot.Plan, s *Settings, l *fetch.Lookups) {
 	for i := range plan.Schools {

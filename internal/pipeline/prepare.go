@@ -27,23 +27,23 @@ type exportRun struct {
 	// incomplete are schools whose earlier changes the destination does not hold, so a delta run leaves them out.
 	incomplete     map[string]bool
 	mark           string             // the fingerprint of the settings
-	now            time.Time          // when the command began: the time of the plan, if it makes one
+	now            time.Time          // when the command began, which is the time of a new plan
 	date           string             // the snapshot date, if this command begins the run
 	replaces       *snapshot.Manifest // the published run of the date that this one replaces, or nil
 	pinned         map[string]string  // the optional parameters that its plan will pin
 	plan           *snapshot.Plan
-	restarts       bool           // the run that is there is to be removed first
+	restarts       bool           // the existing run is to be removed first
 	looked         *fetch.Lookups // nil if this process has not made the plan
 	fetch          *fetch.Fetcher
 	stagedStudents map[int]*stagedStudents // from an earlier process, by bucket
-	resumes        bool                    // the plan was there before this command
+	resumes        bool                    // the plan existed before this command
 	logged         schoolLog
 	notSaved       sync.Once // logs that calls cannot be saved
 	forecast       *forecast // nil without a deadline
 	summary        *Summary
 }
 
-// prepareRun finds the run and checks that it may be taken, before any request.
+// prepareRun finds the run and checks, before any request, that it may begin or continue.
 func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundRun, error) {
 	r := &exportRun{Deps: deps, settings: s, scope: scopeOf(s), cohort: newCohort(s)}
 	r.now = deps.Now().UTC()
@@ -80,7 +80,7 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	return r, found, r.newFetcher()
 }
 
-// newFetcher readies the run for requests.
+// newFetcher prepares the run for requests.
 func (r *exportRun) newFetcher() (err error) {
 	s := r.settings
 	o := fetch.Options{
@@ -94,8 +94,8 @@ func (r *exportRun) newFetcher() (err error) {
 	return err
 }
 
-// checkResumable checks that a run that has begun belongs to this command, and that nothing published since prevents it
-// from continuing.
+// checkResumable checks that a run that has begun has this command's settings, and that nothing published since
+// prevents it from continuing.
 func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
 	if err := r.checkPlan(plan); err != nil || found.manifest != nil {
@@ -114,8 +114,7 @@ func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRu
 	return found, r.checkReplace(ctx, found.id, plan.SnapshotDate, today, r.settings.Replace || plan.Replace)
 }
 
-// usageIfRefused turns a refusal because of what is at the destination into a usage error; any other error in reading
-// it stays a failure.
+// usageIfRefused turns a *RefusedError into a usage error. Other errors are not changed.
 func usageIfRefused(err error) error {
 	if _, refused := errors.AsType[*snapshot.RefusedError](err); refused {
 		return Usagef("%w", err)
@@ -123,8 +122,8 @@ func usageIfRefused(err error) error {
 	return err
 }
 
-// checkNew checks that a run that has not begun may begin, and pins its parameters. It returns the published run of
-// that date instead if a new one would add nothing to it.
+// checkNew checks that a run that has not begun may begin, and pins its parameters. If a new run would add nothing to
+// the published run of that date, it returns that one instead.
 func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (foundRun, error) {
 	s := r.settings
 	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
@@ -150,14 +149,14 @@ func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (f
 	return found, err
 }
 
-// checkReplace notes which published run this one replaces, and checks that it may.
+// checkReplace records which published run this run replaces, and checks that it may do so.
 func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
 	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
 	})
 	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
-		r.replaces = nil // its manifest is damaged, so nothing is known of it
+		r.replaces = nil // its manifest is damaged, so nothing is known about it
 	}
 	return usageIfRefused(err)
 }
@@ -175,7 +174,7 @@ func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manif
 	return current, nil
 }
 
-// logReplaced says that a run repeats what is published already.
+// logReplaced logs that the run replaces a published one.
 func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
@@ -184,7 +183,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 		"replaces", r.replaces.RunID, "published", Ago(r.now, r.replaces.PublishedAt))
 }
 
-// Ago returns how long before now something was, in the largest unit that fits: "6 hours ago".
+// Ago returns the time from then to now in the largest unit that fits, such as "6 hours ago".
 func Ago(now, then time.Time) string {
 	d := max(0, now.Sub(then))
 	switch {
@@ -203,10 +202,10 @@ func Ago(now, then time.Time) string {
 // modified-since margin).
 const sinceMargin = 10 * time.Minute
 
-// sinceAuto is how a user asks for SinceAuto.
+// sinceAuto is the setting by which a user selects SinceAuto.
 var sinceAuto = modifiedSince.String() + " " + SinceAuto
 
-// errNoRunSince says that a delta run since SinceAuto has no run to begin from.
+// errNoRunSince says that there is no run that a delta run since SinceAuto can continue from.
 var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile with all of these datasets, of all schools and" +
 	" without a failed one in these datasets, is published here: take a full snapshot first, or give a date")
 
@@ -260,7 +259,7 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 		plan.RunID, strings.Join(differs, ", "), wording.Setting("run-id"))
 }
 
-// differences names the settings of a run id that differ in a plan.
+// differences describes the settings behind the run id that differ from the plan's.
 func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []string {
 	var found []string
 	value := func(name, theirs, ours string) {

@@ -26,7 +26,7 @@ func pseudonymous(t *testing.T, maxHeldBytes int) pipeline.Settings {
 	return s
 }
 
-// TestProfilesOfLargeLists: the files are the same whether rows fit in memory or not, in an odd world too.
+// TestProfilesOfLargeLists checks that the files are the same whether rows fit in memory or not, even in an odd world.
 func TestProfilesOfLargeLists(t *testing.T) {
 	t.Parallel()
 	var files []map[string]string
@@ -38,8 +38,8 @@ func TestProfilesOfLargeLists(t *testing.T) {
 	require.Equal(t, files[0], files[1])
 }
 
-// TestFeedsStayInMemory: lists that say what other calls are made for hold the identifiers of the service, so they
-// reach no scratch file under a profile.
+// TestFeedsStayInMemory checks that lists that supply ids for other calls are never written to a scratch file under a
+// profile, because these ids are in clear.
 func TestFeedsStayInMemory(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []schemas.Profile{schemas.Full, schemas.Minimal} {

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Progress counts what a run has done so far. A Progress is written by the run, and by its client as the client's
-// observer, and may be read at any time; its zero value is ready.
+// Progress counts the requests, schools and files of a run. It is updated by the run and, as the client's observer, by
+// the client. It may be read at any time, and its zero value is ready to use.
 type Progress struct {
 	phase          atomic.Value // string
 	runID          atomic.Value // string
@@ -26,14 +26,14 @@ type Progress struct {
 	filesTotal, filesDone     atomic.Int64
 	end                       atomic.Pointer[time.Time]
 
-	// activity is the activity that is not in a checkpoint yet, taken are the requests that are in one. returned could not
-	// be stored and is taken again.
+	// activity is the activity that is not in a checkpoint yet, and taken are the requests that are in one. returned holds
+	// counts that could not be stored and will be taken again.
 	mu              sync.Mutex
 	activity        activity.Recorder
 	taken, returned snapshot.Requests
 }
 
-// counts are the requests and the activity of a part of a run.
+// counts are the requests and the activity of part of a run.
 type counts struct {
 	requests snapshot.Requests
 	activity activity.Log
@@ -66,7 +66,7 @@ func (m *Progress) returnCounts(c counts) {
 	m.activity.Return(&c.activity)
 }
 
-// requestsSince returns the requests of total that are not among those counted.
+// requestsSince returns the requests in total that are not in counted.
 func requestsSince(total, counted snapshot.Requests) snapshot.Requests {
 	diff := snapshot.Requests{
 		Total: total.Total - counted.Total, Retries: total.Retries - counted.Retries,
@@ -104,16 +104,16 @@ func (m *Progress) Retried(_ context.Context, operation, cause string) {
 type Reading struct {
 	Phase   string // plan, fetch, publish or done
 	Elapsed time.Duration
-	// SchoolsDone of SchoolsTotal counts (school, dataset) pairs: a school is done with a dataset when its last page is
-	// in, or it failed.
+	// SchoolsDone of SchoolsTotal counts (school, dataset) pairs. A pair is done when its last page has arrived or it has
+	// failed.
 	SchoolsDone, SchoolsTotal int64
 	Failed, Denied, Rows      int64
 	Requests, Retries         int64
-	FilesDone, FilesTotal     int64         // published files; 0 before that begins
-	Dataset                   string        // of the school that was last completed
+	FilesDone, FilesTotal     int64         // published files; 0 before publishing begins
+	Dataset                   string        // the dataset of the last pair that was done
 	Retrying                  []Retry       // calls that are being retried, longest first
-	Paused                    string        // why all requests are held back; empty if they are not
-	GivesUpIn                 time.Duration // how long that will go on at most
+	Paused                    string        // why all requests are paused; empty if they are not
+	GivesUpIn                 time.Duration // the maximum remaining pause
 	EstimatedEnd              time.Time     // of fetching, for a run with a deadline; zero while unknown
 }
 
@@ -123,9 +123,9 @@ type Retry struct {
 	// SchoolBid and SchoolName are empty unless the call is for a school.
 	SchoolBid  string        `json:"school,omitempty"`
 	SchoolName string        `json:"name,omitempty"`
-	Attempt    int           `json:"attempt"` // the one being made or waited for, from 2
+	Attempt    int           `json:"attempt"` // the current or next attempt, from 2
 	Cause      string        `json:"cause"`   // why the previous attempt failed
-	For        time.Duration `json:"-"`       // since the first attempt failed
+	For        time.Duration `json:"-"`       // time since the first attempt failed
 }
 
 // Read returns the current counts.
@@ -157,7 +157,7 @@ func (m *Progress) RunID() string {
 	return id
 }
 
-// readHealth adds the troubles of the client.
+// readHealth adds the client's retries and pauses.
 func (m *Progress) readHealth(p *Reading, health extract.Health, now time.Time) {
 	var names map[string]string
 	if known := m.names.Load(); known != nil {
@@ -180,9 +180,9 @@ func (m *Progress) setSchoolNames(plan *snapshot.Plan) {
 	m.names.Store(&names)
 }
 
-// start readies the progress.
+// start prepares the progress for a run.
 func (m *Progress) start(now time.Time, client *extract.Client) {
-	// A command of several runs is measured from its first.
+	// The time of a command with several runs starts with the first.
 	m.started.CompareAndSwap(0, now.UnixNano())
 	m.client.Store(client)
 }
@@ -193,7 +193,8 @@ func (m *Progress) setEnd(end time.Time) { m.end.Store(&end) }
 // setPhase records the phase of the run.
 func (m *Progress) setPhase(phase string) { m.phase.Store(phase) }
 
-// publishing notes that so many files are about to become visible, and returns the catalog that counts them as they do.
+// publishing records the number of files that are about to become visible, and returns a catalog that counts them as
+// they do.
 func (m *Progress) publishing(files int64, catalog snapshot.Catalog) snapshot.Catalog {
 	m.filesDone.Store(0)
 	m.filesTotal.Store(files)

@@ -13,18 +13,18 @@ import (
 // PublishSettings are the settings of the command publish.
 type PublishSettings struct {
 	RunID      string // empty for the only run that is staged
-	AcceptHeld bool   // publish whatever the checks say
+	AcceptHeld bool   // publish even if checks would hold the run
 	// Override changes the plan's limits; nil for no change.
 	Override func(*review.Limits)
-	// Replace allows replacing a snapshot of another scope or of a past date, besides what the plan allows.
+	// Replace allows replacing a snapshot of another scope or of a past date, even if the plan does not.
 	Replace bool
-	// AcceptBaseURL allows publishing a run of a service other than the destination's, which moves the destination to that
+	// AcceptBaseURL allows publishing a run of another service than the destination's, which moves the destination to that
 	// service.
 	AcceptBaseURL bool
 }
 
-// Publish checks a staged run and publishes it. It fails with ErrUsage if
-// there is no such run, or several to choose from, and with ErrIncomplete if some tasks are not staged.
+// Publish checks a staged run and publishes it. It fails with ErrUsage if there is no such run or more than one, and
+// with ErrIncomplete if some tasks are not staged.
 func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, nil)
@@ -68,8 +68,8 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	return summary, err
 }
 
-// onlyStaged finds the run to publish if the command does not name one: the only one that is staged, otherwise the one
-// whose publishing was just finished, or could not be.
+// onlyStaged finds the run to publish if the command does not name one: the only staged run or, if none is staged, the
+// run whose publishing was just finished or could not be finished.
 func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string, stuck stuckRuns) (string, error) {
 	runs, err := catalog.Runs(ctx)
 	if err != nil {
@@ -97,8 +97,8 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 	}
 }
 
-// Abandon gives up a run that is not published, and removes what it has staged or committed. It fails with ErrUsage if
-// there is no such run, or it is published.
+// Abandon gives up an unpublished run, and removes its staged and committed files. It fails with ErrUsage if there is
+// no such run, or if it is published.
 func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, nil)

@@ -21,7 +21,7 @@ type publisher struct {
 	limits  review.Limits
 	summary *Summary
 	compare bool // whether the run's comparison counts
-	fetched bool // this command has fetched the run, after it had checked that the run may be published
+	fetched bool // this command has fetched the run, and had checked before that it may be published
 	// acceptHeld publishes a run whatever the limits say.
 	acceptHeld, replace, acceptBaseURL bool
 }
@@ -69,7 +69,7 @@ func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, er
 	return staged, err
 }
 
-// check logs what is wrong with a complete run, and returns the reasons to hold it back.
+// check logs the problems of a complete run, and returns the reasons to hold it back.
 func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []review.Reason {
 	for _, check := range review.FailedChecks(staged.Checks) {
 		p.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
@@ -111,8 +111,8 @@ func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, acc
 	return nil
 }
 
-// overtaken handles a run that could have replaced what was published when it began, and no longer can. If that covers
-// the same, the run is not needed and drops what it has staged.
+// overtaken handles a run that may no longer replace the published one, because another run was published after it
+// began. If that run has the same scope, this one is not needed and its staged files are dropped.
 func (p *publisher) overtaken(ctx context.Context, refused error) error {
 	current, err := p.Catalog.Current(ctx, p.plan.Kind, p.plan.SnapshotDate)
 	if err != nil || current == nil || !current.Covers(p.plan.BaseURL, p.plan.Scope) {
@@ -124,7 +124,7 @@ func (p *publisher) overtaken(ctx context.Context, refused error) error {
 		p.Catalog.DropUnpublished(ctx, p.plan.RunID))
 }
 
-// incomplete returns which tasks are missing, and which of them because their staged files have changed.
+// incomplete returns an error that names the missing tasks, and those among them whose staged files have changed.
 func incomplete(g *snapshot.StagedRun) error {
 	why := ""
 	if n := len(g.Damaged); n > 0 {

@@ -24,8 +24,8 @@ import (
 
 var turnoverNights = flag.Int("turnover-nights", 20, "nights of TestReasonsAgree")
 
-// TestReasonsAgree has results come and go for some nights, on some of which the service denies access to a school. The
-// run, its report, diff and the history agree on how many there are and why they are gone.
+// TestReasonsAgree adds and removes results over some nights, on some of which the service denies access to a school.
+// The run, its report, diff and the history agree on how many results are gone and why.
 func TestReasonsAgree(t *testing.T) {
 	t.Parallel()
 	s := newTurnoverSite(t)
@@ -35,12 +35,12 @@ func TestReasonsAgree(t *testing.T) {
 		if night > 0 {
 			s.next()
 		}
-		denied := "" // with what a school has on the next night, the history compares what it had on the night before
+		denied := "" // the history compares the night after a denial with the night before it
 		if night%5 == 3 {
 			denied = s.schools[night%len(s.schools)]
 		}
 		afterDenied := *s.denied.Swap(&denied) != ""
-		shards := 1 + night%4/2 // of every four nights, two have two shards
+		shards := 1 + night%4/2 // two of every four nights have two shards
 		summary := s.exportIn(shards, night%3 == 1)
 		if night == 0 {
 			s.fold()
@@ -69,7 +69,7 @@ type turnoverSite struct {
 	random  *rand.Rand
 	schools []string
 	lists   map[string]*schoolLists
-	moved   map[string]string // schools that have another district than in the world
+	moved   map[string]string // districts of schools that have moved to another one
 	made    int               // students and results so far
 }
 
@@ -144,7 +144,7 @@ func (s *turnoverSite) next() {
 	}
 }
 
-// happen changes something of one school.
+// happen changes something in one school.
 func (s *turnoverSite) happen() {
 	school := s.schools[s.random.IntN(len(s.schools))]
 	from, to := s.lists[school], s.lists[s.schools[s.random.IntN(len(s.schools))]]
@@ -183,7 +183,7 @@ func (s *turnoverSite) happen() {
 		drop(func(r object) bool { return fmt.Sprint(r["administrationEndDateTime"]) < limit })
 	case 7: // gone
 		from.results = slices.Delete(from.results, which, which+1)
-	case 8: // of other key columns, or without
+	case 8: // other key columns, or none
 		result[[]string{"testResultBid", "studentBid", "subjectArea"}[s.random.IntN(3)]] = nil
 		from.results[which] = result
 	case 9: // corrected, with another list of norms
@@ -199,8 +199,8 @@ func (s *turnoverSite) happen() {
 	}
 }
 
-// exportIn takes a snapshot in as many processes as there are shards. The store of a blind run does not read back the
-// files that it has staged.
+// exportIn takes a snapshot in as many processes as there are shards. The store of a blind run cannot read back staged
+// files.
 func (s *turnoverSite) exportIn(shards int, blind bool) *pipeline.Summary {
 	s.t.Helper()
 	settings := compared()
@@ -240,7 +240,8 @@ func (s *turnoverSite) requireInReport(summary *pipeline.Summary) {
 	requireWhy(s.t, page, summary.Comparison)
 }
 
-// requireWhy expects that a report names the reasons of a comparison, of which it shows three, and none if it is the usual one.
+// requireWhy expects a report to name up to three reasons of a comparison, and none if the only one is the usual
+// reason.
 func requireWhy(t testing.TB, page []byte, of *snapshot.Comparison) {
 	t.Helper()
 	for _, table := range []string{"test_results", "test_result_norms"} {
@@ -254,7 +255,7 @@ func requireWhy(t testing.TB, page []byte, of *snapshot.Comparison) {
 	}
 }
 
-// fold brings the history to the night.
+// fold adds the night to the history.
 func (s *turnoverSite) fold() *history.Folded {
 	s.t.Helper()
 	report, err := history.Update(s.t.Context(), s.deps().Catalog, history.Options{})

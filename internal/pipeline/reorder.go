@@ -9,7 +9,7 @@ import (
 )
 
 // reorderBuffer puts the results of a task's schools, which finish in any order, in the order of the schools. One
-// goroutine calls writeInOrder; those that fetch schools call deliver.
+// goroutine calls writeInOrder; the goroutines that fetch schools call deliver.
 type reorderBuffer struct {
 	memory  *semaphore.Weighted // shared by the tasks of a run
 	arrived chan *arrival       // with room for every school of the task
@@ -43,12 +43,12 @@ func (b *reorderBuffer) deliver(ctx context.Context, school int, r *fetch.Result
 	return await(ctx, settled)
 }
 
-// writeInOrder calls write with the result of every school, in order, from its turn on (nil means at once). While it
-// waits, holding up those that arrive would leave request slots idle: those without memory are passed to spill. After
-// an error or a cancellation, memory that is held is not released.
+// writeInOrder calls write with the result of every school, in order, once it is its turn (a nil turn means at once).
+// While it waits, results without memory are passed to spill, because holding them up would leave request slots idle.
+// After an error or a cancellation, memory that is held is not released.
 func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, write, spill func(*fetch.Result) error) error {
 	waiting := make(map[int]*arrival)
-	var oversized []*arrival // those of waiting without memory, and perhaps some that are written
+	var oversized []*arrival // the waiting results without memory, and perhaps some that are already written
 	for next := 0; next < cap(b.arrived); {
 		if a := waiting[next]; a != nil && turn == nil {
 			delete(waiting, next)
@@ -82,7 +82,7 @@ func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, 
 	return nil
 }
 
-// makeRoom settles a result that waits without memory.
+// makeRoom spills a result that waits without memory, so that deliver can return.
 func (b *reorderBuffer) makeRoom(a *arrival, spill func(*fetch.Result) error) error {
 	if a.settled == nil {
 		return nil // written since

@@ -27,7 +27,7 @@ func resultOf(school, size int) *fetch.Result {
 	return fetch.NewResult(strconv.Itoa(school), b)
 }
 
-// reordered is the far end of a reorder buffer.
+// reordered records the output of a reorder buffer.
 type reordered struct {
 	written, spilled []string
 	// stall, if not nil, is received from before each write.
@@ -75,8 +75,8 @@ func TestReorderBufferKeepsTheOrderOfSchools(t *testing.T) {
 	}
 }
 
-// TestReorderBufferHoldsOrSpills: while a task is being written, schools beyond the memory budget wait; while the task
-// waits for a school, they are spilled.
+// TestReorderBufferHoldsOrSpills checks that schools beyond the memory budget wait while their task is being written,
+// and are spilled while the task waits for a school.
 func TestReorderBufferHoldsOrSpills(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestReorderBufferHoldsOrSpills(t *testing.T) {
 	})
 }
 
-// TestReorderBufferWaitsForItsTurn: schools that arrive before it are spilled.
+// TestReorderBufferWaitsForItsTurn checks that schools that arrive before the task's turn are spilled.
 func TestReorderBufferWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,17 +11,17 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Ending holds the facts about a run that only the command that worked on it knows, because no document has them. The
-// zero value has none.
+// Ending holds facts about a run that only the command that worked on it knows, because they are not in any document.
+// The zero value holds no facts.
 type Ending struct {
-	// Failure is the error that it ended with.
+	// Failure is the error that the command ended with.
 	Failure error
-	// counts are those since the last checkpoint.
+	// counts are the counts since the last checkpoint.
 	counts counts
 }
 
-// Report returns the report of a run: from manifest and ledger if it is published, otherwise from its checkpoints. The
-// error wraps sink.ErrNotFound if there is no such run.
+// Report returns the report of a run. It is made from manifest and ledger if the run is published, and from its
+// checkpoints otherwise. The error wraps sink.ErrNotFound if there is no such run.
 func Report(ctx context.Context, catalog snapshot.Catalog, run string) ([]byte, error) {
 	page, err := pageOf(ctx, catalog, run)
 	if err != nil {
@@ -38,8 +38,9 @@ func drawPage(page *report.Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// WriteReport writes the report of a run beside its other documents, and again if the run changed while it was drawn. It
-// returns the runs that the run replaced. If the run is removed, so is the report, and the error wraps sink.ErrNotFound.
+// WriteReport writes the report of a run beside its other documents, and writes it again if the run changed in between.
+// It returns the runs that the run replaced. If the run is removed, so is the report, and the error wraps
+// sink.ErrNotFound.
 func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string, end Ending) (replaced []string, err error) {
 	for {
 		page, err := pageOf(ctx, catalog, run)
@@ -81,7 +82,7 @@ func visible(page *report.Page) bool {
 	return page.State == report.Published || page.State == report.Replaced
 }
 
-// sameRun reports whether a run was neither replaced nor purged between two readings of its manifest.
+// sameRun reports whether a run was neither replaced nor purged between two reads of its manifest.
 func sameRun(a, b *snapshot.Manifest) bool {
 	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
@@ -111,7 +112,8 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	return page, nil
 }
 
-// addPublished adds the ledger of a published run, its baseline, whatever became of that, and the run that replaced it.
+// addPublished adds the ledger of a published run, its baseline, even if that was replaced since, and the run that
+// replaced it.
 func addPublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) (err error) {
 	m := page.Manifest
 	if plan.Baseline != nil {

@@ -53,7 +53,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	s.shows("first", "All schools exported completely.", "Not compared with a previous snapshot: there is no earlier full snapshot.")
 	settings.SnapshotDate = ""
 
-	// Held, for a school fails; the page compares it with the first.
+	// The run is held because a school fails. The page compares it with the first run.
 	bad := s.world.Schools()[2].Bid
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bad, Kind: simulator.FaultStatus, Status: 500}})
 	settings.RunID = "second"
@@ -64,7 +64,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	s.shows("second", "Held back.", held.Held[0].String(), bad, "--run-id second --accept-held", "Compared with run <code>first</code>", "Retries by cause")
 	require.Equal(t, first, s.page("first"))
 
-	// Published by hand: its report changes.
+	// Once the hold is accepted and the run published, its report changes.
 	accepted, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
 	require.NoError(t, err)
 	require.Equal(t, snapshot.ReportPath("second"), accepted.Report)
@@ -77,7 +77,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.Empty(t, again.Report, "nothing was done")
 	require.Equal(t, page, s.page("second"))
 
-	// Written again, it is the same.
+	// A report that is written again is the same.
 	require.NoError(t, os.Remove(filepath.Join(s.dest, "_runs", "second", "report.html")))
 	replaced, err := pipeline.WriteReport(t.Context(), s.deps(nil).Catalog, "second", pipeline.Ending{})
 	require.NoError(t, err)
@@ -99,8 +99,8 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 
-// TestPagesHalfWritten: what publishers left that were killed while they drew the
-// page of their run, or of the one that it replaced, goes with the next command.
+// TestPagesHalfWritten checks that the next command removes the leftovers of publishers that were killed while they
+// wrote the page of their run, or of the run that it replaced.
 func TestPagesHalfWritten(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -149,7 +149,7 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 	s.shows("night", "All tasks are staged; the run is not published yet.")
 }
 
-// TestReportOfWhatAFailureWas: the page of a run that gave up shows what it gave up on, which no journal holds.
+// TestReportOfWhatAFailureWas checks that the page of a run that gave up shows the cause, which is in no checkpoint.
 func TestReportOfWhatAFailureWas(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -158,7 +158,7 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	s := newSite(t, small(), simulator.ServerOptions{})
 	settings := defaults()
 	settings.RunID = "run"
-	var faults []simulator.Fault // but for the lookups
+	var faults []simulator.Fault // of all operations except the lookups
 	for _, d := range schemas.Datasets() {
 		if !d.IsLookup() {
 			faults = append(faults, simulator.Fault{Operation: d.Name, Kind: simulator.FaultStatus, Status: 503})
@@ -167,7 +167,7 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	s.server.SetFaults(faults)
 	progress := &pipeline.Progress{}
 	deps := s.deps(func(o *extract.Options) {
-		// The limit holds for the lookups too, which must succeed on the slowest machine.
+		// The limit also applies to the lookups, which must succeed even on the slowest machine.
 		o.GiveUpAfter, o.Observer = 15*time.Second, progress
 	})
 	deps.Progress = progress
@@ -223,7 +223,8 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 	}
 }
 
-// TestReportAfterSomebodyElsePublished expects the report of a shard to be replaced if others publish the run.
+// TestReportAfterSomebodyElsePublished expects the report of a shard to be replaced if another process publishes the
+// run.
 func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -242,7 +243,8 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	s.shows("run", "All schools exported completely.")
 }
 
-// TestReportOfARunThatIsReplacedMeanwhile: what somebody else did while the page was drawn is on it.
+// TestReportOfARunThatIsReplacedMeanwhile expects the page to show that another process replaced the run while the page
+// was being written.
 func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -268,7 +270,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"), "it is not left behind")
 }
 
-// beforeWrite is a store on which another process does something just before a document is written.
+// beforeWrite is a store on which another process acts just before a document is written.
 type beforeWrite struct {
 	sink.Store
 
@@ -283,7 +285,7 @@ func (s beforeWrite) Write(ctx context.Context, path string, data []byte, when s
 	return s.Store.Write(ctx, path, data, when)
 }
 
-// TestPagesThatCannotBeWritten change nothing but what is logged.
+// TestPagesThatCannotBeWritten checks that a page that cannot be written only leads to a log message.
 func TestPagesThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{snapshot.ReportPath("run"), snapshot.IndexPath} {

@@ -11,9 +11,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rosters hand the students of each school of a bucket from the goroutine that reads them to the one that reads the
-// school's results, which waits for them. A nil roster means that the students could not be read. There is room for one
-// roster per school, so that sending never blocks.
+// rosters pass the students of each school of a bucket from the goroutine that reads them to the goroutine that reads
+// the school's results, which waits for them. A nil roster means that the students could not be read. Each channel has
+// room for its school's roster, so that sending never blocks.
 type rosters []chan fetch.Roster
 
 func newRosters(schools int) rosters {
@@ -80,7 +80,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 	case t.dataset.Name == schemas.TestResults && ok:
 		students, err := r.rosterOf(ctx, t, i)
 		if err != nil && ctx.Err() == nil {
-			// The check is then not made for these schools: what is staged is not requested again for it.
+			// Then these schools are not checked: staged data is not requested again for a check.
 			read.RosterLost = err
 			return nil
 		}
@@ -93,7 +93,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 }
 
 // rosterOf returns the students of a school whose results were read, or nil if the run does not have them. The error is
-// ctx's, or says that staged students cannot be read back, which a store such as S3 does not do.
+// the context's, or says that the store, such as S3, cannot read back staged students.
 func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (fetch.Roster, error) {
 	if t.rosters != nil {
 		select {

@@ -16,9 +16,9 @@ import (
 // Run takes a snapshot: it plans or resumes a run, fetches and stages what is not staged yet, and publishes unless a
 // check holds it back or the run is cut into shards.
 //
-// Once the run has an id the summary is not nil, with an error too, and names it. Errors wrap ErrUsage, extract's
-// sentinels, the context's error or its cause, or are failures that leave the run resumable and the previous snapshot
-// untouched.
+// Once the run has an id, the summary is not nil and names it, even if there is an error. Errors wrap ErrUsage,
+// extract's sentinels, the context's error or its cause, or are failures that leave the run resumable and the previous
+// snapshot untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, deps.Client)
@@ -76,7 +76,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	return r.summary, errors.Join(err, unlocked)
 }
 
-// checkFolders checks before any request that the files of the run and its pointer can be made visible where they belong.
+// checkFolders checks before any request that the files of the run and its pointer can be made visible at their paths.
 func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	paths := []string{snapshot.PointerPath(r.settings.kind(), date)}
 	for _, name := range r.scope.Datasets {
@@ -87,9 +87,9 @@ func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	return r.Catalog.CheckCommit(ctx, id, paths)
 }
 
-// RunDates takes an as-of snapshot for each of the dates, in their order, and hands each summary to done. It checks all
-// of them before it requests anything. A run that is held back does not keep it from the next date; an error does, and
-// is returned.
+// RunDates takes an as-of snapshot for each of the dates, in their order, and passes each summary to done. It checks
+// all dates before it requests anything. It continues with the next date after a run that is held back, but not after
+// an error, which it returns.
 func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done func(*Summary)) error {
 	for _, date := range dates {
 		s.EffectiveDate = date
@@ -147,8 +147,8 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 	}).run(ctx)
 }
 
-// warnOfPurged notes schools that were purged from the destination and that the service still lists. The plan has been
-// written, so a purge that begins now finds the run.
+// warnOfPurged logs a warning about schools that were purged from the destination and that the service still lists. The
+// plan has already been written, so a purge that begins now finds the run.
 func (r *exportRun) warnOfPurged(ctx context.Context) error {
 	purged, err := r.Catalog.PurgedBefore(ctx, r.plan)
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *exportRun) warnOfPurged(ctx context.Context) error {
 	return nil
 }
 
-// beginPlan fetches the lookups and pins the plan, or follows the one that another shard was quicker to write.
+// beginPlan fetches the lookups and pins the plan, or uses the plan of another shard that was faster.
 func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	looking, cancel := r.settings.untilDeadline(ctx)
 	defer cancel()
@@ -186,8 +186,8 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	return r.checkPlan(r.plan)
 }
 
-// endShard reports what this shard staged; publish judges the whole, and may have done so already if this shard is one
-// that was thought dead.
+// endShard reports the files that this shard staged. The command publish checks and publishes the whole run, and may
+// already have done so if this shard was thought dead.
 func (r *exportRun) endShard(ctx context.Context) error {
 	if adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil

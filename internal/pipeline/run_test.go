@@ -21,13 +21,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// sizes returns a world with these numbers of results per school: none, one, around a
-// page, and several pages, with every form of a last nextPage among them.
+// sizes returns a world whose schools have no results, one, about a page, and several pages of results. Every form of
+// the last nextPage occurs.
 func sizes() simulator.Options {
 	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 999, 1000, 1001, 2500, 40, 3, 0, 120, 300, 60, 1}}
 }
 
-// short returns the first number in short tests, otherwise the other.
+// short returns few in short tests, and all otherwise.
 func short(few, all int) int {
 	if testing.Short() {
 		return few
@@ -50,8 +50,8 @@ func TestRunEqualsOracle(t *testing.T) {
 	s.requireLedgerAddsUp()
 }
 
-// requireOracle compares every table with the rows that the simulator knows to
-// be right, in their order where the files are one sequence.
+// requireOracle compares every table with the rows that the simulator expects, including their order if the files are
+// one sequence.
 func (s *site) requireOracle(settings pipeline.Settings, options oracle.Options) {
 	s.t.Helper()
 	options.Datasets = settings.Datasets
@@ -78,8 +78,7 @@ func (s *site) requireOracle(settings pipeline.Settings, options oracle.Options)
 	s.requireLedger(expected)
 }
 
-// requireLedger compares the ledger and the manifest's drift with what the
-// simulator knows to be right.
+// requireLedger compares the ledger and the manifest's drift with those that the simulator expects.
 func (s *site) requireLedger(expected *oracle.Expected) {
 	s.t.Helper()
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
@@ -113,7 +112,7 @@ func (s *site) requireLedger(expected *oracle.Expected) {
 	}
 }
 
-// requireLedgerAddsUp holds the ledger against the manifest.
+// requireLedgerAddsUp compares the sums of the ledger with the manifest.
 func (s *site) requireLedgerAddsUp() {
 	s.t.Helper()
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
@@ -185,7 +184,7 @@ func TestBytesAreAFunctionOfAnswers(t *testing.T) {
 	}
 }
 
-// impatient gives up on a request soon, because the faults of these tests are permanent.
+// impatient gives up on requests early, because the faults of these tests are permanent.
 func impatient(o *extract.Options) { o.Retries = 1 }
 
 func TestBrokenSchoolIsHeldBackThenPublished(t *testing.T) {
@@ -247,7 +246,8 @@ func TestDeniedSchoolDoesNotHold(t *testing.T) {
 	s.requireLedgerAddsUp()
 }
 
-// TestDatasetDeniedEverywhereIsHeld on a first night too. It is published if it is accepted.
+// TestDatasetDeniedEverywhereIsHeld expects that a run with a dataset that is denied everywhere is held, even on the
+// first night, and published once it is accepted.
 func TestDatasetDeniedEverywhereIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -264,13 +264,13 @@ func TestDatasetDeniedEverywhereIsHeld(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, published.Accepted, 1)
 
-	// One that can be read is enough.
+	// One school that can be read is enough.
 	s.server.SetFaults([]simulator.Fault{{School: s.world.Schools()[3].Bid, Kind: simulator.FaultStatus, Status: 403}})
 	settings.RunID, settings.MaxShrink = "again", review.Share{Off: true}
 	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
 }
 
-// TestAsOfRunWithoutRowsIsHeld, because such a date is probably wrong.
+// TestAsOfRunWithoutRowsIsHeld expects an as-of run without rows to be held, because its date is probably wrong.
 func TestAsOfRunWithoutRowsIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -394,7 +394,7 @@ func TestShardsEqualSingleRun(t *testing.T) {
 }
 
 // TestPublishedDateAgain repeats the command of a past date: nothing is requested, and its outcome is repeated. Other
-// settings are refused, without the advice to store the data of today under that date.
+// settings are an error, without the advice to store today's data under that date.
 func TestPublishedDateAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -415,8 +415,8 @@ func TestPublishedDateAgain(t *testing.T) {
 	require.Len(t, s.server.Log(), requests)
 }
 
-// TestKilledAfterThePointer finishes a run of today that was killed while it was published, and takes no other one. A
-// later command does.
+// TestKilledAfterThePointer finishes a run of today that was killed during publishing. The command does not take
+// another snapshot; a later command does.
 func TestKilledAfterThePointer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -441,8 +441,8 @@ func TestKilledAfterThePointer(t *testing.T) {
 	require.NotEqual(t, summary.RunID, later.RunID)
 }
 
-// TestLosesPastDate has another run of a past date published while this one is at work: this one ends with an error that
-// is not of its settings, and leaves nothing.
+// TestLosesPastDate publishes another run of a past date while this one is at work: this one ends with an error that
+// does not blame its settings, and leaves nothing behind.
 func TestLosesPastDate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// fingerprint condenses the settings that a derived run id covers: a run is resumed only by a command that would fetch
-// the same rows into the same files.
+// fingerprint returns a hash of the settings that a derived run id covers: a run is resumed only by a command that
+// would fetch the same rows into the same files.
 func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string, error) {
 	text, err := json.Marshal(struct {
 		BaseURL        string
@@ -32,8 +32,8 @@ func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string,
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// derivedRunID returns the n-th run id, from 1, of a date and settings. The id of an as-of run ends in its date, as
-// does an id chosen by the user.
+// derivedRunID returns the n-th run id, from 1, for a date and settings. The id of an as-of run ends in its date, even
+// if the user has chosen the id.
 func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 	id := date + "-" + fingerprint[:10]
 	if kind == snapshot.AsOf {
@@ -51,11 +51,11 @@ func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 // foundRun is a run id with the plan and manifest that the destination has for it.
 type foundRun struct {
 	id       string
-	plan     *snapshot.Plan     // nil: the run has not begun
-	manifest *snapshot.Manifest // nil: it is not published
+	plan     *snapshot.Plan     // nil if the run has not begun
+	manifest *snapshot.Manifest // nil if it is not published
 }
 
-// date returns the snapshot date of the run: its plan's date, once it has a plan.
+// date returns the snapshot date of the run's plan, or ifNew if it has no plan yet.
 func (s *foundRun) date(ifNew string) string {
 	if s.plan != nil {
 		return s.plan.SnapshotDate
@@ -82,8 +82,8 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundR
 }
 
 // chooseRun finds the run that this command begins or resumes: the one it names, or the first of its derived ids that
-// is not published. A published one is repeated if this command has just finished what another had left of it, and if
-// its date is past, when a new run would only be refused.
+// is not published. It returns a published run if this command has just finished the publishing of that run for another
+// command, or if its date is past, because a new run of that date would be refused.
 func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {
@@ -106,8 +106,8 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 			(past || slices.Contains(r.Recovered.Published, run.id)) {
 			published = run
 		}
-		// A derived id covers how many students are listed, but not which: that would tell who is not.
-		// Nor does it cover which are suppressed.
+		// A derived id covers how many students are listed, but not which, because that would reveal who is not listed. Nor
+		// does it cover which are suppressed.
 		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) && run.plan.Suppressed.Same(r.suppression.described) {
 			return run, nil
 		}

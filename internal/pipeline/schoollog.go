@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// maxLoggedSchools bounds the schools that are logged as failed, and as denied, at the normal level. The report and the
-// ledger have all of them.
+// maxLoggedSchools is the maximum number of schools that are logged as failed, and as denied, at the normal level. The
+// report and the ledger list all of them.
 const maxLoggedSchools = 5
 
 // schoolLog remembers which schools were logged as failed or denied.
@@ -22,8 +22,8 @@ type schoolLog struct {
 	seen map[snapshot.Status]map[string]bool // by bid
 }
 
-// level returns the level at which to log the outcome of a school, normally or for debugging, and a note on the last one
-// that is logged normally.
+// level returns the level at which to log the outcome of a school: normal or debug. The last school that is logged at
+// the normal level gets a note.
 func (l *schoolLog) level(of *snapshot.LedgerRow, normal slog.Level) (level slog.Level, note []slog.Attr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,8 +44,8 @@ func (l *schoolLog) level(of *snapshot.LedgerRow, normal slog.Level) (level slog
 	return normal, note
 }
 
-// logResult logs how a school's dataset ended. The first failure and the first denial of a school are logged at the
-// normal level, its others, and those of many schools, at debug level.
+// logResult logs the outcome of a school's dataset. The first failure and the first denial of a school are logged at
+// the normal level. Further ones, and those beyond maxLoggedSchools schools, are logged at debug level.
 func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *fetch.Result) {
 	l := &result.Ledger
 	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}

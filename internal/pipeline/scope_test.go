@@ -85,8 +85,8 @@ func TestOnlySomeSchools(t *testing.T) {
 	s.requireOracle(whole, oracle.Options{})
 }
 
-// TestSchoolsThatAreNotThere: if none of the listed schools can be exported,
-// that is a usage error, found before any student data is requested.
+// TestSchoolsThatAreNotThere expects a usage error, before any student data is requested, if none of the listed schools
+// can be exported.
 func TestSchoolsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -118,7 +118,7 @@ func TestSchoolsThatAreNotThere(t *testing.T) {
 	require.NoDirExists(t, s.dest)
 }
 
-// TestNoSchoolLeft: if no school has a bid, every table is written, without rows.
+// TestNoSchoolLeft expects every table to be written, without rows, if no school has a bid.
 func TestNoSchoolLeft(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []string{snapshot.NotPartitioned, snapshot.ByDistrict} {
@@ -237,7 +237,7 @@ func TestRunThatIsInterruptedIsResumed(t *testing.T) {
 	s := newSite(t, small(), simulator.ServerOptions{Latency: 25 * time.Millisecond})
 	interrupts, patience := 0, 100*time.Millisecond
 	for {
-		// However slow the machine, some attempt gets far enough to end.
+		// Even on a slow machine, some attempt gets far enough to finish.
 		patience = patience * 5 / 4
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		summary, err := pipeline.Run(ctx, s.deps(nil), defaults())

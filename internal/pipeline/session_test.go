@@ -12,7 +12,7 @@ func open(ctx context.Context, deps pipeline.Deps) (*destination.Session, error)
 	return destination.Open(ctx, deps.Catalog, destination.Options{Log: deps.Logger, Now: deps.Now})
 }
 
-// runAll calls pipeline.Run, with the recovery before it and the pages after it.
+// runAll recovers the destination, calls pipeline.Run, and writes the pages.
 func runAll(ctx context.Context, deps pipeline.Deps, settings pipeline.Settings) (*pipeline.Summary, error) {
 	s, err := open(ctx, deps)
 	if err != nil {
@@ -21,7 +21,7 @@ func runAll(ctx context.Context, deps pipeline.Deps, settings pipeline.Settings)
 	return s.Run(ctx, deps, settings)
 }
 
-// publishAll calls pipeline.Publish, with the recovery before it and the pages after it.
+// publishAll recovers the destination, calls pipeline.Publish, and writes the pages.
 func publishAll(ctx context.Context, deps pipeline.Deps, settings pipeline.PublishSettings) (*pipeline.Summary, error) {
 	s, err := open(ctx, deps)
 	if err != nil {

@@ -42,7 +42,7 @@ const (
 
 // Settings are the settings of a run. The zero value of an optional setting is its default only if its comment says so.
 type Settings struct {
-	BaseURL            string   // what the plan and the manifest name as the service; "simulate" for the embedded one
+	BaseURL            string   // the service as plan and manifest name it; "simulate" for the embedded one
 	AcceptBaseURL      bool     // lets the run move a destination that belongs to another service to this one
 	ToolVersion        string   // recorded in plan and manifest, and part of a derived run id
 	Datasets           []string // names of schemas.Datasets in any order
@@ -56,24 +56,24 @@ type Settings struct {
 	Backdate     bool
 	IfMissing    bool // skip a run whose date has an equal published run already
 	// Privacy is the profile; empty is schemas.Full. The other profiles need the key of the pseudonyms. Under any profile,
-	// students who are suppressed under the key are left out.
+	// students suppressed under the key are left out.
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
-	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run;
-	// empty are a full run.
+	// EffectiveDate selects an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run. If
+	// both are empty, it is a full run.
 	EffectiveDate, ModifiedSince string
 	// ServiceDate is the day on which a simulated service is read; empty means today.
 	ServiceDate    string
 	IncludeRemoved bool
-	RunID          string // empty for one derived from date and settings
+	RunID          string // if empty, derived from date and settings
 	SchoolsPerFile int
 	review.Limits
 	Compare       bool // compare a full run with the previous snapshot
 	Replace       bool
-	Restart       bool // drop what an unfinished or held run of the same id has staged, its plan included
+	Restart       bool // drop the staged files and the plan of an unfinished or held run of the same id
 	Shard, Shards int  // this process's part; 0 of 1 is everything
-	// Deadline ends the fetching of schools; zero for none. If more schools than MaxFailedSchools are missing then, the
-	// run stops with ErrDeadline and can be resumed; otherwise it is published without them.
+	// Deadline ends the fetching of schools; zero means no deadline. If more schools than MaxFailedSchools are missing
+	// then, the run stops with ErrDeadline and can be resumed. Otherwise it is published without them.
 	Deadline         time.Time
 	Concurrency      int    // of the client; the pipeline reads enough lists at once to use it
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
@@ -81,17 +81,17 @@ type Settings struct {
 	maxHeldBytes     int    // replaces the constant of the same name in tests
 }
 
-// The settings that errors name most.
+// The settings that errors name most often.
 const (
 	snapshotDate  = wording.Setting("snapshot-date")
 	effectiveDate = wording.Setting("effective-date")
 	modifiedSince = wording.Setting("modified-since")
 )
 
-// SinceAuto stands for the time up to which the destination holds every change.
+// SinceAuto means the time up to which the destination holds every change.
 const SinceAuto = "auto"
 
-// maxRunID is the longest run id.
+// maxRunID is the maximum length of a run id.
 const maxRunID = 64
 
 // kind returns the kind of run selected by the settings.

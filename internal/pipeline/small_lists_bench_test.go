@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// replay answers from memory what it was asked before.
+// replay repeats earlier answers from memory.
 type replay struct {
 	base    http.RoundTripper
 	answers sync.Map // of *answer by URL
@@ -46,7 +46,8 @@ func (r *replay) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// BenchmarkSmallLists is a run of lists of a few rows: what each request costs besides its rows and the network.
+// BenchmarkSmallLists takes a run of short lists. It measures the cost of each request without its rows and the
+// network.
 func BenchmarkSmallLists(b *testing.B) {
 	s := newSite(b, simulator.Options{Seed: 3, Schools: 1000, Results: 1000}, simulator.ServerOptions{})
 	settings := defaults()

@@ -43,9 +43,8 @@ func (s refusing) Write(ctx context.Context, path string, data []byte, when sink
 	return s.Store.Write(ctx, path, data, when)
 }
 
-// TestStuckRunBlocksOnlyItsDate has a publishing that cannot be finished: other
-// dates are published, another run of the same date fails and says what blocks
-// it, and everything is published once the cause is gone.
+// TestStuckRunBlocksOnlyItsDate has a publishing that cannot be finished. Other dates are published, another run of the
+// same date fails and says what blocks it, and once the cause is removed everything is published.
 func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
@@ -71,7 +70,7 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 		require.ErrorIs(t, err, errRefused, run)
 		require.ErrorContains(t, err, "the interrupted publish of run stuck cannot be finished")
 		require.ErrorContains(t, err, "--run-id stuck --abandon")
-		require.Empty(t, s.server.Log(), "it is known before any request")
+		require.Empty(t, s.server.Log(), "it fails before any request")
 	}
 	broken := s.deps(nil)
 	broken.Catalog = snapshot.At(refusing{Store: broken.Catalog.Store()})
@@ -86,9 +85,8 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	require.Equal(t, snapshot.Replaced, manifest.Status, "it was finished first")
 }
 
-// TestFailureAfterThePointer has a store on which _latest.json cannot be
-// written: the run is published and says which step is left, and the next
-// command finishes it.
+// TestFailureAfterThePointer has a store on which _latest.json cannot be written. The run is published and says which
+// step has failed, and the next command finishes it.
 func TestFailureAfterThePointer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
@@ -120,8 +118,8 @@ func TestFailureAfterThePointer(t *testing.T) {
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 
-// TestAcceptedByHand publishes a run that is held for shrinking: the manifest
-// and every later summary say that it was accepted by hand.
+// TestAcceptedByHand publishes a run that is held because a table has shrunk: the manifest and every later summary say
+// that it was accepted by hand.
 func TestAcceptedByHand(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{60, 0, 90}}, simulator.ServerOptions{})
@@ -142,8 +140,8 @@ func TestAcceptedByHand(t *testing.T) {
 	}
 }
 
-// TestObstacleIsFoundBeforeAnyRequest has something else where the folder of a
-// table belongs: the run says so at once, and nothing of it becomes visible.
+// TestObstacleIsFoundBeforeAnyRequest has another object in the place of a table's folder: the run reports it at once,
+// and nothing becomes visible.
 func TestObstacleIsFoundBeforeAnyRequest(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path string) error{
@@ -179,8 +177,7 @@ func (m mountedPointers) Rename(from, to string) error {
 	return m.FileSystem.Rename(from, to)
 }
 
-// TestMountedPointersAreFoundBeforeAnyRequest notices before any request that
-// no pointer can be written.
+// TestMountedPointersAreFoundBeforeAnyRequest expects an error before any request if no pointer can be written.
 func TestMountedPointersAreFoundBeforeAnyRequest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
@@ -196,8 +193,8 @@ func TestMountedPointersAreFoundBeforeAnyRequest(t *testing.T) {
 	require.Empty(t, s.server.Log())
 }
 
-// TestPublishPassesOverAStuckPurge says that nothing is staged where all that
-// cannot be finished is the purge of a published run.
+// TestPublishPassesOverAStuckPurge expects the error that no run is staged if the only unfinished change is the purge
+// of a published run.
 func TestPublishPassesOverAStuckPurge(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})

@@ -12,21 +12,21 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Outcome is how a command that takes or publishes a snapshot ended, where it did not fail.
+// Outcome is the result of a command that takes or publishes a snapshot.
 type Outcome string
 
 // The outcomes.
 const (
 	Published Outcome = "published" // the snapshot is visible; Summary.Schools says how many schools failed
 	Staged    Outcome = "staged"    // a shard is done with its buckets
-	Failed    Outcome = "failed"    // there was an error; summaries of the package leave it empty then
+	Failed    Outcome = "failed"    // there was an error; this package leaves the outcome empty then
 	HeldBack  Outcome = "held"      // everything is staged, but a check failed
 	Abandoned Outcome = "abandoned" // the run was given up and removed
 )
 
-// Summary is the output of a command when it is done.
+// Summary is the output of a command at its end.
 type Summary struct {
-	// Ending is input of the run's report; nil if the command has not worked on the run.
+	// Ending is input for the run's report; nil if the command has not worked on the run.
 	Ending *Ending `json:"-"`
 
 	Outcome      Outcome         `json:"outcome"`
@@ -42,25 +42,26 @@ type Summary struct {
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
 	// NotSuppressed are students who were purged from the destination and whom the run could not leave out.
 	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`
-	// Unfinished is why a step after the run was published could not be done. The next command does it.
+	// Unfinished says why a step after publishing failed. The next command repeats the step.
 	Unfinished string `json:"unfinished,omitempty"`
 	// Privacy is the profile of the rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy          schemas.Profile          `json:"privacy,omitempty"`
 	PrivacyKey       string                   `json:"privacy_key_fingerprint,omitempty"`
 	Next             []wording.Advice         `json:"next,omitempty"`              // what to do about a run that was held back
-	Restarted        bool                     `json:"restarted,omitempty"`         // what an earlier command of the run had staged was dropped
+	Restarted        bool                     `json:"restarted,omitempty"`         // staged files of an earlier command of the run were dropped
 	AlreadyPublished bool                     `json:"already_published,omitempty"` // nothing was done
 	Tables           []TableSummary           `json:"tables"`
 	Datasets         []DatasetSummary         `json:"datasets"`
 	Schools          snapshot.ManifestSchools `json:"schools"`
 	// Warnings need attention, whether the run is published or held.
 	Warnings []review.Reason `json:"warnings"`
-	// Denials are the schools to which the service denied access. Only the command that staged or published the run knows
-	// them; later they are in the ledger alone.
+	// Denials are the schools to which the service denied access. They are set by the command that staged or published the
+	// run; later only the ledger has them.
 	Denials []Denial `json:"denials,omitempty"`
-	// Requests counts what all commands of the run have requested or, if there was an error, what this command has.
+	// Requests counts the requests of all commands of the run or, if there was an error, of this command.
 	Requests snapshot.Requests `json:"requests"`
-	// Comparison is how a full run differs from the previous snapshot; nil if it was not compared. NotCompared is why not.
+	// Comparison counts the differences of a full run from the previous snapshot. It is nil if the run was not compared,
+	// for the reason in NotCompared.
 	Comparison   *snapshot.Comparison  `json:"comparison,omitempty"`
 	NotCompared  string                `json:"not_compared,omitempty"`
 	Students     *snapshot.Students    `json:"students,omitempty"`   // the cohort, if the run is restricted to one
@@ -69,8 +70,8 @@ type Summary struct {
 	Checks       []review.Check        `json:"checks"`
 	LeftOut      []string              `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
 	TasksTotal   int                   `json:"tasks_total"`        // tasks of this process
-	TasksResumed int                   `json:"tasks_resumed"`      // those that an earlier process had staged
-	CallsResumed int                   `json:"calls_resumed"`      // calls of others that an earlier process had made
+	TasksResumed int                   `json:"tasks_resumed"`      // tasks that an earlier process had staged
+	CallsResumed int                   `json:"calls_resumed"`      // calls of other tasks that an earlier process had made
 	Duration     time.Duration         `json:"duration_ns"`
 }
 
@@ -81,7 +82,7 @@ type Denial struct {
 	Datasets   []string `json:"datasets"`
 }
 
-// denials lists the schools with a denied dataset by their bids.
+// denials lists the schools with a denied dataset, sorted by bid.
 func denials(g *snapshot.StagedRun) []Denial {
 	names := g.Plan.SchoolNames()
 	found := make(map[string]*Denial)
@@ -111,7 +112,7 @@ type TableSummary struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// DatasetSummary counts a dataset's schools by what became of them.
+// DatasetSummary counts a dataset's schools by outcome.
 type DatasetSummary struct {
 	Dataset string `json:"dataset"`
 	snapshot.ManifestDataset

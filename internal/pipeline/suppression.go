@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// suppression is the students whom a run leaves out, because a purge has erased them. The scope does not include it: the
-// earlier snapshots do not hold these students either, so a run is compared with them as before.
+// suppression is the list of students whom a run leaves out because a purge has erased them. It is not part of the
+// scope: earlier snapshots do not hold these students either, so comparisons with them stay valid.
 type suppression struct {
 	students  *privacy.Suppressed       // nil for none
 	described *snapshot.Suppression     // nil for none
@@ -46,11 +46,11 @@ func (s *suppression) read(ctx context.Context, catalog snapshot.Catalog, key *p
 	return err
 }
 
-// errSuppressionChanged ends a run whose plan was made while a purge changed the list.
+// errSuppressionChanged is the error of a run whose plan was made while a purge changed the list.
 var errSuppressionChanged = errors.New("the list of suppressed students has changed since the run began: run the same command again")
 
-// checkSuppression reads the list again. The plan has been written, so a purge that changes the list from now on finds the
-// run.
+// checkSuppression reads the list again. The plan has already been written, so a purge that changes the list from now
+// on finds the run.
 func (r *exportRun) checkSuppression(ctx context.Context) error {
 	if key := r.settings.PrivacyKey; key != nil {
 		var now suppression

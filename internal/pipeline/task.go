@@ -23,7 +23,7 @@ type task struct {
 	dataset *fetch.Dataset
 	bucket  snapshot.Bucket
 	schools []snapshot.School
-	// rosters connect the tasks of students and of test results of a bucket; nil if the run does only one of them.
+	// rosters connect the tasks of students and of test results of a bucket; nil if the run has only one of them.
 	rosters rosters
 
 	log   *fetch.CallLog // nil unless the dataset is a fan-out
@@ -32,7 +32,7 @@ type task struct {
 	missing atomic.Int64
 	staged  chan struct{} // closed when the task is staged
 	// turn is closed when the files of the dataset's previous task, if any, are closed. Files that are being written take
-	// much memory, so the task opens its own only then. closed is the next task's turn.
+	// much memory, so the task opens its own only then. Closing closed gives the next task its turn.
 	turn   <-chan struct{}
 	closed chan struct{}
 
@@ -45,7 +45,7 @@ type task struct {
 	sessions   map[string]bool
 	comparison *comparison
 	comparer   *history.Comparer // nil until something is compared
-	loaded     fetch.Loaded      // lent to one result after the other
+	loaded     fetch.Loaded      // buffers that the results use in turn
 }
 
 func newTask(d *fetch.Dataset, bucket snapshot.Bucket, schools []snapshot.School, scratch *fetch.Scratch) *task {
@@ -119,7 +119,7 @@ func (t *task) addChecks(r *fetch.Result) {
 	}
 }
 
-// open creates the task's files with its first school, so that a task that has not begun costs nothing.
+// open creates the task's files when its first school arrives, so that a task that has not begun costs nothing.
 func (t *task) open(ctx context.Context, w *writer) error {
 	for len(t.files) < len(t.dataset.Tables) {
 		table := t.dataset.Tables[len(t.files)]
@@ -161,7 +161,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	if err == nil && t.log != nil && !t.checkpoint.Failed() {
 		err = w.catalog.RemoveCalls(ctx, w.plan.RunID, t.id())
 	}
-	// The run keeps its tasks to the end, so they release what they held.
+	// The run keeps its tasks until it ends, so release their memory.
 	t.order, t.files, t.log, t.loaded = nil, nil, nil, fetch.Loaded{}
 	t.checkpoint, t.drift, t.sessions = snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	return err
@@ -176,7 +176,7 @@ func (t *task) abort() error {
 	return errors.Join(errs...)
 }
 
-// writer holds what the tasks of a run share.
+// writer holds the state that the tasks of a run share.
 type writer struct {
 	catalog  snapshot.Catalog
 	tables   *snapshot.Tables
@@ -188,7 +188,7 @@ type writer struct {
 	memory *semaphore.Weighted
 }
 
-// writeCheckpoint makes a staged task part of the run.
+// writeCheckpoint writes the checkpoint that makes a staged task part of the run.
 func (w *writer) writeCheckpoint(ctx context.Context, checkpoint *snapshot.Checkpoint) error {
 	counts := w.progress.takeCounts()
 	checkpoint.Requests, checkpoint.Activity = counts.requests, counts.activity

@@ -55,7 +55,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	defer watched()
 	err = r.fetchTasks(ctx, w, tasks)
 	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(cause, ErrDeadline)) {
-		err = cause // nothing may have begun that could fail
+		err = cause // perhaps no work has begun that could report it
 	}
 	if err == nil {
 		err = r.forecast.cutShort()
@@ -75,7 +75,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 // maxSavingAtEnd bounds how long a run that ends early saves the calls that it has made.
 const maxSavingAtEnd = 10 * time.Second
 
-// newTasks returns the tasks of todo that are fetched by school. Those of a dataset open their files in turn.
+// newTasks returns the tasks of todo that are fetched by school. Tasks of the same dataset open their files in turn.
 func (r *exportRun) newTasks(ctx context.Context, todo []snapshot.Task, c *comparison) ([]*task, error) {
 	var tasks []*task
 	last := make(map[*fetch.Dataset]*task)
@@ -108,8 +108,8 @@ func (r *exportRun) fetchTasks(ctx context.Context, w *writer, tasks []*task) er
 		index int
 	}
 	schools := make(chan school)
-	// A decoder uses a request slot or a processor, so this many schools keep both busy; it takes three schools, each with
-	// two lists at once, to distinguish a failing service from two bad schools.
+	// A school that is being fetched uses a request slot or a processor, so this many schools keep both busy. At least
+	// three schools, each with two lists at once, are needed to tell a failing service from two bad schools.
 	for range max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)) {
 		group.Go(func() error {
 			for s := range schools {
@@ -135,7 +135,7 @@ func (r *exportRun) fetchTasks(ctx context.Context, w *writer, tasks []*task) er
 		}
 		select {
 		case schools <- school{t, i}:
-		case <-working.Done(): // the error is the group's
+		case <-working.Done(): // the group returns the error
 		}
 	})
 	close(schools)
@@ -179,7 +179,7 @@ func (r *exportRun) writeTask(ctx context.Context, w *writer, t *task) error {
 	return r.stage(ctx, w, t)
 }
 
-// stage stages a task that is written.
+// stage stages a task whose files are written.
 func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
 	files := t.checkpoint.Files // the task releases its checkpoint
 	within, end := r.startSpan(ctx, Span{Name: SpanStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
@@ -205,8 +205,8 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	}
 	var todo []snapshot.Task
 	for _, id := range r.plan.Tasks() {
-		// The number of shards is this command's: another number than the plan was made with divides what is left in another
-		// way.
+		// The number of shards is this command's. It may differ from the plan's, and then the remaining tasks are divided
+		// differently.
 		if id.Shard(r.settings.Shards) != r.settings.Shard {
 			continue
 		}
@@ -221,8 +221,8 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	return todo, nil
 }
 
-// needsStudentsAgain reports whether a staged task is to be done again because the test results of its bucket, which
-// are not staged, are compared with the baseline: that takes the students, and the store cannot read them back.
+// needsStudentsAgain reports whether a staged task has to be done again because the test results of its bucket are not
+// staged and are to be compared with the baseline. The comparison needs the students, which the store cannot read back.
 func (r *exportRun) needsStudentsAgain(id snapshot.Task, staged map[snapshot.Task]*snapshot.Checkpoint) bool {
 	if id.Dataset != schemas.Students || !r.compares() || !slices.Contains(r.plan.Scope.Datasets, schemas.TestResults) {
 		return false
@@ -235,7 +235,7 @@ func (r *exportRun) needsStudentsAgain(id snapshot.Task, staged map[snapshot.Tas
 }
 
 // stageLookups stages the lookup datasets of todo, and fetches them unless planning has just done so. If one of them is
-// missing in a resumed run, all that feed it are fetched again; the plan's schools do not change.
+// missing in a resumed run, all lookups that feed it are fetched again; the plan's schools do not change.
 func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task, c *comparison) error {
 	for _, id := range todo {
 		if id.Bucket != snapshot.LookupBucket {
@@ -309,7 +309,7 @@ func inOrder(tasks []*task, do func(t *task, i int)) {
 				do(t, i)
 				do(partner, i)
 			}
-		case t == partner && t.rosters != nil: // done with the students
+		case t == partner && t.rosters != nil: // the students are finished
 		default:
 			for i := range t.schools {
 				do(t, i)

@@ -10,13 +10,13 @@ import (
 // The names of spans.
 const (
 	SpanPlan    = "plan"    // the lookups and the plan
-	SpanFetch   = "fetch"   // everything from there to the last staged task
+	SpanFetch   = "fetch"   // from the plan to the last staged task
 	SpanSchool  = "school"  // one school's dataset
 	SpanStage   = "stage"   // the files of a task become durable
 	SpanPublish = "publish" // checking and publishing
 )
 
-// Tracer observes the spans of a run. It is called concurrently and must be quick. A span ends after the spans that
+// Tracer observes the spans of a run. It is called concurrently and must be fast. A span ends after the spans that
 // begin within it.
 type Tracer interface {
 	// Start is called at the start of a span, which uses the returned context for all its work, including requests. end is

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUntraced expects steps without a tracer to cost nothing.
+// TestUntraced expects that spans without a tracer allocate no memory.
 func TestUntraced(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	deps := Deps{}
 	ctx := t.Context()

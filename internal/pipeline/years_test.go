@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// yearStep is how many days pass from one exported night of two school years to the next. With 0, only a few nights are
+// yearStep is the number of days between exported nights of two school years. If it is 0, only a few nights are
 // exported, among them one on which a school year begins.
 var yearStep = flag.Int("year-step", 0, "export two school years, every so many nights")
 
@@ -33,7 +33,7 @@ func TestSchoolYears(t *testing.T) {
 		t.Run(fmt.Sprintf("%d districts", districts), func(t *testing.T) {
 			t.Parallel()
 			world := simulator.Options{Districts: districts, Schools: 3 + 2*districts, Results: 1000 * districts, SchoolSizes: []int{0, 1, 60}}
-			world.Results = min(world.Results, 15_000) // many small districts, whose shares differ most
+			world.Results = min(world.Results, 15_000) // many small districts, in which shares change most
 			y := newYears(t, world)
 			held, warned, compared := 0, 0, 0
 			until := y.on(last)
@@ -57,7 +57,7 @@ func TestSchoolYears(t *testing.T) {
 	}
 }
 
-// years are a site whose service is another on each day.
+// years is a site with another simulated service on each day.
 type years struct {
 	*site
 
@@ -85,7 +85,7 @@ func (y *years) on(date string) time.Time {
 	return day.Add(3 * time.Hour)
 }
 
-// export takes the snapshot of the day, and keeps it and the one before. A snapshot that is held is published all the same.
+// export takes the snapshot of the day, and keeps it and the one before. A snapshot that is held is published anyway.
 func (y *years) export() *pipeline.Summary {
 	y.t.Helper()
 	world := y.world
