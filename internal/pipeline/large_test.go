@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/simulator/odd"
 )
 
-// TestLargeSchoolsAreMerged reads schools whose rows do not fit in memory: files, drift and checks equal those of a run
-// with enough memory.
+// TestLargeSchoolsAreMerged reads schools whose rows do not fit in memory: files, drift and checks are the same as with
+// enough memory.
 func TestLargeSchoolsAreMerged(t *testing.T) {
 	t.Parallel()
 	quirky := few()

@@ -240,8 +240,8 @@ func (s *turnoverSite) requireInReport(summary *pipeline.Summary) {
 	requireWhy(s.t, page, summary.Comparison)
 }
 
-// requireWhy expects a report to name up to three reasons of a comparison, and none if the only one is the usual
-// reason.
+// requireWhy expects a report to name the reasons of a comparison. It does not check tables with more than three
+// reasons, of which the report shows three, or with only the usual one, which the report does not show.
 func requireWhy(t testing.TB, page []byte, of *snapshot.Comparison) {
 	t.Helper()
 	for _, table := range []string{"test_results", "test_result_norms"} {

@@ -18,8 +18,8 @@ import (
 )
 
 // Terms returns the last day of each term (4.7) that has begun in one of the selected schools, in order; for a current
-// term, today. It requests the terms of every school and perspective. The settings are those of the as-of runs of these
-// days.
+// term, today. It requests the terms of every school and perspective. The settings belong to the as-of runs that will
+// be taken of these days.
 func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 	deps.Progress.start(deps.Now(), deps.Client)
 	today := cmp.Or(s.ServiceDate, deps.Now().UTC().Format(time.DateOnly))
