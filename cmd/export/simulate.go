@@ -208,7 +208,7 @@ func (a *app) simulateCommand() *cobra.Command {
 			"file in another terminal, as below. The prefix simulate- of the flags is optional here:\n" +
 			"--seed 7 is --simulate-seed 7. simulate norms prints a made-up table of growth norms\n" +
 			"that fits the simulated scores, for sql --norms.",
-		Example: "  growth-export simulate --addr 127.0.0.1:8080 --schools 40 --faults 0.15 > service.env\n" +
+		Example: "  growth-export simulate --schools 40 --faults 0.15 > service.env\n" +
 			"  . ./service.env && growth-export run --dest demo      (in another terminal)\n" +
 			"  growth-export simulate norms > norms.csv",
 		ValidArgs: []cobra.Completion{"norms"},
