@@ -31,15 +31,3 @@ func ParseEndpoint(text string) (string, error) {
 	}
 	return text, nil
 }
-
-// maxMessage bounds how much of a store's own message an error repeats, in bytes.
-const maxMessage = 250
-
-// Shorten returns a store's own message as one line of limited length.
-func Shorten(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
-	}
-	return text
-}

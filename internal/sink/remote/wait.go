@@ -2,13 +2,56 @@ package remote
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.org/growthexport/internal/sink"
 )
 
-// CleanUpPatience bounds the time to drop what a failed or cancelled upload has left.
-const CleanUpPatience = 15 * time.Second
+// Values for options that are empty.
+const (
+	// Attempts is the maximum number of attempts per request. Their waits add up to more than a minute.
+	Attempts = 14
+	// MaxBackoff bounds the wait between two attempts.
+	MaxBackoff = 20 * time.Second
+	// StallTimeout is how long an attempt may transfer nothing.
+	StallTimeout = 2 * time.Minute
+	// Uploads is the maximum number of concurrent uploads.
+	Uploads = 4
+)
+
+// CheckAttempts and CheckMaxBackoff limit attempts and waits of checks that a user waits for.
+const (
+	CheckAttempts   = 10
+	CheckMaxBackoff = time.Second
+)
+
+const (
+	// CleanUpPatience bounds the time to drop what a failed or cancelled upload has left.
+	CleanUpPatience = 15 * time.Second
+	// MaxIdleConnections is how many connections are kept open, enough for concurrent requests: a new one costs more than
+	// a request.
+	MaxIdleConnections = sink.MaxConcurrency + 16
+)
+
+const (
+	firstWait          = 100 * time.Millisecond
+	firstThrottledWait = 500 * time.Millisecond
+	maxDoublings       = 20
+)
+
+// Backoff returns the wait after an attempt, the first of which is 1. It starts with a short wait, or a longer one if
+// the store is throttling, doubles it with each attempt up to maxWait, and subtracts up to half at random.
+func Backoff(attempt int, throttled bool, maxWait time.Duration) time.Duration {
+	wait := firstWait
+	if throttled {
+		wait = firstThrottledWait
+	}
+	wait = min(wait<<min(attempt-1, maxDoublings), maxWait)
+	return wait - rand.N(wait/2+1)
+}
 
 // Waits returns zero and then doubling waits up to maxWait that add up to total.
 func Waits(first, maxWait, total time.Duration) []time.Duration {

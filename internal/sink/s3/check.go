@@ -54,10 +54,10 @@ func (s *Store) checkBucket(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return &describedError{
-				text: "no AWS credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, " +
+			return &remote.DescribedError{
+				Text: "no AWS credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, " +
 					"or run under a role",
-				cause: err,
+				Cause: err,
 			}
 		}
 	}

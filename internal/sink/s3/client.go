@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,14 +21,9 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/wording"
 )
-
-// maxIdleConnections is how many connections are kept open, enough for concurrent requests: a new one costs more than a
-// request.
-const maxIdleConnections = sink.MaxConcurrency + 16
 
 // connect makes the SDK's client.
 func (s *Store) connect(ctx context.Context) error {
@@ -37,10 +31,10 @@ func (s *Store) connect(ctx context.Context) error {
 	load := []func(*config.LoadOptions) error{
 		config.WithLogger(logging.Nop{}),
 		config.WithRetryer(func() aws.Retryer {
-			return newRetryer(cmp.Or(opts.Attempts, defaultAttempts), cmp.Or(opts.MaxBackoff, defaultMaxBackoff))
+			return newRetryer(cmp.Or(opts.Attempts, remote.Attempts), cmp.Or(opts.MaxBackoff, remote.MaxBackoff))
 		}),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConnsPerHost = maxIdleConnections
+			t.MaxIdleConnsPerHost = remote.MaxIdleConnections
 		})),
 	}
 	if opts.Region != "" {
@@ -89,7 +83,7 @@ func (s *Store) connect(ctx context.Context) error {
 			o.HTTPClient = opts.HTTPClient
 		}
 		o.HTTPClient = &remote.Client{
-			Next: o.HTTPClient, Timeout: cmp.Or(opts.StallTimeout, defaultStallTimeout), AnswersDocument: answersDocument,
+			Next: o.HTTPClient, Timeout: cmp.Or(opts.StallTimeout, remote.StallTimeout), AnswersDocument: answersDocument,
 		}
 	})
 	if s.client.Options().Region == "" {
@@ -151,27 +145,16 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 	})
 }
 
-// backoff starts with a short wait, or a longer one if the store is throttling, doubles it with each attempt up to
-// maxWait, and subtracts up to half at random. The SDK's own waits start so high that a run crawls where many requests
-// fail, and allow few attempts.
+// backoff replaces the SDK's own waits, which start so high that a run crawls where many requests fail, and allow few
+// attempts.
 func backoff(maxWait time.Duration) retry.BackoffDelayer {
 	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
-		wait := firstWait
-		if throttled(err) {
-			wait = firstThrottledWait
-		}
-		wait = min(wait<<min(attempt-1, maxDoublings), maxWait)
-		return wait - rand.N(wait/2+1), nil
+		return remote.Backoff(attempt, throttled(err), maxWait), nil
 	})
 }
 
-const (
-	firstWait          = 100 * time.Millisecond
-	firstThrottledWait = 500 * time.Millisecond
-	maxDoublings       = 20
-)
-
 // shortRetries limits attempts and waits, for checks that a user waits for.
 func (s *Store) shortRetries(o *s3.Options) {
-	o.Retryer = newRetryer(min(o.Retryer.MaxAttempts(), 10), min(cmp.Or(s.opts.MaxBackoff, defaultMaxBackoff), time.Second))
+	o.Retryer = newRetryer(min(o.Retryer.MaxAttempts(), remote.CheckAttempts),
+		min(cmp.Or(s.opts.MaxBackoff, remote.MaxBackoff), remote.CheckMaxBackoff))
 }

@@ -90,19 +90,11 @@ func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// contentType returns the type of a document, so that a browser shows a page rather than downloads it.
-func contentType(path string) string {
-	if strings.HasSuffix(path, ".html") {
-		return "text/html; charset=utf-8"
-	}
-	return "application/json"
-}
-
 func (s *Store) write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	id := rand.Text()
 	in := &s3.PutObjectInput{
 		Bucket: &s.bucket, Key: s.key(path),
-		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String(contentType(path)),
+		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String(remote.ContentType(path)),
 		Metadata: map[string]string{idName: id},
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()

@@ -24,20 +24,11 @@ func (s *Store) failed(verb, path string, err error) error {
 	return fmt.Errorf("%s %s%s/%s%s: %w", verb, Scheme, s.bucket, s.prefix, path, s.describe(err))
 }
 
-// describedError is an error of the SDK in an operator's words.
-type describedError struct {
-	text  string
-	cause error
-}
-
-func (e *describedError) Error() string { return e.text }
-func (e *describedError) Unwrap() error { return e.cause }
-
 // describe returns an error of the SDK as one line that says what happened and what to do, without request ids and
 // URLs. errors.Is and errors.As still find the cause. Other errors are returned as they are.
 func (s *Store) describe(err error) error {
 	_, sdk := errors.AsType[*smithy.OperationError](err)
-	_, described := errors.AsType[*describedError](err)
+	_, described := errors.AsType[*remote.DescribedError](err)
 	if !sdk || described {
 		return err
 	}
@@ -56,7 +47,7 @@ func (s *Store) describe(err error) error {
 	if e, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
 		text += fmt.Sprintf(" (%d attempts)", e.Attempt)
 	}
-	return &describedError{text: text, cause: err}
+	return &remote.DescribedError{Text: text, Cause: err}
 }
 
 // explain returns the cause of an error and the remedy, empty for errors without advice.

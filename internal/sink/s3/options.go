@@ -59,13 +59,8 @@ type Options struct {
 	HTTPClient      *http.Client
 }
 
-const (
-	defaultUploads      = 4
-	defaultAttempts     = 14
-	defaultMaxBackoff   = 20 * time.Second
-	defaultStallTimeout = 2 * time.Minute
-	defaultRegion       = "us-east-1"
-)
+// defaultRegion is the region if there is an endpoint and none is set.
+const defaultRegion = "us-east-1"
 
 // ParseURL splits a destination such as s3://bucket/some/prefix. Like AWS's own tools it does not percent-decode.
 func ParseURL(text string) (bucket, prefix string, err error) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -20,6 +19,8 @@ import (
 
 // Store is a destination on S3.
 type Store struct {
+	remote.NoLocks // Documents are written under conditions instead.
+
 	opts     Options
 	bucket   string
 	prefix   string // empty, or ends in a slash
@@ -57,7 +58,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	if opts.KMSKeyID != "" && opts.SSE == "" {
 		opts.SSE = "aws:kms"
 	}
-	s := &Store{opts: opts, bucket: opts.Bucket, uploading: make(chan struct{}, cmp.Or(opts.Uploads, defaultUploads))}
+	s := &Store{opts: opts, bucket: opts.Bucket, uploading: make(chan struct{}, cmp.Or(opts.Uploads, remote.Uploads))}
 	if opts.Prefix != "" {
 		s.prefix = opts.Prefix + "/"
 	}
@@ -112,14 +113,6 @@ func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Dra
 
 // CheckCommit does nothing: an upload is completed where it was started.
 func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
-
-// Lock excludes no one: documents are written under conditions instead.
-func (s *Store) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Duration) (func() error, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return func() error { return nil }, nil
-}
 
 // key returns the object's key as the SDK takes it.
 func (s *Store) key(path string) *string { return aws.String(s.prefix + path) }

@@ -1,0 +1,24 @@
+package remote
+
+import "strings"
+
+// maxMessage bounds how much of a store's own message an error repeats, in bytes.
+const maxMessage = 250
+
+// Shorten returns a store's own message as one line of limited length.
+func Shorten(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
+	}
+	return text
+}
+
+// DescribedError is an error of a client in an operator's words.
+type DescribedError struct {
+	Text  string
+	Cause error
+}
+
+func (e *DescribedError) Error() string { return e.Text }
+func (e *DescribedError) Unwrap() error { return e.Cause }
