@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/history"
-	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -126,18 +123,8 @@ func historyText(r *history.Report, dest string, failed bool) string {
 // writeTableCounts writes a line for each table with new or ended versions.
 func writeTableCounts(b *strings.Builder, tables map[string]*history.TableCounts) {
 	for _, name := range schemas.TablesInOrder(tables) {
-		c := tables[name]
-		if c.Begun+c.Ended == 0 {
-			continue
+		if c := tables[name]; c.Begun+c.Ended > 0 {
+			fmt.Fprintf(b, "  %s: %s\n", name, history.DescribeVersions(name, c))
 		}
-		fmt.Fprintf(b, "  %s: %s new, %s ended", name, wording.Count(c.Begun), wording.Count(c.Ended))
-		var reasons []string
-		for _, reason := range slices.Sorted(maps.Keys(c.Because)) {
-			reasons = append(reasons, reason+" "+wording.Count(c.Because[reason]))
-		}
-		if len(reasons) > 0 {
-			fmt.Fprintf(b, " (%s)", strings.Join(reasons, ", "))
-		}
-		fmt.Fprintf(b, ", %s the same\n", wording.Count(c.Same))
 	}
 }

@@ -27,11 +27,32 @@ func Describe(table string, t *snapshot.TableComparison) string {
 	if t.Removed == t.Because[snapshot.Removed] {
 		return text
 	}
-	var reasons []string
-	for _, reason := range highest(t.Because, slices.Sorted(maps.Keys(t.Because))) {
-		reasons = append(reasons, wording.Count(t.Because[reason])+" "+snapshot.ReasonText(reason))
+	return text + ": " + describeReasons(t.Because, snapshot.ReasonText)
+}
+
+// DescribeVersions describes the versions of a table that begin and end with a snapshot, such as "0 new, 12 ended: 12 list
+// changed; 512 the same".
+func DescribeVersions(table string, c *TableCounts) string {
+	text := fmt.Sprintf("%s new, %s ended", wording.Count(c.Begun), wording.Count(c.Ended))
+	if c.Ended > 0 {
+		declared, _, _ := schemas.FindTable(table)
+		text += ": " + describeReasons(c.Because, func(reason string) string {
+			if reason == snapshot.ElementsChanged && (declared == nil || declared.Each == "") {
+				return reason // a version of the same row has begun
+			}
+			return snapshot.ReasonText(reason)
+		})
 	}
-	return text + ": " + strings.Join(reasons, ", ")
+	return text + "; " + wording.Count(c.Same) + " the same"
+}
+
+// describeReasons lists counts with the texts of their reasons, the highest first.
+func describeReasons(because map[string]int64, text func(reason string) string) string {
+	var reasons []string
+	for _, reason := range highest(because, slices.Sorted(maps.Keys(because))) {
+		reasons = append(reasons, wording.Count(because[reason])+" "+text(reason))
+	}
+	return strings.Join(reasons, ", ")
 }
 
 // changedColumns lists the columns that changed most often, such as "rit 3", "grade 1" and "...".
