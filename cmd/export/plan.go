@@ -11,6 +11,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 )
 
 // planOptions holds the settings of plan: the settings of a run, and one more.
@@ -92,8 +93,8 @@ func datesText(all *pipeline.Estimates, o *planOptions) string {
 		}
 	}
 	fmt.Fprintf(&b, "\nTotal for %s:\n\n", wording.Many(len(all.Dates)-done, "date"))
-	fmt.Fprintf(&b, "requests  %s\nfiles     %s\n", atLeast(all.Requests, all.Exact), wording.Count(all.Files))
-	b.WriteString(timeLine(all.Time, o))
+	fmt.Fprintf(&b, "requests  %s%s\nfiles     %s\n", atLeast(all.Requests, all.Exact), about(all.About), wording.Count(all.Files))
+	b.WriteString(timeLine(all.Time, all.AboutTime, o))
 	return b.String()
 }
 
@@ -107,7 +108,7 @@ func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 		verb = "would resume (staged data is not requested again)"
 	}
 	return fmt.Sprintf("Plan: %s run %s, %s, at %s\n", verb, e.RunID, snapshotName(e.Kind, e.SnapshotDate), e.Destination) +
-		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, o)
+		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, e.AboutTime, o)
 }
 
 // serviceLines names the service of a run, and what publishing the run changes at the destination.
@@ -123,9 +124,13 @@ func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	return text
 }
 
-// timeLine formats the minimum duration of the requests.
-func timeLine(minTime time.Duration, o *planOptions) string {
-	return fmt.Sprintf("time      at least %s, with %d concurrent requests of %s each\n", minTime.Round(time.Second/10), o.concurrency, o.latency)
+// timeLine formats the minimum duration of the requests and, if it is not 0, the estimated one.
+func timeLine(minTime, aboutTime time.Duration, o *planOptions) string {
+	text := "at least " + minTime.Round(time.Second/10).String()
+	if aboutTime > 0 {
+		text += ", and about " + aboutTime.Round(time.Second/10).String() + " for the estimated requests"
+	}
+	return fmt.Sprintf("time      %s, with %d concurrent requests of %s each\n", text, o.concurrency, o.latency)
 }
 
 // estimateTable lists the datasets and schools of a run.
@@ -145,7 +150,13 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		if !d.Selected {
 			note = "  needed, not exported"
 		}
-		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note+about(d.About))
+		switch {
+		case d.About > 0:
+			note += about(d.About)
+		case e.Students == nil:
+			note += fanOut(d.Dataset)
+		}
+		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note)
 	}
 	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), about(e.About))
 	_ = t.Flush() // A strings.Builder returns no errors.
@@ -168,6 +179,16 @@ func about(n int) string {
 		return ""
 	}
 	return "  about " + wording.Count(n) + " requests, judging by the newest snapshot"
+}
+
+// fanOut says which requests of a dataset are not counted, because other answers lead to them.
+func fanOut(dataset string) string {
+	for _, d := range schemas.Datasets() {
+		if d.Name == dataset && d.Per > schemas.PerSchool {
+			return "  plus one for each " + d.Per.String() + " in " + strings.Join(d.Feeds, " and ")
+		}
+	}
+	return ""
 }
 
 // atLeast formats a number, marked if it is only a minimum.

@@ -31,8 +31,10 @@ type Estimate struct {
 	Requests         int                      `json:"requests"` // exact if Exact is set, otherwise the minimum; without retries and tokens
 	Exact            bool                     `json:"exact"`
 	About            int                      `json:"about,omitempty"` // the estimated number, if a dataset has an estimate
-	// Time is the minimum duration of these requests at the run's concurrency and the assumed latency.
-	Time time.Duration `json:"time_ns"`
+	// Time is the minimum duration of these requests at the run's concurrency and the assumed latency, AboutTime the duration of
+	// the estimated number.
+	Time      time.Duration `json:"time_ns"`
+	AboutTime time.Duration `json:"about_time_ns,omitempty"`
 }
 
 // ReplacedRun is a published run that another one would replace.
@@ -58,9 +60,11 @@ type Estimates struct {
 	Dates            []string      `json:"dates"`
 	AlreadyPublished []string      `json:"already_published"` // the dates for which nothing would be done
 	Files            int           `json:"files"`
-	Requests         int           `json:"requests"` // of all runs; Requests, Exact and Time are as in Estimate
+	Requests         int           `json:"requests"` // of all runs; this and the next four are as in Estimate
 	Exact            bool          `json:"exact"`
+	About            int           `json:"about,omitempty"`
 	Time             time.Duration `json:"time_ns"`
+	AboutTime        time.Duration `json:"about_time_ns,omitempty"`
 	Runs             []*Estimate   `json:"runs"` // in the order of Dates
 }
 
@@ -118,7 +122,9 @@ func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency ti
 		all.Files += e.Files
 		all.Requests += e.Requests
 		all.Exact = all.Exact && e.Exact
+		all.About += e.About
 		all.Time += e.Time
+		all.AboutTime += e.AboutTime
 	}
 	return all, nil
 }
@@ -172,8 +178,10 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *sna
 	if e.About == e.Requests {
 		e.About = 0
 	}
-	rounds := (e.Requests + s.Concurrency - 1) / s.Concurrency
-	e.Time = time.Duration(rounds) * latency
+	duration := func(requests int) time.Duration {
+		return time.Duration((requests+s.Concurrency-1)/s.Concurrency) * latency
+	}
+	e.Time, e.AboutTime = duration(e.Requests), duration(e.About)
 	return e, nil
 }
 
