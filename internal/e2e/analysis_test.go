@@ -132,7 +132,8 @@ func TestAnalysisOfOddTables(t *testing.T) {
 			('d', 'a', 'x', 'New', '2026-02-01'), ('p', 'a', 'x', 'Old', '2026-01-01'), ('d', 'a', 'y', NULL, NULL), ('d', 'a', NULL, 'No bid', NULL);
 		INSERT INTO school_class_students (requested_perspective_bid, requested_school_bid, school_class_bid, ordinal, student_bid, _extra) VALUES
 			('d', 'a', 'x', 0, 'ann', NULL), ('p', 'a', 'x', 0, 'ann', NULL), ('d', 'a', 'x', 1, 'zoe', '{"grade":"2","x":{"y":1}}'),
-			('d', 'a', 'x', 2, NULL, '{"_value":7}'), ('d', 'a', 'x', 3, '', '{"_value":[]}'), ('d', 'a', NULL, 0, 'ann', NULL);
+			('d', 'a', 'x', 2, NULL, '{"_value":7}'), ('d', 'a', 'x', 3, '', '{"_value":[]}'), ('d', 'a', NULL, 0, 'ann', NULL),
+			('d', 'a', 'x', 4, NULL, '{"_value":"bob"}');
 		INSERT INTO test_results (requested_school_bid, test_result_bid, school_bid, grade, rit) VALUES
 			('b', 'r', 'a', 'K', 150), ('a', 'r', 'a', 'K', 150), ('b', 's', 'c', 'PK', 140), ('c', 's', 'd', ' 12 ', 141),
 			('b', 't', NULL, '13', 142), ('b', NULL, 'a', 'k', 143), ('b', NULL, 'a', NULL, 144), ('b', '', 'a', '', 145);
@@ -150,10 +151,10 @@ func TestAnalysisOfOddTables(t *testing.T) {
 			{"ann", "1", "Ann", "03", int64(3), "B", int64(2)}, {"bob", "2", "Bob", "X", nil, "A", int64(1)},
 		},
 		"SELECT school_class_bid, class_name, students, educators, perspectives FROM analysis_classes ORDER BY 1": {
-			{"x", "New", int64(2), int64(0), int64(2)}, {"y", nil, int64(0), int64(0), int64(1)},
+			{"x", "New", int64(3), int64(0), int64(2)}, {"y", nil, int64(0), int64(0), int64(1)},
 		},
 		"SELECT school_class_bid, student_bid, class_name, first_name, perspectives FROM analysis_rosters ORDER BY 2": {
-			{"x", "ann", "New", "Ann", int64(2)}, {"x", "zoe", "New", nil, int64(1)},
+			{"x", "ann", "New", "Ann", int64(2)}, {"x", "bob", "New", "Bob", int64(1)}, {"x", "zoe", "New", nil, int64(1)},
 		},
 		"SELECT rit, requested_school_bid, school_name, grade_number, achievement_percentile, achievement_reference, growth_percentile" +
 			" FROM analysis_results ORDER BY 1": {
@@ -165,7 +166,7 @@ func TestAnalysisOfOddTables(t *testing.T) {
 			{int64(150), "a", "A", int64(0), int64(50), "2025", int64(60)},
 		},
 		"SELECT * FROM analysis_extra ORDER BY ALL": {
-			{"school_class_students", "_value", int64(2)}, {"school_class_students", "grade", int64(1)}, {"school_class_students", "x", int64(1)},
+			{"school_class_students", "_value", int64(3)}, {"school_class_students", "grade", int64(1)}, {"school_class_students", "x", int64(1)},
 		},
 	} {
 		require.Equal(t, want, d.query(query), query)

@@ -39,10 +39,10 @@ func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "
 // documentedHistoryViews returns the views of a history that each table has, with the columns besides its own, or else
 // the views of test results.
 func documentedHistoryViews(each bool) []*schemas.Table {
-	ends := []schemas.Column{
-		{Name: validFrom, Doc: "The first snapshot date of this version."},
-		{Name: endedBecause, Doc: "Why the version ended; null if it has not."},
-	}
+	ends := slices.Concat(
+		derived(validFrom, schemas.Date, schemas.None, "The first snapshot date of this version."),
+		text(endedBecause, "Why the version ended; null if it has not."),
+	)
 	if !each {
 		var views []*schemas.Table
 		results, _, _ := schemas.FindTable(schemas.TestResults)

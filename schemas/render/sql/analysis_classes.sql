@@ -13,9 +13,10 @@ perspectives AS (
     FROM {{table "school_classes"}}
     GROUP BY school_class_bid
 ),
+{{template "members"}},
 students AS (
     SELECT school_class_bid, count(DISTINCT student_bid) AS students
-    FROM {{table "school_class_students"}}
+    FROM members
     WHERE student_bid <> ''
     GROUP BY school_class_bid
 ),

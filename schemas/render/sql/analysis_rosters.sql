@@ -1,15 +1,16 @@
-WITH members AS (
+WITH {{template "members"}},
+rosters AS (
     SELECT
         school_class_bid,
         student_bid,
         count(DISTINCT requested_perspective_bid) AS perspectives
-    FROM {{table "school_class_students"}}
+    FROM members
     WHERE school_class_bid <> '' AND student_bid <> ''
     GROUP BY school_class_bid, student_bid
 )
 SELECT
-    members.school_class_bid,
-    members.student_bid,
+    rosters.school_class_bid,
+    rosters.student_bid,
     classes.class_name,
     classes.class_subject,
     classes.begin_date,
@@ -22,7 +23,7 @@ SELECT
     students.last_name,
     students.grade,
     students.grade_number,
-    members.perspectives
-FROM members
-LEFT JOIN {{table "analysis_classes"}} AS classes ON classes.school_class_bid = members.school_class_bid
-LEFT JOIN {{table "analysis_students"}} AS students ON students.student_bid = members.student_bid
+    rosters.perspectives
+FROM rosters
+LEFT JOIN {{table "analysis_classes"}} AS classes ON classes.school_class_bid = rosters.school_class_bid
+LEFT JOIN {{table "analysis_students"}} AS students ON students.student_bid = rosters.student_bid

@@ -14,9 +14,19 @@ perspectives AS (
     FROM {{ ref('stg_growth_export__school_classes') }}
     GROUP BY school_class_bid
 ),
+members AS (
+    SELECT
+        school_class_bid,
+        CASE
+            WHEN student_bid IS NULL AND _extra LIKE '{"_value":"%"}' THEN substr(_extra, 12, length(_extra) - 13)
+            ELSE student_bid
+        END AS student_bid,
+        requested_perspective_bid
+    FROM {{ ref('stg_growth_export__school_class_students') }}
+),
 students AS (
     SELECT school_class_bid, count(DISTINCT student_bid) AS students
-    FROM {{ ref('stg_growth_export__school_class_students') }}
+    FROM members
     WHERE student_bid <> ''
     GROUP BY school_class_bid
 ),

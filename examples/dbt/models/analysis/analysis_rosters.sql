@@ -2,15 +2,25 @@
 WITH members AS (
     SELECT
         school_class_bid,
+        CASE
+            WHEN student_bid IS NULL AND _extra LIKE '{"_value":"%"}' THEN substr(_extra, 12, length(_extra) - 13)
+            ELSE student_bid
+        END AS student_bid,
+        requested_perspective_bid
+    FROM {{ ref('stg_growth_export__school_class_students') }}
+),
+rosters AS (
+    SELECT
+        school_class_bid,
         student_bid,
         count(DISTINCT requested_perspective_bid) AS perspectives
-    FROM {{ ref('stg_growth_export__school_class_students') }}
+    FROM members
     WHERE school_class_bid <> '' AND student_bid <> ''
     GROUP BY school_class_bid, student_bid
 )
 SELECT
-    members.school_class_bid,
-    members.student_bid,
+    rosters.school_class_bid,
+    rosters.student_bid,
     classes.class_name,
     classes.class_subject,
     classes.begin_date,
@@ -23,7 +33,7 @@ SELECT
     students.last_name,
     students.grade,
     students.grade_number,
-    members.perspectives
-FROM members
-LEFT JOIN {{ ref('analysis_classes') }} AS classes ON classes.school_class_bid = members.school_class_bid
-LEFT JOIN {{ ref('analysis_students') }} AS students ON students.student_bid = members.student_bid
+    rosters.perspectives
+FROM rosters
+LEFT JOIN {{ ref('analysis_classes') }} AS classes ON classes.school_class_bid = rosters.school_class_bid
+LEFT JOIN {{ ref('analysis_students') }} AS students ON students.student_bid = rosters.student_bid
