@@ -22,26 +22,27 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// A CallLog writes a file once it holds this many calls, this many bytes, or calls that are this old. These, and the
-// windows that are not complete, are what a kill costs.
+// A CallLog writes a file once it holds this many calls, this many bytes, or calls that are this old. A kill loses the
+// calls that are not in a file yet.
 const (
 	maxLoggedCalls = 128
 	maxLoggedBytes = 1 << 20
 	maxLoggedAge   = 5 * time.Second
 )
 
-// CallLog keeps what the calls of a task's fan-out returned in files, so that a run that resumes after a kill need not
-// make them again. It holds windows of calls and their rows, as they will be written: without what the privacy profile
-// removes, and only the rows of the cohort, without suppressed students. It is safe for concurrent use; a nil CallLog keeps nothing.
+// CallLog saves the results of a fan-out task's calls in files, so that a run that resumes after a kill need not make
+// them again. It holds windows of calls with their rows as they will be written: after the privacy profile has been
+// applied, and without rows of students outside the cohort or on the suppression list. It is safe for concurrent use; a
+// nil CallLog saves nothing.
 //
-// A file is a header, a frame (the lengths of the other two and their checksum), the windows in JSON, and their rows, one
-// batch per table. A file that cannot be read is ignored, and its calls are made again.
+// A file consists of a header, a frame (the lengths and the checksum of the two parts that follow), the windows in
+// JSON, and their rows, one batch per table. A file that cannot be read is ignored, and its calls are made again.
 type CallLog struct {
 	dataset *Dataset
 	write   func(ctx context.Context, data []byte)
 
 	mu      sync.Mutex
-	windows []loggedWindow // that are not in a file
+	windows []loggedWindow // not in a file yet
 	tables  []*rows.Batch  // their rows
 	calls   int            // in windows
 	since   time.Time      // when the first of them was added
@@ -57,7 +58,7 @@ type LogFile interface {
 	Size() int64
 }
 
-// digest identifies a call of a task, or several in their order.
+// digest identifies a call of a task, or several calls in their order.
 type digest string
 
 // loggedWindow describes a window in a file.
@@ -66,7 +67,7 @@ type loggedWindow struct {
 	First digest `json:"first"` // of the first call
 	All   digest `json:"all"`   // of all calls
 	Rows  []int  `json:"rows"`  // of each table
-	// The counts below have the meaning that they have in a LedgerRow.
+	// The counts below have the same meaning as in a LedgerRow.
 	Pages       int64            `json:"pages"`
 	Records     int64            `json:"records"`
 	Duplicates  int64            `json:"duplicates"`
@@ -77,7 +78,7 @@ type loggedWindow struct {
 	Drift       []snapshot.Drift `json:"drift,omitempty"`
 }
 
-// loggedAt is where a window is.
+// loggedAt is the place of a window in a file.
 type loggedAt struct {
 	loggedWindow
 
@@ -89,8 +90,8 @@ const frameBytes = 12
 
 var errNotLogged = errors.New("it is not a complete file of finished calls")
 
-// NewCallLog returns an empty log, which passes the content of each of its files to write; nil for a dataset that is
-// not a fan-out.
+// NewCallLog returns an empty log, which passes the content of each of its files to write. It returns nil for a dataset
+// that is not a fan-out.
 func (f *Fetcher) NewCallLog(d *Dataset, write func(ctx context.Context, data []byte)) *CallLog {
 	if d.IsLookup() || d.Per == schemas.PerSchool {
 		return nil
@@ -106,13 +107,13 @@ func newTables(d *Dataset) []*rows.Batch {
 	return tables
 }
 
-// header begins every file. The version of the tables stands for the columns of the rows.
+// header returns the beginning of every file. The version of the tables identifies the columns of the rows.
 func (l *CallLog) header() []byte {
 	return fmt.Appendf(nil, "growth-export calls 1 %s %s\n", schemas.Version, l.dataset.Name)
 }
 
-// Load reads which calls a file of an earlier process holds, and returns how many. It is called before the first call is
-// made.
+// Load reads the windows in a file of an earlier process, and returns the number of their calls. It must be called
+// before the first call is made.
 func (l *CallLog) Load(open func() (LogFile, error)) (calls int, err error) {
 	windows, _, err := l.readFile(open)
 	if err != nil {
@@ -141,7 +142,7 @@ func (l *CallLog) readFile(open func() (LogFile, error)) (windows []loggedWindow
 	if err != nil {
 		return nil, nil, err
 	}
-	data := make([]byte, file.Size()) // a little more than maxLoggedBytes
+	data := make([]byte, file.Size()) // at most a little more than maxLoggedBytes
 	n, err := file.ReadAt(data, 0)
 	if closeErr := file.Close(); n < len(data) || closeErr != nil {
 		return nil, nil, errors.Join(err, closeErr)
@@ -194,7 +195,7 @@ func (l *CallLog) read(at *loggedAt) ([]*rows.Batch, error) {
 	return tables, nil
 }
 
-// addLogged adds the rows and counts of a window, which are in these tables.
+// addLogged adds the rows and counts of a window, whose rows are in the given tables.
 func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
 	for i, b := range r.lastTables(tables) {
 		b.AppendRows(tables[i], at.first[i], at.first[i]+at.Rows[i])
@@ -212,8 +213,8 @@ func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
 	r.addCounts(&window)
 }
 
-// add adds the rows and counts of calls that were just made. Their rows are the last ones of the window's tables. It
-// writes a file when it is time for one.
+// add adds the rows and counts of calls that were just made. Their rows are the last rows of the window's tables. It
+// writes a file if one of the limits is reached.
 func (l *CallLog) add(ctx context.Context, calls []fanOutCall, window *Result, from rowCounts) {
 	if l == nil || !from.precede(window.parts) {
 		return
@@ -262,8 +263,8 @@ func (l *CallLog) Flush(ctx context.Context) {
 	}
 }
 
-// encode returns the content of a file with the windows that are not in one, and drops these; nil if all of them are in
-// files. The caller holds mu.
+// encode returns the content of a file with the windows that are not in a file yet, and drops these windows. It returns
+// nil if all windows are in files. The caller holds mu.
 func (l *CallLog) encode() []byte {
 	if len(l.windows) == 0 {
 		return nil
@@ -291,10 +292,10 @@ func (l *CallLog) encode() []byte {
 	return data.Bytes()
 }
 
-// rowCounts are the rows in the last part of a result, before the rows of a window are added to it.
+// rowCounts counts the rows in the last part of a result before the rows of a window are added to it.
 type rowCounts struct {
 	parts int
-	rows  []int // of each table of the last part; zeros if a part is to follow
+	rows  []int // of each table of the last part; zeros if the rows begin a new part
 }
 
 func countRows(parts []part, tables int) rowCounts {
@@ -308,14 +309,14 @@ func countRows(parts []part, tables int) rowCounts {
 	return c
 }
 
-// precede reports whether all rows that were added are in the one part behind those counted, in memory. Rows that do not
-// fit there are rare in fan-outs, and not logged.
+// precede reports whether all rows that were added follow the counted ones in one part, in memory. Rows that do not fit
+// in memory are rare in fan-outs and are not logged.
 func (c rowCounts) precede(parts []part) bool {
 	return len(parts) == c.parts || len(parts) == c.parts+1 && parts[c.parts].tables != nil
 }
 
-// digestOf returns the digest of calls. It covers only what is in the rows of the calls, and so no identifier that the
-// privacy profile replaces.
+// digestOf returns the digest of calls. It covers only values that are in the rows of the calls, so no identifier that
+// the privacy profile replaces.
 func digestOf(calls []fanOutCall) digest {
 	h := sha256.New()
 	var text []byte

@@ -10,9 +10,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// CohortFeed returns the table that says which records of a dataset have to do with a cohort, by a column of both; empty
-// names for a dataset that holds students, feeds such a table or is restricted by the lists that feed it. A run of a
-// cohort returns the classes on whose roster one of its students is, with these classes' educators.
+// CohortFeed returns the table that determines which records of a dataset belong to a cohort, and the column by which
+// the two are joined. The names are empty for a dataset that holds students, feeds such a table, or is restricted by
+// the lists that feed it. A run of a cohort returns the classes that have one of its students on their roster, and the
+// educators of these classes.
 func CohortFeed(dataset string) (table, column string) {
 	switch dataset {
 	case schemas.EducatorAssociations:
@@ -23,8 +24,8 @@ func CohortFeed(dataset string) (table, column string) {
 	return "", ""
 }
 
-// onlyOfCohort restricts a result to the records that have to do with the cohort. The classes of the school are requested for
-// that, whether they are also a dataset of the run or not; if they cannot be read, the result fails or is denied.
+// onlyOfCohort restricts a result to the records that belong to the cohort. It requests the classes of the school,
+// whether or not they are also a dataset of the run. If they cannot be read, the result fails or is denied.
 func (f *Fetcher) onlyOfCohort(ctx context.Context, d *Dataset, r *Result, school snapshot.School) error {
 	name, column := CohortFeed(d.Name)
 	if !f.cohort || name == "" {

@@ -11,22 +11,23 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// collector collects the rows of one call chain: in a decoder, and beyond maxBytes in sorted runs in a scratch file.
+// collector collects the rows of one call chain in a decoder and, beyond maxBytes, in sorted runs in a scratch file.
 type collector struct {
 	*transform.Decoder // nil before acquireDecoder
 	dataset            *Dataset
 	params             transform.Params
-	place              int64 // of the school
+	place              int64 // the place of the school in the queue for processors
 	limits             transform.Limits
 	only               transform.Only
 	maxBytes           int
 	together           *atomic.Int64 // the bytes of all decoders
-	counted            int           // of this one
+	counted            int           // the bytes of this decoder that are in together
 	scratch            *Scratch
 	runs               []section
 }
 
-// acquireDecoder gets a decoder on the first answer, because a call that waits for one needs no memory.
+// acquireDecoder gets a decoder when the first answer arrives, because a call that waits for its answer needs no
+// decoder.
 func (c *collector) acquireDecoder() {
 	if c.Decoder == nil {
 		c.Decoder = c.dataset.newDecoder(c.params)
@@ -35,7 +36,7 @@ func (c *collector) acquireDecoder() {
 	}
 }
 
-// limitMemory writes a run if this decoder, or all decoders together, hold too much.
+// limitMemory writes a run if this decoder, or all decoders together, hold too many bytes.
 func (c *collector) limitMemory() error {
 	if c.dataset.inMemory {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestCopiedRowsAreLimited copies the rows of many calls, some of which hold more rows than may stay in memory.
+// TestCopiedRowsAreLimited copies the rows of many calls, some of which return more rows than may stay in memory.
 func TestCopiedRowsAreLimited(t *testing.T) {
 	t.Parallel()
 	declared, ok := schemas.Find("test_results")

@@ -10,14 +10,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Dataset is a declared dataset with its decode plan: what every call of it
-// needs.
+// Dataset is a declared dataset with its decode plan, which all of its calls share.
 type Dataset struct {
 	*schemas.Dataset
 	plan *transform.Plan
 	pool *pool
-	// inMemory means that the rows hold identifiers which the profile of the run replaces. They only say what other calls
-	// are made for, and never reach a scratch file.
+	// inMemory means that the rows hold identifiers that the run's profile replaces. They only supply other calls with
+	// ids, and are never written to a scratch file.
 	inMemory bool
 }
 
@@ -29,7 +28,7 @@ func compile(declared *schemas.Dataset, o *Options, pool *pool) (*Dataset, error
 	return &Dataset{Dataset: declared, plan: plan, pool: pool}, nil
 }
 
-// feed returns the dataset as it is read to find out what other calls are made for, which needs the identifiers of the
+// feed returns the dataset in the form in which it supplies ids for other calls, that is, with the identifiers of the
 // service.
 func (d *Dataset) feed(o *Options) (*Dataset, error) {
 	if !o.Privacy.NeedsKey() {
@@ -59,7 +58,7 @@ func (d *Dataset) release(c *transform.Decoder) {
 	}
 }
 
-// pool holds decoders for reuse, the one unused for longest first. The zero value is ready.
+// pool holds decoders for reuse, the one unused for longest first. The zero value is ready to use.
 type pool struct {
 	mu       sync.Mutex
 	decoders []pooled

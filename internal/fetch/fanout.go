@@ -15,12 +15,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// fanOut fetches a dataset of one call per student, class, educator or association of the school, whose identifiers
+// fanOut fetches a dataset with one call per student, class, educator or association of the school. The identifiers
 // come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
-// failure, a 404 of a later page too, fails the school's dataset.
+// failure, including a 404 of a later page, fails the school's dataset.
 //
-// The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, and the
-// identifiers of other schools need not be kept until the fan-out reaches them.
+// The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, but no
+// identifiers have to be kept until the fan-out reaches their school.
 func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snapshot.School, log *CallLog) error {
 	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
 		r.Fail(errNoPerspective)
@@ -51,8 +51,8 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 
 // fanOutCall is one call of a fan-out.
 type fanOutCall struct {
-	perspective string // empty if the dataset takes none
-	written     string // the identifier as it is in the rows
+	perspective string // empty if the dataset has no perspective
+	written     string // the identifier as the rows have it
 	params      transform.Params
 }
 
@@ -68,7 +68,7 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 		log.add(ctx, calls[:n], window, before)
 		r.addCounts(window)
 	}
-	// The calls of a window cannot count each other's rows.
+	// The calls of a window do not know how many rows the others add.
 	left := f.limits(r)
 	switch {
 	case left.Records < 0:
@@ -89,8 +89,8 @@ func needsPerspective(d *Dataset, all map[string]*Dataset) bool {
 	return needs
 }
 
-// makeCalls makes the calls of a window at once, and adds the requests to r. The result has the counts of the window, and
-// the parts of r with its rows, in order.
+// makeCalls makes the calls of a window concurrently, and adds the requests to r. The result has the counts of the
+// window, and the parts of r with its rows, in order.
 func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []fanOutCall) (*Result, error) {
 	type answer struct {
 		rows  *collector
@@ -139,13 +139,14 @@ func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []
 }
 
 // unavailable reports whether the service denied access to a record or does not have it: records can disappear between
-// two calls. A list whose first pages were there exists, so a 404 of a later page only means that it was not read
-// whole.
+// two calls. A list whose first pages could be read exists, so a 404 of a later page only means that it was not read
+// completely.
 func unavailable(err error, pages int64) bool {
 	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err) && pages == 0
 }
 
-// feedList fetches a list whose records say what r is asked for. If it fails or is denied, so is r, and there is no list.
+// feedList fetches a list that supplies the ids for r's calls. If the list fails or is denied, so is r, and the
+// returned list is nil.
 func (f *Fetcher) feedList(ctx context.Context, feed *Dataset, r *Result, school snapshot.School) (*Result, error) {
 	list := &Result{
 		place:  r.place,
@@ -161,7 +162,7 @@ func (f *Fetcher) feedList(ctx context.Context, feed *Dataset, r *Result, school
 		return nil, err
 	}
 	r.Ledger.RecordsUnavailable += list.Ledger.RecordsUnavailable
-	r.Suppressed = append(r.Suppressed, list.Suppressed...) // no call is made for them
+	r.Suppressed = append(r.Suppressed, list.Suppressed...) // calls are not made for them
 	if list.Ledger.Status != snapshot.StatusOK {
 		list.drop()
 		r.Ledger.Status, r.Ledger.Error, r.Ledger.RecordsUnavailable = list.Ledger.Status, list.Ledger.Error, 0
@@ -170,7 +171,7 @@ func (f *Fetcher) feedList(ctx context.Context, feed *Dataset, r *Result, school
 	return list, nil
 }
 
-// feed fetches the lists whose records the dataset is called for, and returns the calls in the order of their rows. If
+// feed fetches the lists that supply ids for the dataset's calls, and returns the calls in the order of their rows. If
 // one of the lists fails or is denied, so is the dataset.
 func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapshot.School) ([]fanOutCall, error) {
 	type named struct{ perspective, written, id string }

@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Options say which rows a Fetcher returns, and how many calls and how much memory it may use.
+// Options define which rows a Fetcher returns, and how many calls and how much memory it may use.
 type Options struct {
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
@@ -29,7 +29,7 @@ type Options struct {
 	Concurrency      int
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
 	Scratch          string // folder for rows that do not fit in memory; empty for the system's temporary one
-	MaxHeldBytes     int    // how many bytes of one school's rows stay in memory; 0 for the default
+	MaxHeldBytes     int    // maximum bytes of one school's rows in memory; 0 for the default
 }
 
 // Parameters are common to all calls for schools.
@@ -37,16 +37,16 @@ type Parameters struct {
 	Filters  map[string]string // the optional parameters
 	AsOf     bool              // whether the effective date is sent to every operation that accepts it
 	Date     string            // of the data
-	Datasets []string          // that are fetched
+	Datasets []string          // the datasets that are fetched
 	Schools  []snapshot.School
 }
 
-// Fetcher asks the service for datasets, call chain by call chain.
+// Fetcher requests datasets from the service, call chain by call chain.
 type Fetcher struct {
 	client   *extract.Client
 	privacy  schemas.Profile
 	datasets map[string]*Dataset
-	feeds    map[string]*Dataset // as they are read for the identifiers that other calls need
+	feeds    map[string]*Dataset // in the form in which they supply ids for other calls
 	pool     pool
 	// filters are the optional parameters; feedFilters apply to lists that only supply identifiers for other calls.
 	filters, feedFilters map[string]string
@@ -54,14 +54,14 @@ type Fetcher struct {
 	check                checker
 	maxRecords           int64
 	maxHeldBytes         int
-	heldTogether         atomic.Int64 // by the lists that are being read
+	heldTogether         atomic.Int64 // bytes held by the lists that are being read
 	scratch              *scratchFolder
 	processors           *processors
-	// window is how many calls of one school's fan-out are made at once, and fanning how many of all schools', so that
-	// lists get their share of the request slots.
+	// window is how many calls of one school's fan-out are made at once. fanning limits the fan-out calls of all schools,
+	// so that lists get their share of the request slots.
 	window  int
 	fanning chan struct{}
-	// cohort means that only the rows of some students are returned, and of their classes and educators.
+	// cohort means that only the rows of some students, and of their classes and educators, are returned.
 	cohort bool
 }
 
@@ -98,21 +98,21 @@ func New(client *extract.Client, o Options) (*Fetcher, error) {
 // Close closes the scratch files that are still open, and returns the errors of all files.
 func (f *Fetcher) Close() error { return f.scratch.close() }
 
-// Dataset returns a dataset as it is fetched.
+// Dataset returns the dataset of that name.
 func (f *Fetcher) Dataset(name string) *Dataset { return f.datasets[name] }
 
-// SetParameters sets the parameters of the calls for schools. It is called before the first of these.
+// SetParameters sets the parameters of the calls for schools. It must be called before the first of these calls.
 func (f *Fetcher) SetParameters(p Parameters) (err error) {
 	f.filters, f.asOf = p.Filters, p.AsOf
 	f.feedFilters = maps.Clone(p.Filters)
-	delete(f.feedFilters, schemas.ModifiedSince) // records that did not change are needed too
+	delete(f.feedFilters, schemas.ModifiedSince) // unchanged records are needed too
 	f.addCanaries(&p)
 	f.check, err = newChecker(&p, f.privacy)
 	return err
 }
 
-// addCanaries names the list of schools and calls of every list of the run, for two schools, to the client: if one list
-// is requested first and always fails, the others show that the service does not.
+// addCanaries passes calls to the client that show whether the service works if the list that is requested first always
+// fails: the list of schools, and every list of the run for two schools.
 func (f *Fetcher) addCanaries(p *Parameters) {
 	f.client.AddCanaries(f.datasets[schemas.Schools].call(nil, nil, false))
 	for _, name := range p.Datasets {
@@ -129,8 +129,8 @@ func (f *Fetcher) addCanaries(p *Parameters) {
 // NewScratch returns an unopened scratch file.
 func (f *Fetcher) NewScratch() *Scratch { return &Scratch{folder: f.scratch} }
 
-// WithProcessor does work for a result while holding a processor slot, so that other schools do not produce rows that
-// would have to wait too.
+// WithProcessor does work for a result while holding a processor slot, so that other schools do not produce rows at the
+// same time, which would have to wait too.
 func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	processor := f.processors.at(r.place)
 	processor.acquire()
@@ -138,7 +138,7 @@ func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	return work()
 }
 
-// errNoPerspective fails a school's enrollment when no district names it.
+// errNoPerspective is the error of a school's enrollment if no district lists the school.
 var errNoPerspective = errors.New("the school list names no district of the school and no district's list names the school," +
 	" so there is no perspective to read its enrollment through")
 
@@ -154,11 +154,11 @@ func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 	return calls
 }
 
-// fetchCalls makes the calls in order and collects their rows. Rows come in the order of a file if the calls are sorted
+// fetchCalls makes the calls in order and collects their rows. Rows are in the order of a file if the calls are sorted
 // by the parameters that are keys.
 //
-// A call denied while another one answers leaves the dataset readable, and is counted as unavailable; all denied makes
-// it denied; any failure fails it.
+// If some calls are denied while others succeed, the denied ones are counted as unavailable. If all are denied, so is
+// the dataset. Any other failure fails it.
 func (f *Fetcher) fetchCalls(
 	ctx context.Context, d *Dataset, r *Result, calls []transform.Params, filters map[string]string,
 ) error {
@@ -195,18 +195,19 @@ func (f *Fetcher) fetchCalls(
 	return nil
 }
 
-// maxEmptyPages bounds the empty pages in a row of a list: cursors that never repeat could go on forever.
+// maxEmptyPages is the maximum number of consecutive empty pages of a list. Without it, a list whose cursors never
+// repeat could go on forever.
 const maxEmptyPages = 1000
 
 // reading counts the work of reading a list.
 type reading struct {
 	extract.Tally
-	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results are
-	// expected to.
+	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results should
+	// have that many.
 	oddPages int64
 }
 
-// list walks the pages of one call chain into c.
+// list reads the pages of one call chain into c.
 func (f *Fetcher) list(
 	ctx context.Context, c *collector, params transform.Params, filters map[string]string,
 ) (reading, error) {
@@ -236,7 +237,7 @@ func (f *Fetcher) list(
 	return read, err
 }
 
-// readPage reads a page into c. A body that is not JSON is retried, an odd answer is not.
+// readPage reads a page into c. The request is retried if the body is not JSON, but not if the JSON is unexpected.
 func readPage(c *transform.Decoder, body io.Reader) (transform.Page, error) {
 	page, err := c.ReadPage(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
@@ -265,7 +266,7 @@ func (f *Fetcher) limits(r *Result) transform.Limits {
 	return transform.Limits{Records: f.maxRecords - r.Ledger.RecordsReceived, ChildRows: most - r.childRows}
 }
 
-// beyond returns which limit an answer exceeded, if any.
+// beyond returns an error that says which limit an answer exceeded, if any.
 func (f *Fetcher) beyond(d *Dataset, err error) error {
 	const setting = wording.Setting("max-school-records")
 	remedy := "raise " + setting.String() + " if the school really has that many"

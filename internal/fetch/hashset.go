@@ -1,9 +1,9 @@
 package fetch
 
-// hashSet is a set of 64-bit hashes of a size that is known when it is made. It is a table with open addressing: a map
-// costs several times as much, and the checks look at every result.
+// hashSet is a set of 64-bit hashes whose maximum size is known when it is created. It is a table with open addressing,
+// because the checks look at every result and a map would take several times as long.
 type hashSet struct {
-	slots []uint64 // 0 is empty
+	slots []uint64 // 0 means empty
 	mask  uint64
 }
 

@@ -30,14 +30,14 @@ type Lookups struct {
 // Lists are the lookups besides the list of schools.
 type Lists struct {
 	Districts       bool
-	DistrictSchools bool // which needs the districts
+	DistrictSchools bool // needs Districts too
 }
 
 // ErrNoSchools says that the service answered with an empty school list.
 var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
 	" or the service is malfunctioning; nothing was published")
 
-// LookUp fetches the lookups. A failure of any of them fails the run; a denial of 4.2 or 4.3 denies that dataset alone.
+// LookUp fetches the lookups. A failure of any of them fails the run; a denial of 4.2 or 4.3 denies only that dataset.
 func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	l := &Lookups{
 		Results: make(map[string]*Result), NamedBy: make(map[string][]string), Names: make(map[string]string), Ledger: make(map[string][]snapshot.LedgerRow),

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// patience is how long a page or a result waits for a processor. Then it goes on without: an answer that is not read
-// uses up the time of its request, and a slow disk may keep the processors busy for long.
+// patience is how long a page or a result waits for a processor before it continues without one: the timeout of a
+// request runs while its answer is not read, and a slow disk may keep the processors busy for a long time.
 const patience = 5 * time.Second
 
-// processors shares the processors among the schools that are read. A school needs one to scan what it has received,
-// and to deliver its result; the school that began first goes first. So schools finish one after the other and few of
-// them hold rows; otherwise all of them would be half read.
+// processors shares the processors among the schools that are read. A school needs a processor to scan its answers and
+// to deliver its result; the school that began first goes first. As a result, schools finish one after the other and
+// few of them hold rows. Otherwise all of them would be half read.
 type processors struct {
 	mu      sync.Mutex
 	free    int
@@ -26,7 +26,7 @@ type processors struct {
 
 func newProcessors() *processors { return &processors{free: runtime.GOMAXPROCS(0)} }
 
-// nextPlace returns the place of a school that begins now.
+// nextPlace returns the place in the queue of a school that begins now.
 func (p *processors) nextPlace() int64 { return p.places.Add(1) }
 
 // processor is one school's use of a processor.
@@ -90,8 +90,8 @@ func (u *processor) release() {
 	close(first.granted)
 }
 
-// reading returns a reader of a body that gives the processor back while it waits for the body, of which it reads as
-// much as there is room for.
+// reading returns a reader of a body that gives the processor back while it waits for the body. It reads as much of the
+// body as there is room for.
 func (u *processor) reading(body io.Reader) io.Reader { return &sharedReader{body: body, processor: u} }
 
 type sharedReader struct {
@@ -113,6 +113,6 @@ func (r *sharedReader) Read(b []byte) (n int, err error) {
 // waitingSchool is a school that waits for a processor.
 type waitingSchool struct {
 	place   int64
-	granted chan struct{} // closed if served
+	granted chan struct{} // closed when the school gets a processor
 	served  bool
 }

@@ -62,7 +62,8 @@ func TestWaitingForAProcessorEnds(t *testing.T) {
 	})
 }
 
-// TestSharedReader: a processor is free while a body is waited for, and the body arrives as it was sent.
+// TestSharedReader checks that a processor is free while the reader waits for the body, and that the body arrives
+// unchanged.
 func TestSharedReader(t *testing.T) {
 	t.Parallel()
 	p := &processors{free: 1}

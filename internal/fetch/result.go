@@ -8,39 +8,39 @@ import (
 	"example.org/growthexport/internal/transform"
 )
 
-// Result is the outcome of one school's dataset: all of its rows, or none and why.
+// Result is the outcome of one school's dataset: either all of its rows, or none and the reason.
 type Result struct {
-	// place is the school's among those that wait for a processor; 0, the first, for lists of no school.
+	// place is the school's place in the queue for processors. Lists that belong to no school have 0, the first place.
 	place     int64
 	Ledger    snapshot.LedgerRow
 	Drift     snapshot.DriftSums
 	childRows int64 // of the records received
-	// only are the records that are kept; see Fetcher.onlyOfCohort.
+	// only selects the records that are kept; see Fetcher.onlyOfCohort.
 	only transform.Only
-	// Students are positions in Options.Students: of every student who has a row, some of them several times.
+	// Students are the positions in Options.Students of all students who have a row. A position may occur several times.
 	Students []int
-	// Suppressed are positions in the suppression list: of every student whose rows were dropped, some of them several
-	// times.
+	// Suppressed are the positions in the suppression list of all students whose rows were dropped. A position may occur
+	// several times.
 	Suppressed []int
-	// Checks are the counts of the checks that were made of the school; oddPages feeds one of them. Terms and Sessions are
-	// compared over the whole run.
+	// Checks are the counts of the school's checks; oddPages is used for one of them. Terms and Sessions are compared
+	// across the whole run.
 	Checks   snapshot.CheckCounts
 	oddPages int64
 	Terms    snapshot.TermCounts
 	Sessions []string
-	// Roster is the students of the school of test results, for the comparison; nil if they are not known. RosterLost is
-	// the error if an earlier process has staged them and they cannot be read back.
+	// Roster holds the students of a school whose test results were read, for the comparison; nil if they are not known.
+	// RosterLost is the error if an earlier process has staged the students and they cannot be read back.
 	Roster     Roster
 	RosterLost error
-	// FirstRepeated is the number of pairs of student and subject with several results in a first reading, because of
-	// which the list was read again.
+	// FirstRepeated is the number of pairs of student and subject that had several results when the list was first read.
+	// If it is not 0, the list was read again.
 	FirstRepeated int64
 	// parts are the rows, in the order of the file.
 	parts []part
-	// collectors hold the parts that are in memory; scratch holds others if the rows do not fit there.
+	// collectors hold the parts that are in memory; scratch holds further parts if the rows do not fit in memory.
 	collectors []*collector
 	scratch    *Scratch
-	// loaded, unless nil, is memory for parts that are read back.
+	// loaded, if not nil, is memory for parts that are read back.
 	loaded *Loaded
 }
 
@@ -82,7 +82,8 @@ func (r *Result) merge(other *Result) {
 	r.parts = append(r.parts, other.parts...)
 }
 
-// texts returns a text column of one of the result's tables, nulls as empty texts; nil if there is no such column.
+// texts returns the values of a text column of one of the result's tables, with nulls as empty strings; nil if there is
+// no such column.
 func (r *Result) texts(table int, column string) ([]string, error) {
 	var values []string
 	err := r.Each(func(tables []*rows.Batch) error {
@@ -191,7 +192,7 @@ func (r *Result) addCounts(window *Result) {
 	}
 }
 
-// addRuns adds the rows of a chain that are in runs.
+// addRuns adds the rows of a chain that were written to runs.
 func (r *Result) addRuns(c *collector) error {
 	s := r.scratchIn(c.scratch.folder)
 	n := 0
@@ -288,11 +289,12 @@ func (r *Result) tables(part int) []*rows.Batch {
 // Loaded holds tables of a part that are read back from a scratch file. The zero value holds none.
 type Loaded struct {
 	tables []*rows.Batch
-	parts  []int // of which part the tables are; -1 for none
+	parts  []int // the part that each table belongs to; -1 for none
 	from   *bufio.Reader
 }
 
-// Lend lets a result load its parts into the memory until it is released, so that a part is read back once.
+// Lend lets a result load its parts into this memory until the result is released, so that each part is read back only
+// once.
 func (l *Loaded) Lend(r *Result) {
 	for i := range l.parts {
 		l.parts[i] = -1
@@ -300,7 +302,7 @@ func (l *Loaded) Lend(r *Result) {
 	r.loaded = l
 }
 
-// borrow gets memory to load parts into, unless the result has it, and returns what frees it.
+// borrow gets memory for loading parts, unless the result already has some, and returns a function that frees it.
 func (r *Result) borrow() (free func()) {
 	if r.loaded != nil {
 		return func() {}

@@ -49,7 +49,7 @@ func countUnknown(results *rows.Batch, known hashSet, seed maphash.Seed) int64 {
 
 // Students returns the students of a result of the dataset students, which must still hold its rows.
 func (f *Fetcher) Students(r *Result) (Roster, error) {
-	students := Roster{} // not nil, for a school without any
+	students := Roster{} // not nil, even for a school without students
 	err := r.Each(func(tables []*rows.Batch) error {
 		students.addAll(tables[0], f.check.seed)
 		return nil

@@ -13,14 +13,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The functions of this file count where the rows of one school break the service's own rules. A null or an empty
-// identifier does not break a rule: there is nothing to compare. Identifiers are text, so sets of students are kept as
+// The functions of this file count rows of one school that break the service's own rules. A null or an empty identifier
+// does not break a rule, because there is nothing to compare. Identifiers are text, so sets of students are kept as
 // 64-bit hashes, with a seed that only this process knows.
 
 // resultsPerPage is the number of results in a page of 4.6 that is not the last (specification, "Limits").
 const resultsPerPage = 1000
 
-// identifier returns the text of a row; empty for a null.
+// identifier returns the identifier in a row; empty for a null.
 func identifier(v *rows.Vector, row int) []byte {
 	if v.Null(row) {
 		return nil
@@ -28,8 +28,8 @@ func identifier(v *rows.Vector, row int) []byte {
 	return v.Text(row)
 }
 
-// repeatedSubjects finds the pairs of student and subject that have more than one result. In the usual case the hashes
-// show that no pair repeats; those of equal hashes are compared in a second pass.
+// repeatedSubjects finds the pairs of student and subject that have more than one result. Usually the hashes show that
+// no pair repeats. Pairs with equal hashes are compared in a second pass.
 type repeatedSubjects struct {
 	seed  maphash.Seed
 	seen  hashSet
@@ -83,7 +83,7 @@ func (s *repeatedSubjects) eachPair(results *rows.Batch, use func(hash uint64, s
 	}
 }
 
-// countOlder counts the results whose administration ended, or started if it has no end, before a moment.
+// countOlder counts the results whose administration ended (or started, if it has no end) before a moment.
 func countOlder(results *rows.Batch, moment int64) int64 {
 	var n int64
 	cols := results.Columns("administration_end_date_time", "administration_start_date_time")
@@ -99,8 +99,8 @@ func countOlder(results *rows.Batch, moment int64) int64 {
 	return n
 }
 
-// countDisordered counts the rows in which the values of the columns, which should ascend, descend from one to the
-// next.
+// countDisordered counts the rows in which a value is lower than the value of the column before it. The values should
+// ascend.
 func countDisordered(results *rows.Batch, names ...string) int64 {
 	var n int64
 	cols := results.Columns(names...)
@@ -117,19 +117,19 @@ func countDisordered(results *rows.Batch, names ...string) int64 {
 	return n
 }
 
-// Bounds on what one school adds to a checkpoint. No district has that many terms, so anything beyond them is made up
-// by the service.
+// Limits on the terms that one school adds to a checkpoint. No district has that many terms, so the service must have
+// made up any others.
 const (
 	maxTerms    = 1000
 	maxSessions = 10_000
 )
 
-// otherTerms is the entry of results whose term is beyond maxTerms. It is not the hash of any term, so they count as
+// otherTerms is the entry for results whose term exceeds maxTerms. It is not the hash of any term, so they count as
 // unknown.
 const otherTerms = "others"
 
-// termCounter counts the results of a school by the school they belong to, which is the school itself unless they say
-// otherwise, and by their term. Those of schools that are not in the run are left out.
+// termCounter counts the results of a school by term and by the school that they name, or the school itself if they
+// name none. Results that name schools outside the run are left out.
 type termCounter struct {
 	school   string
 	inRun    map[string]bool
@@ -142,7 +142,7 @@ func newTermCounter(school string, inRun map[string]bool) *termCounter {
 }
 
 func (c *termCounter) add(results *rows.Batch) {
-	var lastOf, lastTerm []byte // most results have the same as the one before
+	var lastOf, lastTerm []byte // most results have the same values as the one before
 	var last *int64
 	cols := results.Columns("school_bid", "term_bid")
 	for i := range results.Len() {
@@ -203,8 +203,8 @@ func addSessions(found map[string]bool, sessions *rows.Batch) {
 	}
 }
 
-// hashTerm hashes the identifier of a term for a checkpoint, which must not hold values of records, nor grow with their
-// length.
+// hashTerm hashes the identifier of a term for a checkpoint, which must neither hold values of records nor grow with
+// their length.
 func hashTerm(bid string) string {
 	sum := sha256.Sum256([]byte(bid))
 	return hex.EncodeToString(sum[:8])
@@ -213,7 +213,7 @@ func hashTerm(bid string) string {
 // checker checks the service's own rules for each school while its rows are in memory. The counts go to the checkpoint
 // of test_results, and from there to the manifest.
 type checker struct {
-	oldest  int64           // results from before it are older than a year
+	oldest  int64           // results from before this time are older than a year
 	terms   bool            // whether results and academic years are compared
 	schools map[string]bool // of the run
 	seed    maphash.Seed

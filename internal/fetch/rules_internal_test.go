@@ -13,8 +13,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// batch makes rows of a table from the values of some columns; nil is a null,
-// as are all other columns.
+// batch creates rows of a table from the values of some columns. nil is a null; all other columns are null too.
 func batch(t *testing.T, table string, records ...map[string]any) *rows.Batch {
 	t.Helper()
 	declared, _, ok := schemas.FindTable(table)
@@ -47,8 +46,7 @@ func batch(t *testing.T, table string, records ...map[string]any) *rows.Batch {
 
 type values = map[string]any
 
-// TestRules counts rows at and around the limits of each rule. A null breaks
-// none.
+// TestRules counts rows at and around the limits of each rule. A null does not break a rule.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	seed := maphash.MakeSeed()
@@ -146,7 +144,7 @@ func TestHashSet(t *testing.T) {
 	const size = 1000
 	set := newHashSet(size)
 	for i := range uint64(size) {
-		hash := i << 40 // all of them want the same slot
+		hash := i << 40 // all hashes have the same slot
 		require.True(t, set.add(hash+1), i)
 		require.False(t, set.add(hash+1))
 		require.True(t, set.has(hash+1))

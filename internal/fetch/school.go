@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// School fetches a school's dataset through every call chain that it needs, except calls of a fan-out that are in the
-// log. Only an error that ends the whole run is returned; what concerns this school alone is in the result's ledger row.
+// School fetches a school's dataset through every call chain that it needs, except fan-out calls that are in the log.
+// It only returns errors that end the whole run; an error that concerns only this school is in the result's ledger row.
 func (f *Fetcher) School(ctx context.Context, d *Dataset, school snapshot.School, log *CallLog) (*Result, error) {
 	r := &Result{
 		place:  f.processors.nextPlace(),
@@ -41,8 +41,8 @@ func (f *Fetcher) School(ctx context.Context, d *Dataset, school snapshot.School
 	}
 }
 
-// FirstPage requests the first page of a dataset of a school, and discards it. It returns the number of its records, and
-// whether it is the only page.
+// FirstPage requests the first page of a dataset of a school, and discards it. It returns the number of records, and
+// whether there is only this page.
 func (f *Fetcher) FirstPage(ctx context.Context, dataset, school string) (records int, last bool, err error) {
 	d, params := f.datasets[dataset], transform.Params{"school_bid": school}
 	decoder := d.newDecoder(params)
@@ -71,8 +71,8 @@ func (f *Fetcher) years(ctx context.Context, d *Dataset, r *Result, calls []tran
 }
 
 // results reads the test results of a school. The service returns at most one result per student and subject: several
-// mean that the list moved while its pages were read, so that results may be missing too. The list is then read once
-// more, and only the second reading counts: if it fails, so does the school, because the first is known to be
+// mean that the list moved while its pages were read, so that results may be missing too. The list is then read again,
+// and only the second reading counts. If that fails, so does the school, because the first reading is known to be
 // unreliable.
 func (f *Fetcher) results(ctx context.Context, d *Dataset, r *Result, calls []transform.Params) error {
 	repeated, err := f.readResults(ctx, d, r, calls)

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// scratchFolder is where a run's scratch files are.
+// scratchFolder is the folder of a run's scratch files.
 type scratchFolder struct {
 	path string // empty is the system's temporary directory
 
@@ -23,7 +23,7 @@ type scratchFolder struct {
 	errs []error
 }
 
-// close closes the files that a run which ended early left open. It returns the errors of all files.
+// close closes the files that are still open after a run has ended early. It returns the errors of all files.
 func (f *scratchFolder) close() error {
 	for s := range f.open {
 		s.close()
@@ -32,13 +32,13 @@ func (f *scratchFolder) close() error {
 }
 
 // Scratch is an unnamed file for rows that do not fit in memory. It holds student data, so it is removed from its
-// folder as soon as it is open: however the process ends, nothing is left behind. It is open while it holds a section.
-// It is used by one goroutine at a time.
+// folder as soon as it is open, and nothing is left behind however the process ends. It is open while it holds a
+// section. It is used by one goroutine at a time.
 type Scratch struct {
 	folder *scratchFolder
 
 	file *os.File
-	// named is the file's name where an open file cannot be removed.
+	// named is the file's name if the system cannot remove an open file.
 	named    string
 	buffer   *bufio.Writer
 	end      int64
@@ -51,12 +51,12 @@ type section struct {
 	offset, size int64
 }
 
-// ScratchError ends a run: without its scratch file no other school will do better.
+// ScratchError is an error of the scratch folder. It ends the run, because other schools would fail the same way.
 type ScratchError struct{ error }
 
 func (e ScratchError) Unwrap() error { return e.error }
 
-// write passes a writer to write and returns the section that holds what was written.
+// write calls write with a writer, and returns the section that holds the written bytes.
 func (s *Scratch) write(write func(io.Writer) error) (section, error) {
 	if s.file == nil {
 		if err := s.create(); err != nil {
@@ -68,7 +68,7 @@ func (s *Scratch) write(write func(io.Writer) error) (section, error) {
 	// Flush repeats the error of a failed write.
 	if err := cmp.Or(write(s.buffer), s.buffer.Flush()); err != nil {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err // The file's name is gone.
+			err = e.Err // The name in the error no longer exists.
 		}
 		remedy := ""
 		if errors.Is(err, syscall.ENOSPC) {
@@ -101,12 +101,12 @@ func (s *Scratch) create() error {
 	return nil
 }
 
-// reader reads the section from an offset in it on.
+// reader returns a reader of the section from an offset on.
 func (at section) reader(from int64) io.Reader {
 	return io.NewSectionReader(at.in.file, at.offset+from, at.size-from)
 }
 
-// free closes the file with its last section.
+// free releases the section, and closes the file after its last section.
 func (at section) free() {
 	if at.in.sections--; at.in.sections == 0 {
 		at.in.close()
@@ -124,7 +124,7 @@ func (s *Scratch) where() string {
 	return s.folder.path
 }
 
-// close ends the file, and with it what is in it.
+// close closes the file and so discards its contents.
 func (s *Scratch) close() {
 	err := s.file.Close()
 	if s.named != "" {
