@@ -13,10 +13,11 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// absent is the status of a school that was in an earlier snapshot and is not in this one, or whose dataset is not.
+// absent is the status of a school that was in an earlier snapshot and is not in this one, or whose dataset is not in
+// this one.
 const absent snapshot.Status = "absent"
 
-// coverage folds the table that says from which date on a dataset of a school had which status.
+// coverage folds the table that records since when a dataset of a school has had its status.
 func (f *fold) coverage(ctx context.Context) (err error) {
 	table := snapshot.CoverageTable()
 	t := f.table(ctx, table, false)

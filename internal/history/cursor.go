@@ -10,8 +10,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// source yields the rows of a table in sort order, in batches, until io.EOF. It appends them to a batch, which has no
-// order, and returns it. If that batch is empty it may return another one, which stays valid until the next call.
+// source returns the rows of a table in sort order, in batches, until io.EOF. It appends them to a batch that has no
+// order, and returns that batch. If the batch is empty, source may instead return another one, which stays valid until
+// the next call.
 type source func(to *rows.Batch) (*rows.Batch, error)
 
 // cursor reads rows unit by unit. A unit is a school, a district in district_schools, or a whole lookup table.
@@ -22,12 +23,12 @@ type cursor struct {
 	at    int // the first unread row, in the batch's order
 	ended bool
 	loads int   // how often the batch was replaced
-	found found // by end
-	// own is the batch that is read into, and unread keeps the unread rows until they are in it again.
+	found found // the last result of end
+	// own is the batch that rows are read into. unread keeps unread rows while own is being refilled.
 	own, unread *rows.Batch
 }
 
-// found is where the rows of a unit end in what was loaded.
+// found is where the rows of a unit end in the loaded batch.
 type found struct {
 	unit     []byte
 	loads    int
@@ -41,7 +42,7 @@ func newCursor(table *schemas.Table, next source) *cursor {
 	return c
 }
 
-// restart makes the cursor read other rows, and keeps its memory.
+// restart makes the cursor read other rows, and reuses its memory.
 func (c *cursor) restart(next source) {
 	c.next, c.at, c.ended, c.batch = next, 0, false, c.own
 	c.batch.Reset()
@@ -56,7 +57,7 @@ func unitColumn(table *schemas.Table) int {
 	return table.Column("requested_district_bid")
 }
 
-// more makes more rows available behind the unread ones. At the end it sets ended.
+// more makes more rows available after the unread ones. At the end of the rows it sets ended.
 func (c *cursor) more() error {
 	c.unread.Reset()
 	if c.at < c.batch.Len() {
@@ -97,7 +98,7 @@ func (c *cursor) seek(unit []byte) error {
 	return nil
 }
 
-// end returns the end of the available rows of the unit, and whether these are all that remain of it.
+// end returns the end of the available rows of the unit, and whether these are all its remaining rows.
 func (c *cursor) end(unit []byte) (end int, complete bool) {
 	if c.found.loads != c.loads || !bytes.Equal(c.found.unit, unit) {
 		c.found.unit, c.found.loads = append(c.found.unit[:0], unit...), c.loads
@@ -117,8 +118,8 @@ func (c *cursor) findEnd(unit []byte) (end int, complete bool) {
 // unitOf returns the unit of the i-th row.
 func (c *cursor) unitOf(i int) []byte { return c.batch.Cols[c.unit].Text(c.batch.Row(i)) }
 
-// group returns the end of the first group of rows that the unit still has, which is c.at if it has none. The rows of a
-// group are equal in the columns given.
+// group returns the end of the unit's next group of rows, or c.at if the unit has no rows left. The rows of a group are
+// equal in the given columns.
 func (c *cursor) group(unit []byte, columns []int) (int, error) {
 	for {
 		end, complete := c.end(unit)
@@ -135,7 +136,7 @@ func (c *cursor) group(unit []byte, columns []int) (int, error) {
 	}
 }
 
-// sameGroup reports whether row i and the next are equal in the columns given.
+// sameGroup reports whether row i and the next row are equal in the given columns.
 func (c *cursor) sameGroup(i int, columns []int) bool {
 	a, b := c.batch.Row(i), c.batch.Row(i+1)
 	for _, column := range columns {

@@ -9,18 +9,20 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// departures decides why rows of a dataset are gone. The children of a record that is gone have its reason. That of a
-// test result is known only once all schools have been read; until then the result's number takes its place.
+// departures determines why rows of a dataset are gone. The children of a removed record have the record's reason. The
+// reason for a test result is known only once all schools have been read; until then, the result's number takes its
+// place.
 type departures struct {
-	lost           *lostResults // nil unless the dataset is that of test results
+	lost           *lostResults // nil unless the dataset is test_results
 	unit, district string       // of the next rows
-	// gone are, by unit, the rows of the dataset's first table that are gone. As there may be many, they are lists of
-	// keys, each with its length before it and its result's number behind it, of which one at a time is a map.
+	// gone has, by unit, the removed rows of the dataset's first table. There may be many, so each unit has an encoded
+	// list of keys, each between its length and its result's number. Only the list of the current unit is decoded into a
+	// map (here).
 	gone map[string][]byte
-	here map[string]int // the results by key in this unit, once one was asked for
+	here map[string]int // the results of this unit by key; nil until it is needed
 }
 
-// noResult is the number of a record of another dataset.
+// noResult takes the place of the number for records of other datasets.
 const noResult = -1
 
 func newDepartures(lost *lostResults) *departures {
@@ -30,7 +32,7 @@ func newDepartures(lost *lostResults) *departures {
 // start sets the unit of the next rows.
 func (d *departures) start(unit, district string) { d.unit, d.district, d.here = unit, district, nil }
 
-// forget drops what is known of the units before, when all tables of the dataset have been read.
+// forget drops the removed rows of all units. It is called when all tables of the dataset have been read.
 func (d *departures) forget() { clear(d.gone) }
 
 // cause returns why a row is gone from the unit: a reason, or the number of the lost result whose reason it has.
@@ -58,7 +60,7 @@ func (d *departures) cause(m *merger, b *rows.Batch, i int, parentStands bool) (
 	return reason, result
 }
 
-// find returns the number of a record that is gone from the unit, and whether there is one with this key.
+// find reports whether the record with this key is gone from the unit, and returns its number.
 func (d *departures) find(key string) (result int, gone bool) {
 	if d.here == nil {
 		d.here = make(map[string]int)
@@ -74,7 +76,7 @@ func (d *departures) find(key string) (result int, gone bool) {
 	return result, gone
 }
 
-// key returns the values of a row's key, without unit and ordinal, as one text.
+// key returns the values of a row's key, without unit and ordinal, as one string.
 func (m *merger) key(b *rows.Batch, row int) string {
 	var key strings.Builder
 	for _, column := range m.group {

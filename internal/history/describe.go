@@ -74,7 +74,7 @@ func changedColumns(name string, t *snapshot.TableComparison) []string {
 	return list
 }
 
-// highest sorts names by their counts, the highest first. Names with equal counts keep their order.
+// highest sorts names by count, the highest first. Names with equal counts keep their order.
 func highest(counts map[string]int64, names []string) []string {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return names

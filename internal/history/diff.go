@@ -15,11 +15,11 @@ type Difference struct {
 	snapshot.Comparison
 	// Units holds the counts by the school or district that a row was read for, and by table.
 	Units map[Unit]map[string]*snapshot.TableComparison
-	// Districts are the districts of the schools, as the later snapshot has them.
+	// Districts are the districts of the schools in the later snapshot.
 	Districts map[string]string
 }
 
-// ByDistrict adds up the counts by district. The district of the lookup tables districts and schools is empty.
+// ByDistrict adds up the counts by district. The lookup tables districts and schools have the empty district.
 func (d *Difference) ByDistrict() snapshot.DistrictComparisons {
 	sums := make(snapshot.DistrictComparisons)
 	for unit, tables := range d.Units {
@@ -33,7 +33,7 @@ func (d *Difference) ByDistrict() snapshot.DistrictComparisons {
 // Unit is a school, or a district in the table district_schools. The lookup tables districts and schools have neither.
 type Unit struct{ School, District string }
 
-// Diff compares two published snapshots: what became of the rows of from in to.
+// Diff compares two published snapshots: from is the earlier one, to the later one.
 func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Manifest) (*Difference, error) {
 	earlier, err := openSide(ctx, catalog, from)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *differ) dataset(ctx context.Context, dataset *schemas.Dataset) (err err
 	return nil
 }
 
-// explain adds the reasons of the test results collected so far.
+// explain adds the reasons for the removed test results collected so far.
 func (d *differ) explain(ctx context.Context) error {
 	today := &day{results: d.results, students: d.later}
 	dataset, _ := schemas.Find(resultsTable)
@@ -131,8 +131,8 @@ func (d *differ) explain(ctx context.Context) error {
 	})
 }
 
-// results passes all results of the later day to use. Results of schools that the later snapshot does not cover have not
-// ended, so the earlier snapshot has them.
+// results passes all results of the later day to use. For schools that the later snapshot does not cover, these are the
+// earlier snapshot's results, because they have not ended.
 func (d *differ) results(ctx context.Context, use useResult) error {
 	if err := d.later.results(ctx, nil, use); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (d *differ) results(ctx context.Context, use useResult) error {
 
 // bucket returns the bucket whose files hold the rows of a unit.
 func (s *side) bucket(unit Unit) int {
-	return s.buckets[unit.School] // the lookups are numbered like the first
+	return s.buckets[unit.School] // the lookups have the number of the first bucket
 }
 
 // unit compares the rows of a unit.

@@ -15,7 +15,7 @@ import (
 
 type record = snapshottest.Record
 
-// micros returns a day in microseconds since 1970, as columns of times hold it.
+// micros returns a day as columns of times hold it, in microseconds since 1970.
 func micros(t *testing.T, day string) string {
 	t.Helper()
 	at, err := time.Parse(time.DateOnly, day)
@@ -69,7 +69,7 @@ func TestDiffExplainsWhatIsGone(t *testing.T) {
 			result(other, "newer elsewhere", "bob", "reading", nil),
 			{"requested_school_bid": school, "student_bid": "ann"},
 		},
-		// The norms of the kept result come in another order, and one has changed.
+		// The norms of the kept result are in another order, and one has changed.
 		"test_result_norms": {norm("kept", "61"), norm("kept", "50")},
 	}
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -93,7 +93,7 @@ func TestDiffExplainsWhatIsGone(t *testing.T) {
 	require.EqualValues(t, 2, got.SchoolsCompared)
 	require.Equal(t, "first", got.With)
 
-	// The other school is not in the third list, so nothing is known of its rows; its district is compared all the same.
+	// The other school is not in the third list, so nothing is known about its rows. Its district is still compared.
 	delete(first, "students")
 	third := publish("third", "2026-11-21", first, func(p *snapshot.Plan) {
 		p.Schools, p.Buckets[0].End = p.Schools[:1], 1
@@ -103,8 +103,8 @@ func TestDiffExplainsWhatIsGone(t *testing.T) {
 	require.Equal(t, []int64{1, 1}, []int64{got.SchoolsCompared, got.SchoolsNotCompared})
 	require.NotContains(t, got.Units, history.Unit{School: other})
 
-	// A dataset that only one of the snapshots holds is not compared, whichever of them is the earlier one. The schools
-	// count as compared in the others.
+	// A dataset that only one of the snapshots holds is not compared, whichever is the earlier one. The schools count as
+	// compared, because of the other datasets.
 	results := publish("results", "2026-11-22", map[string][]record{"test_results": second["test_results"]},
 		snapshottest.Datasets("test_results"))
 	for _, pair := range [][2]*snapshot.Manifest{{to, results}, {results, to}} {

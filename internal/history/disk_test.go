@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestFullDisk fills the disk at every write of a fold. The fold reports it in one line and loses nothing, and with
-// more space the next one makes the files of an undisturbed fold.
+// TestFullDisk fills the disk at every write of a fold. The fold reports this in one line and loses nothing. Once there
+// is space, the next fold makes the same files as an undisturbed one.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -67,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fillingDisk returns a destination on a disk with room for some writes, and how many are left.
+// fillingDisk returns a destination on a disk with room for some writes, and the number of writes left.
 func fillingDisk(t *testing.T, root string, room int64) (*sink.Dir, *atomic.Int64) {
 	t.Helper()
 	left := new(atomic.Int64)

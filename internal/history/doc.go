@@ -9,23 +9,24 @@
 // compared as a multiset. Only schools whose dataset is complete on both sides are compared, because a school that
 // could not be read says nothing about its rows.
 //
-// A run is compared with its baseline task by task, while it is staged. Why a test result is gone depends on the
-// results of all schools, so each task leaves its turnover in a file of the run, and [Explain] reads these when
+// A run is compared with its baseline task by task, while it is being staged. Why a test result is gone depends on the
+// results of all schools, so each task writes its turnover to a file of the run, and [Explain] reads these files when
 // everything is staged. The same code explains the results for [Diff] and for a fold.
 //
 // # Folding
 //
-// A fold merges the open versions of every table with one snapshot. Several snapshots are several folds in order, each
-// published on its own, and a rebuild is all folds from nothing in a workspace, published at its end. So the bytes of a
-// history depend only on the snapshots, whatever the number of commands.
+// A fold merges the open versions of every table with one snapshot. Several snapshots are folded one after the other,
+// and each fold is published on its own. A rebuild repeats all folds in a workspace, starting from an empty history,
+// and publishes the result. The bytes of a history therefore depend only on the snapshots, and not on the number of
+// commands.
 //
-// The open versions of a table are cut into files at some schools, chosen by the hash of their bid. A file whose rows
-// all stay is kept; the others are written again. Rows that end go to one file for the day. Names hold the id of the
-// fold that wrote them, which is a hash of what was folded.
+// The open versions of a table are split into files at some schools, chosen by the hash of their bid. A file whose rows
+// all stay is kept; the others are written again. Versions that end are written to one file for the day. A file's name
+// holds the id of the fold that wrote it, which is a hash of the snapshots folded.
 //
-// Why a test result is gone depends on other schools. Removed results are therefore looked for in a few columns first,
-// some hundred thousand at a time, and explained by a scan of the snapshot.
+// Why a test result is gone depends on other schools. Removed results are therefore collected first, with a few of
+// their columns and up to maxLost at a time, and then explained by a scan of the snapshot.
 //
-// If the snapshot of the last date is replaced, the files before that fold are made again from the current ones (undo):
-// the manifest says which they were.
+// If the snapshot of the last date is replaced, the files from before that fold are restored from the current ones
+// (undo). The manifest lists them.
 package history

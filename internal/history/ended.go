@@ -9,14 +9,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// endedRows makes the file of a table's versions that end on a day. Without such versions there is no file.
+// endedRows writes the file of a table's versions that end on a day. It creates no file if no version ends.
 type endedRows struct {
 	files  *fileMaker
 	table  *schemas.Table // with the columns of versions
 	path   string
 	counts *TableCounts
-	// reason, unless nil, returns the reason that one given to add stands for. It is called once all rows are read; until
-	// then the rows are in a draft.
+	// reason, if not nil, resolves a reason that was passed to add. It is called once all rows have been read; until then
+	// the rows are in a draft.
 	reason func(string) string
 
 	draft   *rowDraft
@@ -92,7 +92,7 @@ func (e *endedRows) finish(ctx context.Context) error {
 	return err
 }
 
-// resolve writes the rows of the draft, with their reasons, to the file.
+// resolve copies the rows of the draft to the file, with their resolved reasons.
 func (e *endedRows) resolve(ctx context.Context) error {
 	if err := e.draft.finish(); err != nil {
 		return err

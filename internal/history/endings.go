@@ -17,7 +17,7 @@ type endings struct {
 
 	fold       *fold
 	reasons    []string // of the lost results, by number
-	allCovered bool     // the snapshot is known to cover all schools that have versions
+	allCovered bool     // the snapshot is known to cover every school that has versions
 }
 
 // reference is the prefix of a reference to the reason for a test result. The number of the result follows it.
@@ -32,7 +32,7 @@ func (f *fold) newEndings(dataset *schemas.Dataset) (*endings, error) {
 	return &endings{departures: newDepartures(lost), fold: f}, err
 }
 
-// explain finds out why the test results collected so far are gone.
+// explain determines why the test results collected so far are gone.
 func (e *endings) explain(ctx context.Context) error {
 	if e.lost == nil {
 		return nil
@@ -41,7 +41,8 @@ func (e *endings) explain(ctx context.Context) error {
 	return today.explain(ctx, e.lost.drain(), func(_ *lostResult, reason string) { e.reasons = append(e.reasons, reason) })
 }
 
-// results passes all results of the day to use: the snapshot's, and the versions of schools that it does not cover.
+// results passes all results of the day to use: the snapshot's results, and the open versions of schools that it does
+// not cover.
 func (e *endings) results(ctx context.Context, use useResult) error {
 	f := e.fold
 	if err := f.side.results(ctx, nil, use); err != nil || e.allCovered {
@@ -55,7 +56,7 @@ func (e *endings) results(ctx context.Context, use useResult) error {
 	})
 }
 
-// resolve returns the reason that a reason or a reference stands for.
+// resolve returns the reason itself, or the reason that a reference refers to.
 func (e *endings) resolve(because string) string {
 	if number, ok := strings.CutPrefix(because, reference); ok {
 		if n, err := strconv.Atoi(number); err == nil {
@@ -65,7 +66,7 @@ func (e *endings) resolve(because string) string {
 	return because
 }
 
-// explains lets a table ask why its versions end.
+// explains sets the function by which a table's fold finds out why a version ends.
 func (e *endings) explains(t *tableFold, first bool) {
 	if first && e.lost != nil {
 		e.lost.setTable(t.table)

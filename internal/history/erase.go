@@ -15,32 +15,33 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// EraseOptions say what is erased from a history.
+// EraseOptions define what is erased from a history.
 type EraseOptions struct {
-	// Target are the students or schools. If Districts are erased, Index knows their schools.
+	// Target is the set of students or schools. If Districts are erased, Index knows their schools.
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex
-	// Runs are the published runs by id, as they are once rows have been erased from them.
+	// Runs are the published runs by id, after rows have been erased from them.
 	Runs map[string]*snapshot.Manifest
-	// Workspace is as in Options. Without it, the history is never rebuilt.
+	// Workspace is as in Options. If it is nil, the history is never rebuilt.
 	Workspace func() (sink.Store, func() error, error)
-	// All makes the search read every text of the history, to fill in Erasure.Mentioning.
+	// All makes the search read every text column of the history, to fill in Erasure.Mentioning.
 	All bool
 }
 
 // Erasure describes the rows of a target in a history.
 type Erasure struct {
-	// Manifest is the history's.
+	// Manifest is the manifest of the history.
 	Manifest *snapshot.HistoryManifest
-	// Schools are the schools that belonged to the districts on any night, and Moved the ones that belonged to other districts on some.
+	// Schools are the schools that belonged to the districts on any night, and Moved are the schools among them that
+	// belonged to other districts on other nights.
 	Schools, Moved erase.Set
-	// Anew means that the history is rebuilt from its snapshots, because all of them still exist and versions would have
-	// to be cut: schools have changed districts, or records their owners.
+	// Anew means that the history is rebuilt from its snapshots. It is set if versions would have to be cut, because
+	// schools have changed districts or records their owners, and all snapshots still exist.
 	Anew bool
 	// Seen is as in erase.Match.
 	Seen erase.Set
-	// Files, Rows and Bytes count what was read, and RowsFound the rows of the target.
+	// Files, Rows and Bytes count the data that was read, and RowsFound the rows of the target.
 	Files       int
 	Rows, Bytes int64
 	RowsFound   int64
@@ -49,13 +50,13 @@ type Erasure struct {
 
 	opts     EraseOptions
 	target   *erase.Target
-	moved    map[string][]days // of Moved, the days on which they belong to the districts
+	moved    map[string][]days // the days on which the schools of Moved belong to the districts
 	tables   []*erasedTable
 	cuts     bool // a version would have to be cut
-	complete bool // all snapshots are there
+	complete bool // all snapshots exist
 }
 
-// days are the days from one until before another.
+// days is a range of days that does not include the last one.
 type days struct{ from, to int32 }
 
 // FindErasure looks for rows to be erased in the history. It returns nil if there is no history.
@@ -88,7 +89,7 @@ func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOption
 }
 
 // findSchools finds the schools of the districts, and the days on which each belongs to them. A folded snapshot is
-// current until the next one. For a pruned one, the history itself says which.
+// valid until the next one. For pruned snapshots it reads the history itself.
 func (e *Erasure) findSchools() error {
 	e.target = e.opts.Target
 	if len(e.opts.Districts) == 0 {
@@ -136,7 +137,8 @@ func (e *Erasure) findSchools() error {
 	return nil
 }
 
-// listTables lists the tables, the first of a dataset before its others: its rows say which records are erased.
+// listTables lists the tables. The first table of a dataset comes before its others, because its rows determine which
+// records are erased.
 func (e *Erasure) listTables() {
 	listed := make(erase.Set)
 	for _, dataset := range schemas.Datasets() {
@@ -188,7 +190,7 @@ func (e *Erasure) Pending() (bool, error) {
 	return !slices.Equal(folded, e.Manifest.Snapshots), err
 }
 
-// folded returns the snapshots folded with the hashes that their manifests have now, if only erasures have changed them.
+// folded returns the snapshots folded with the current hashes of their manifests. Only erasures may have changed these.
 func (e *Erasure) folded(runs map[string]*snapshot.Manifest) ([]snapshot.FoldedSnapshot, error) {
 	folded := slices.Clone(e.Manifest.Snapshots)
 	for i := range folded {
@@ -205,8 +207,8 @@ func (e *Erasure) folded(runs map[string]*snapshot.Manifest) ([]snapshot.FoldedS
 	return folded, nil
 }
 
-// Erase publishes the history without what was found. Runs are the published runs as they are now; the caller holds the
-// lock of the history.
+// Erase publishes the history without the rows that were found. Runs are the current published runs. The caller holds
+// the lock of the history.
 func (e *Erasure) Erase(ctx context.Context, catalog snapshot.Catalog, purge string, runs map[string]*snapshot.Manifest) error {
 	if e == nil {
 		return nil
@@ -264,5 +266,5 @@ func removedBetween(id string, before, after *snapshot.HistoryManifest) *snapsho
 	return purge
 }
 
-// errNoVersions reports a file that does not hold versions.
+// errNoVersions is the error of a file that does not hold versions.
 var errNoVersions = errors.New("it has no column valid_from")

@@ -15,23 +15,24 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// A class whose roster changes has a version for each roster, because _extra lists it. Once _extra is cleared, versions may be
-// equal. They are merged, as in a history that is made from the purged snapshots again: it holds as many equal versions as
-// a snapshot has equal rows, and of those the one that began last ends first.
+// A class whose roster changes has a version for each roster, because _extra lists it. Once _extra is cleared, versions
+// may be equal. They are merged, so that the result is the same as for a history rebuilt from the purged snapshots: it
+// holds as many equal versions as a snapshot has equal rows, and of these the one that began last ends first.
 
-// place is where a version is: in the row-th row of a file.
+// place is the place of a version: a row of a file.
 type place struct {
 	path string
 	row  int
 }
 
-// merge is how a version changes: it is removed because another one includes it, or it begins as another one did.
+// merge is a change of a version: it is removed because another one includes it, or it gets the beginning of another
+// one.
 type merge struct {
 	goes bool
 	beginning
 }
 
-// beginning is the day on which a version begins, and the ordinal that its row has then.
+// beginning is the day on which a version begins, and the ordinal of its row on that day.
 type beginning struct{ from, ordinal int32 }
 
 // bareVersion is a version without _extra.
@@ -45,8 +46,8 @@ type bareVersion struct {
 	cleared bool // it has lost _extra
 }
 
-// keyOf returns the key of a row without its ordinal: only rows of one key are compared. It reports false for a table without
-// a key.
+// keyOf returns the key of a row without its ordinal. Only rows with the same key are compared. It returns false for a
+// table without a key.
 func (m *versionMatch) keyOf(batch *rows.Batch, i int) (string, bool) {
 	var key []byte
 	for _, c := range m.keys {
@@ -59,7 +60,7 @@ func (m *versionMatch) keyOf(batch *rows.Batch, i int) (string, bool) {
 	return string(key), len(m.keys) > 0
 }
 
-// appendValue appends the value of a row, different values as different bytes.
+// appendValue appends an encoding of a row's value in which different values have different bytes.
 func appendValue(to []byte, v *rows.Vector, i int) []byte {
 	switch {
 	case v.Null(i):
@@ -78,7 +79,8 @@ func appendValue(to []byte, v *rows.Vector, i int) []byte {
 	}
 }
 
-// findMerges reads the versions of some keys again, of which at least one loses _extra, and finds those that are then merged.
+// findMerges reads the versions of keys of which at least one version loses _extra again, and finds the versions to
+// merge.
 func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *erasedTable, keys erase.Set) error {
 	var found []bareVersion
 	for file := range t.files {
@@ -146,8 +148,8 @@ func (t *erasedTable) mergeBare(versions []bareVersion) {
 	}
 }
 
-// mergeEqual merges equal versions, which are in the order in which they begin. On a day on which some end and others begin,
-// only the difference does.
+// mergeEqual merges equal versions, which are in the order in which they begin. If some versions end and others begin
+// on the same day, only the difference between the two numbers ends or begins.
 func (t *erasedTable) mergeEqual(versions []bareVersion) {
 	var standing []beginning
 	ends := slices.Clone(versions)
@@ -159,7 +161,7 @@ func (t *erasedTable) mergeEqual(versions []bareVersion) {
 			standing = append(standing, versions[begun].beginning)
 			begun++
 		}
-		if begun < len(versions) && versions[begun].from == v.to { // it continues
+		if begun < len(versions) && versions[begun].from == v.to { // the ending version continues
 			begun++
 			t.merges[v.place] = merge{goes: true}
 			v.file.merged++
@@ -174,12 +176,12 @@ func (t *erasedTable) mergeEqual(versions []bareVersion) {
 	}
 }
 
-// regrouper appends versions to a file, in whose order merges have changed versions of one key.
+// regrouper appends versions to a file, and restores the order of versions with the same key that merges have changed.
 type regrouper struct {
 	out   *snapshot.TableFile
 	match *versionMatch
 	order fileOrder
-	// held are rows of the last key, of which there may be more. Rows are read into next before both are swapped.
+	// held has the rows of the last key, of which more may follow. Rows are read into next, and then the two are swapped.
 	held, next *rows.Batch
 }
 

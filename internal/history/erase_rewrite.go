@@ -17,12 +17,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewrite publishes the history without what was found. Files that lose nothing stay, unless the first school of the next
-// part is gone: schools begin parts, and a part without its first school continues the one before.
+// rewrite publishes the history without the rows that were found. Files that lose no rows stay, unless the first school
+// of the next part is gone: each part begins with a certain school, and without it the part's rows belong to the part
+// before.
 func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge string) error {
 	sum := sha256.Sum256([]byte(e.Manifest.HistoryID + " without " + purge))
 	files := newFileMaker(catalog, hex.EncodeToString(sum[:8]))
-	if err := catalog.Sweep(ctx, files.id); err != nil { // of a killed purge
+	if err := catalog.Sweep(ctx, files.id); err != nil { // leftovers of a killed purge
 		return err
 	}
 	after, err := e.after(ctx, files, purge)
@@ -56,7 +57,7 @@ func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*s
 		}
 		after.Tables[name] = snapshot.NewManifestTable(left...)
 		previous, replaced := before.Previous.Tables[name]
-		if !replaced { // what the last fold kept may now begin or end on its day
+		if !replaced { // versions that the last fold kept may now begin or end on its day
 			previous = []sink.File{}
 			after.Previous.Tables[name] = previous
 		}
@@ -70,7 +71,7 @@ func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*s
 	return &after, nil
 }
 
-// left returns the files of a table afterwards, in the manifest's order.
+// left returns the files of a table after the rewrite, in the manifest's order.
 func (e *Erasure) left(ctx context.Context, files *fileMaker, t *erasedTable) ([]sink.File, error) {
 	var after []sink.File
 	for i := 0; i < len(t.files); {
@@ -97,7 +98,7 @@ func (e *Erasure) left(ctx context.Context, files *fileMaker, t *erasedTable) ([
 	return after, nil
 }
 
-// part stages one file with what is left of some files.
+// part stages one file with the remaining rows of some files.
 func (e *Erasure) part(ctx context.Context, files *fileMaker, t *erasedTable, path string, from []erasedFile) (sink.File, error) {
 	var out *snapshot.TableFile
 	var table *schemas.Table // of the first file
@@ -116,7 +117,7 @@ func (e *Erasure) part(ctx context.Context, files *fileMaker, t *erasedTable, pa
 	return files.stage(ctx, out)
 }
 
-// copyRows appends what is left of a file to the one that open returns, in the columns of that one.
+// copyRows appends the remaining rows of a file to the file that open returns, with that file's columns.
 func (e *Erasure) copyRows(
 	ctx context.Context, catalog snapshot.Catalog, t *erasedTable, f *erasedFile,
 	open func(*schemas.Table) (*schemas.Table, *snapshot.TableFile, error),
@@ -165,7 +166,7 @@ func (e *Erasure) copyRows(
 	return err
 }
 
-// copies reports whether a version is copied, which may then begin on another day, and counts what becomes of it.
+// copies reports whether a version is copied, sets its new first day, and counts the change.
 func (t *erasedTable) copies(m *versionMatch, batch *rows.Batch, i int, at place, now *erasedFile) bool {
 	v := m.version(batch, i)
 	if !v.stays {

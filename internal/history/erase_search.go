@@ -17,7 +17,7 @@ const eraseConcurrency = 4
 
 // erasedTable is a table of the history.
 type erasedTable struct {
-	table   *schemas.Table // as it is declared, without the columns of versions
+	table   *schemas.Table // the declared table, without the columns of versions
 	dataset *schemas.Dataset
 	files   []erasedFile
 	// records maps the keys of erased records to the days on which each is erased. It omits records that were requested for
@@ -26,7 +26,7 @@ type erasedTable struct {
 	merges  map[place]merge
 }
 
-// erasedFile is a file of the history and what is erased from it.
+// erasedFile is a file of the history with the number of rows that are erased from it.
 type erasedFile struct {
 	sink.File
 
@@ -37,7 +37,7 @@ type erasedFile struct {
 	cleared int64 // rows that lose _extra
 	merged  int64 // rows that were merged into others
 	began   int64 // rows that begin earlier because others were merged into them
-	// firstGone is set if no rows of the file's first school are left, or no rows at all.
+	// firstGone is set if no rows of the file's first school are left.
 	firstGone bool
 }
 
@@ -185,7 +185,7 @@ type versionMatch struct {
 	schoolAt []int
 	status   int   // the column of the coverage's status, or -1
 	ordinal  int   // the column ordinal, or -1
-	keys     []int // the columns of the key without the ordinal; -1 for one that the file lacks
+	keys     []int // the columns of the key without the ordinal; -1 for a column that the file lacks
 }
 
 // validFrom is the column of a version's first day.
@@ -194,7 +194,7 @@ const validFrom = "valid_from"
 // coverageStatus is the column of the coverage's status.
 const coverageStatus = "status"
 
-// match returns the versionMatch for a file whose versions end on the day to, read with the given columns.
+// match returns the versionMatch for a file that is read with the given columns and whose versions end on the day to.
 func (e *Erasure) match(t *erasedTable, to int32, columns *schemas.Table) *versionMatch {
 	m := &versionMatch{
 		Match: e.target.NewMatch(columns, t.table, t.dataset, make(erase.Records)), erasure: e, records: t.records,
@@ -228,7 +228,7 @@ func (m *versionMatch) unitOf(batch *rows.Batch, i int) string {
 	return string(batch.Cols[m.unit].Text(i))
 }
 
-// movedDays returns the days on which a version belongs to the target because its school was in one of the districts then.
+// movedDays returns the days on which a version belongs to the target because its school was in one of the districts.
 // Days of a school that only the row itself names are added to f.own instead, since the record's child rows do not name
 // that school.
 func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began int32) (requested []days) {
@@ -247,7 +247,7 @@ func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began
 			case s.from >= s.to:
 			case c == m.unit:
 				requested = append(requested, s)
-			case s.from == began: // otherwise it belonged to another owner before, and stays
+			case s.from == began: // otherwise it belonged to another owner first, and stays
 				f.own = append(f.own, s)
 			}
 		}

@@ -20,7 +20,7 @@ type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
 	files   []sink.File // still to be read
-	// checked, unless nil, compares the hashes of files with the manifest before their rows are used.
+	// checked, if not nil, compares the hashes of files with the manifest before their rows are used.
 	checked *checkedFiles
 	// history is set for files of a history, whose errors are *DamagedError.
 	history bool
@@ -31,7 +31,7 @@ type fileReader struct {
 	object  sink.Object
 	file    *parquetfile.Reader
 	lacking []int // columns that the open file lacks
-	// narrow holds rows of a file that lacks columns, which older, unless nil, finds in _extra.
+	// narrow holds rows of a file that lacks columns. If older is not nil, it finds the values of these columns in _extra.
 	narrow *rows.Batch
 	older  *older
 }
@@ -41,8 +41,8 @@ func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.Fi
 	return &fileReader{catalog: catalog, table: table, files: files, checked: checked, history: true}
 }
 
-// checkedFiles are files with the hashes that their manifest says. Each is hashed when it is first opened, not again when
-// other units of it are read. It is safe for concurrent use.
+// checkedFiles are files whose hashes equal the manifest's. Each file is hashed when it is first opened, but not again
+// when other units of it are read. It is safe for concurrent use.
 type checkedFiles struct{ paths sync.Map }
 
 func (c *checkedFiles) check(ctx context.Context, object sink.Object, file sink.File) error {
@@ -77,7 +77,7 @@ func (r *fileReader) each(ctx context.Context, use func(b *rows.Batch, row int))
 	}
 }
 
-// ignoreEnd returns nil for the end of the rows.
+// ignoreEnd returns err, or nil if err says that the rows have ended.
 func ignoreEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -148,7 +148,7 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	return err
 }
 
-// pick returns the columns of the table that the open file has, and notes which it lacks.
+// pick returns the columns of the table that the open file has, and records those that it lacks.
 func (r *fileReader) pick(stored *schemas.Table) (_ *schemas.Table, err error) {
 	var held []string
 	for i := range r.table.Columns {
@@ -170,7 +170,7 @@ func (r *fileReader) pick(stored *schemas.Table) (_ *schemas.Table, err error) {
 	return some, err
 }
 
-// read appends the rows of the next page. Columns that the file lacks have the values of their members in _extra.
+// read appends the rows of the next page. Columns that the file lacks get the values of their members in _extra.
 func (r *fileReader) read(to *rows.Batch) error {
 	if len(r.lacking) == 0 {
 		return r.file.Read(to)

@@ -14,19 +14,19 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// fold brings a history to the date of one snapshot.
+// fold adds one snapshot to a history.
 type fold struct {
 	catalog snapshot.Catalog // of the history
 	side    *side            // the snapshot
 	before  *snapshot.HistoryManifest
-	status  map[coverage]snapshot.Status // of the schools, as the ledger has it
+	status  map[coverage]snapshot.Status // the statuses in the snapshot's ledger
 	day     int32
 	files   *fileMaker
 	after   *snapshot.HistoryManifest
 	report  *Folded
 }
 
-// newFold prepares a fold of a snapshot into the history before, which has no snapshots if it is new.
+// newFold prepares a fold of a snapshot into the history before, which has no snapshots if the history is new.
 func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *snapshot.HistoryManifest, of *published) (*fold, error) {
 	day, err := snapshot.DayOf(of.manifest.SnapshotDate)
 	if err != nil {
@@ -66,7 +66,7 @@ func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *s
 	return f, nil
 }
 
-// table begins the fold of a table. Tables of schools are cut into parts.
+// table begins the fold of a table. If cuts is set, the table is split into parts by school.
 func (f *fold) table(ctx context.Context, table *schemas.Table, cuts bool) *tableFold {
 	before, withSpan := f.before.OpenFiles(table.Name), snapshot.HistoryTable(table)
 	counts := &TableCounts{Because: make(map[string]int64)}
@@ -89,7 +89,7 @@ func (f *fold) table(ctx context.Context, table *schemas.Table, cuts bool) *tabl
 	return t
 }
 
-// finish ends the fold of a table and names its files in the manifest.
+// finish ends the fold of a table and adds its files to the manifest.
 func (f *fold) finish(t *tableFold) error {
 	if err := t.finish(); err != nil {
 		return err
@@ -114,13 +114,13 @@ type published struct {
 	hash     string
 }
 
-// is reports whether the snapshot is the folded one, which a purge may have rewritten. A run that was pruned and then
-// published again has the same id.
+// is reports whether the snapshot is the folded one, possibly rewritten by a purge. Comparing run ids is not enough: a
+// run that was pruned and then published again has the same id.
 func (p *published) is(f snapshot.FoldedSnapshot) bool {
 	return p.manifest.RunID == f.RunID && (p.hash == f.ManifestSHA256 || len(p.manifest.Purges) > 0)
 }
 
-// folded returns what the history's manifest says of the snapshot.
+// folded returns the entry for the snapshot in the history's manifest.
 func (p *published) folded() snapshot.FoldedSnapshot {
 	return snapshot.FoldedSnapshot{Date: p.manifest.SnapshotDate, RunID: p.manifest.RunID, ManifestSHA256: p.hash}
 }

@@ -17,7 +17,7 @@ func (f *fold) run(ctx context.Context) (err error) {
 			err = errors.Join(err, f.files.abort(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := f.catalog.Sweep(ctx, f.files.id); err != nil { // of a killed fold
+	if err := f.catalog.Sweep(ctx, f.files.id); err != nil { // leftovers of a killed fold
 		return err
 	}
 	for _, dataset := range schemas.Datasets() {
@@ -31,7 +31,7 @@ func (f *fold) run(ctx context.Context) (err error) {
 	return f.coverage(ctx)
 }
 
-// dataset folds the tables of a dataset, one after the other: the first says which records are gone.
+// dataset folds the tables of a dataset in order: the first table determines which records are gone.
 func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) error {
 	units := f.units(dataset)
 	if len(units) == 0 {

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// tableFold brings one table of the history to the date of a snapshot. It is the visitor of a merger whose first side
-// are the open versions.
+// tableFold folds one table of a snapshot into the history. It is the visitor of a merger whose first side is the open
+// versions.
 type tableFold struct {
 	ctx      context.Context //nolint:containedctx // The visitor's methods take none; a fold of a table is one call.
 	table    *schemas.Table
@@ -23,14 +23,14 @@ type tableFold struct {
 	parts    *parts
 	ended    *endedRows
 	counts   *TableCounts
-	// because returns why a version without a successor ends; see endedRows.add.
+	// because returns the reason why a version without a successor ends; see endedRows.add.
 	because func(b *rows.Batch, i int, parentStands bool) (string, error)
 	order   fileOrder
-	// passedOver reports whether versions were kept of units that the snapshot does not cover.
+	// passedOver reports whether versions of units that the snapshot does not cover were kept.
 	passedOver bool
 
-	// adopts are the columns that versions of the unit take from equal rows of the snapshot: the columns that the versions'
-	// file lacks, and _extra, which held their values. adopted holds the versions with these columns.
+	// adopts are the columns that the versions of the unit take from equal rows of the snapshot: the columns that the
+	// versions' file lacks, and _extra, which held their values. adopted holds the versions after that.
 	adopts  []int
 	adopted *rows.Batch
 
@@ -41,7 +41,7 @@ type tableFold struct {
 	begun                     []int
 }
 
-// span2 is a range of rows: n from first on.
+// span2 is a range of n rows, starting with first.
 type span2 struct{ first, n int }
 
 // overRow is a version that ends.
@@ -198,7 +198,7 @@ func (t *tableFold) passOver(name string, all bool) error {
 	}
 }
 
-// addAll begins versions of all rows of a unit.
+// addAll begins a version for each row of a unit.
 func (t *tableFold) addAll(to *cursor, name []byte) error {
 	if err := to.seek(name); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (t *tableFold) addAll(to *cursor, name []byte) error {
 		for i+1 < end && !t.sameKey(to, i) {
 			i++
 		}
-		// Rows from i on may have one key; those before it have their final order.
+		// The rows from i on may all have the same key; the order of the rows before i is final.
 		if err := t.beginVersions(to, i); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (t *tableFold) addAll(to *cursor, name []byte) error {
 	}
 }
 
-// beginVersions begins versions of the unread rows before i.
+// beginVersions begins a version for each unread row before i.
 func (t *tableFold) beginVersions(to *cursor, i int) error {
 	n := i - to.at
 	if n == 0 {
@@ -251,7 +251,7 @@ func (t *tableFold) beginVersions(to *cursor, i int) error {
 	return err
 }
 
-// sameKey reports whether row i and the next have one key.
+// sameKey reports whether row i and the next row have the same key.
 func (t *tableFold) sameKey(c *cursor, i int) bool {
 	a, b := c.batch.Row(i), c.batch.Row(i+1)
 	for _, column := range slices.Backward(t.order.keys) {
@@ -263,7 +263,7 @@ func (t *tableFold) sameKey(c *cursor, i int) bool {
 	return true
 }
 
-// finish keeps the versions that are left and ends the files.
+// finish keeps the remaining versions and ends the files.
 func (t *tableFold) finish() error {
 	if err := t.passOver("", true); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// update folds what is published at a destination.
+// update folds the snapshots that are published at a destination.
 func update(ctx context.Context, t *testing.T, store sink.Store, rebuild bool) (*history.Report, error) {
 	t.Helper()
 	return history.Update(ctx, snapshot.At(store), history.Options{Rebuild: rebuild, Workspace: func() (sink.Store, func() error, error) {
@@ -36,7 +36,8 @@ func historyFiles(t *testing.T, root string) map[string]string {
 	return files
 }
 
-// TestFold folds random nights and compares every date with its snapshot, and every reason with a plain account of it.
+// TestFold folds random nights and compares every date with its snapshot, and every reason with a simple computation of
+// it.
 func TestFold(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -65,7 +66,7 @@ func TestFold(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, historyFiles(t, root), "a rebuild makes the same files")
 
-			// Replace the last night, as it was and by another one.
+			// Replace the last night, first by an identical one and then by another one.
 			last := *nights[len(nights)-1]
 			other := randomNights(random, len(nights))[len(nights)-1]
 			last.world, last.status, last.schools, last.datasets = other.world, other.status, other.schools, other.datasets
@@ -85,8 +86,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestAwayForThirtyNights folds nights in which a school is not listed, one is denied and one fails, and they return as
-// they were. No version of theirs ends.
+// TestAwayForThirtyNights folds nights in which one school is not listed, one is denied and one fails. They return
+// unchanged, and none of their versions ends.
 func TestAwayForThirtyNights(t *testing.T) {
 	t.Parallel()
 	const away = 30
@@ -142,7 +143,7 @@ func TestAwayForThirtyNights(t *testing.T) {
 	}
 }
 
-// TestEverythingFailed folds a night in which no school could be read, between two others. It ends no versions.
+// TestEverythingFailed folds a night in which no school could be read, between two others. No version ends.
 func TestEverythingFailed(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -170,12 +171,12 @@ func TestEverythingFailed(t *testing.T) {
 	}
 }
 
-// requireHistory compares the versions of every date with the rows that were covered last.
+// requireHistory compares the versions of every date with the rows that were last covered.
 func requireHistory(t *testing.T, nights []*night, versions []version) {
 	t.Helper()
 	tables := []string{"districts", "schools", "students", "test_results", "test_result_norms"}
 	type place struct{ table, school string }
-	open := make(map[place][]record) // what a plain history holds
+	open := make(map[place][]record) // the contents of a simple history
 	for _, n := range nights {
 		before := maps.Clone(open)
 		for _, name := range tables {
@@ -221,7 +222,7 @@ func requireHistory(t *testing.T, nights []*night, versions []version) {
 	requireCoverage(t, nights, versions)
 }
 
-// because returns why a version ended, by a plain account.
+// because determines in a simple way why a version ended.
 func because(n *night, v version, versions []version, results, parents []record) string {
 	begins := func(table string) bool {
 		return slices.ContainsFunc(versions, func(o version) bool {

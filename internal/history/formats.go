@@ -12,7 +12,7 @@ import (
 
 // heldTable returns a table without the columns that neither the snapshot nor the open versions have, because an
 // earlier release wrote both. The history gets a column with the first snapshot that has it. Until then its files lack
-// it, because a null would say that the service had no value.
+// the column, because a null would mean that the service had no value.
 func (f *fold) heldTable(ctx context.Context, table *schemas.Table) (*schemas.Table, error) {
 	held := make(map[string]bool)
 	err := markHeld(ctx, f.side.catalog, table, f.side.manifest.Tables[table.Name].Files, held)
@@ -22,7 +22,7 @@ func (f *fold) heldTable(ctx context.Context, table *schemas.Table) (*schemas.Ta
 	return withColumns(table, held), err
 }
 
-// withColumns returns a table with only the held columns, or with all of them if there were no files to look at.
+// withColumns returns a table with only the held columns, or with all columns if there were no files.
 func withColumns(table *schemas.Table, held map[string]bool) *schemas.Table {
 	if len(held) == 0 || len(held) == len(table.Columns) {
 		return table
@@ -64,7 +64,7 @@ func Mixed(ctx context.Context, catalog snapshot.Catalog, m *snapshot.HistoryMan
 		table, _ := snapshot.FindHistoryTable(name)
 		files := m.OpenFiles(name)
 		if all := m.Tables[name].Files; len(all) > len(files) {
-			files = append(slices.Clone(files), all[0]) // of the files of ended versions, the first has the fewest columns
+			files = append(slices.Clone(files), all[0]) // the first file of ended versions has the fewest columns
 		}
 		for i := range files {
 			held := make(map[string]bool)

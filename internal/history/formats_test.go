@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestEarlierFormats folds snapshots whose files lack columns, as an earlier release wrote them, between others. A value
-// that only moves from _extra to its column begins no version.
+// TestEarlierFormats folds snapshots in the format of an earlier release, whose files lack columns, between others. A
+// value that only moves from _extra to its column does not begin a version.
 func TestEarlierFormats(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

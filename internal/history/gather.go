@@ -12,9 +12,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// gathered holds a table's rows by unit, in a draft that is dropped after use. Files of --partition-by district do not hold
-// the schools in the order of the history, so that reading them school by school would open and decode a file for nearly
-// every school.
+// gathered holds a table's rows by unit, in a draft that is dropped after use. With --partition-by district, files do
+// not hold the schools in the order of the history, and reading them school by school would mean opening and decoding a
+// file for nearly every school.
 type gathered struct {
 	*rowDraft
 
@@ -22,7 +22,7 @@ type gathered struct {
 	batch *rows.Batch
 }
 
-// extent is where a draft holds the rows of a unit.
+// extent is the place of a unit's rows in a draft.
 type extent struct {
 	offset, bytes int64
 }

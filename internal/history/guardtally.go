@@ -10,15 +10,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// guardTally is a tally that also counts what the limits on changes need.
+// guardTally is a tally with the additional counts that the limits on changes need.
 type guardTally struct {
 	tally
 
 	district *districtCounts
 	group    guardGroup
-	// gone and came are the identified rows that only one side has in this unit, as hashes of their values without the key:
-	// a removed row whose equal was added under another key has changed. Rows with equal hashes count as equal; a rare
-	// collision hardly changes a count.
+	// gone and came are the identified rows that only one side has in this unit, as hashes of their values without the
+	// key. If a removed row and a row added under another key are otherwise equal, the row has changed. Rows with equal
+	// hashes count as equal; a rare collision hardly affects a count.
 	gone, came []uint64
 }
 
@@ -35,24 +35,26 @@ type districtCounts struct {
 
 	table *schemas.Table
 	child bool
-	// columns are those that can lack a value. The slices count by column: had and has the rows with a value on either side,
-	// values the identified rows in both that had one, and emptied the ones that have none now.
+	// columns are the columns that can lack a value. The slices count by column: had and has the rows with a value on
+	// either side, values the identified rows on both sides that had a value, and emptied those that no longer have one.
 	columns                   []int
 	had, has, values, emptied []int64
-	// quiet reports by column whether the limits ignore a change in it alone; content are the other columns outside the key.
+	// quiet reports by column whether the limits ignore rows that change in such columns only; content are the other
+	// columns outside the key.
 	quiet   []bool
 	content []int
-	// telling are the columns of content by which a row is recognized.
+	// telling are the columns in content by which a row can be recognized.
 	telling []int
 	seed    maphash.Seed
 	scratch []byte
 }
 
-// quietColumns may change in every row without harm: with a new school year, a new field of the service, or any edit.
+// quietColumns may change in every row without being suspicious: because of a new school year, a new field of the
+// service, or any edit.
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
-// tellingColumns name a person or the day on which something began. A row without a value in any of them says too little to
-// be recognized under another key: classes have the same names every year.
+// tellingColumns name a person or the day on which something began. A row without a value in any of them cannot be
+// recognized under another key: classes, for example, have the same names every year.
 var tellingColumns = []string{"student_bid", "student_id", "educator_bid", "begin_date"}
 
 func newDistrictCounts(table *schemas.Table) *districtCounts {
@@ -146,7 +148,7 @@ func (t *guardTally) added(to *rows.Batch, j int) error {
 	return t.tally.added(to, j)
 }
 
-// endGroup counts what became of a group.
+// endGroup adds the counts of a group.
 func (t *guardTally) endGroup() error {
 	d, g := t.district, &t.group
 	if d.child && (g.same > 0 || len(g.gone) > 0) && !g.parentGone {
@@ -174,7 +176,7 @@ func (t *guardTally) endGroup() error {
 	return nil
 }
 
-// endUnit counts the rows that went while equal ones came under other keys.
+// endUnit counts the rows that were removed while equal rows were added under other keys.
 func (t *guardTally) endUnit() {
 	unknown := func(hash uint64) bool { return hash&1 == 0 }
 	t.gone, t.came = slices.DeleteFunc(t.gone, unknown), slices.DeleteFunc(t.came, unknown)
@@ -205,7 +207,7 @@ func pairEqual(a, b *[]uint64) (pairs int64) {
 	return pairs
 }
 
-// hash returns a hash of a row's content. It is odd if the row can be recognized by its content.
+// hash returns a hash of a row's content. The hash is odd if the row can be recognized by its content.
 func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
 	d.scratch = d.scratch[:0]
 	for _, column := range d.content {
@@ -218,7 +220,7 @@ func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
 	return hash &^ 1
 }
 
-// groupsIn counts the groups in n rows from the i-th on.
+// groupsIn counts the groups in n rows, starting with the i-th.
 func (m *merger) groupsIn(b *rows.Batch, i, n int) int {
 	groups := 1
 	for k := i + 1; k < i+n; k++ {
@@ -234,7 +236,7 @@ func hasValue(v *rows.Vector, row int) bool {
 	return !v.Null(row) && (!v.IsText() || len(v.Text(row)) > 0)
 }
 
-// countValues counts the values of a column in n rows from the i-th on.
+// countValues counts the values of a column in n rows, starting with the i-th.
 func countValues(b *rows.Batch, column, i, n int) int64 {
 	v := &b.Cols[column]
 	if b.Order == nil && !v.IsText() {
@@ -257,7 +259,7 @@ func countValues(b *rows.Batch, column, i, n int) int64 {
 	return count
 }
 
-// finish returns the counts as a checkpoint holds them.
+// finish returns the counts in the form of a checkpoint.
 func (d *districtCounts) finish() snapshot.DistrictComparison {
 	counts := d.DistrictComparison
 	counts.Had, counts.Has = make(map[string]int64), make(map[string]int64)

@@ -8,14 +8,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// visitor is called with the outcome for every row of two units. A range of rows is in the order of its batch, and both
+// visitor is called with the outcome for every row of two units. Rows in a range are in the order of their batch. Both
 // batches are valid only during the call.
 type visitor interface {
-	// same is called for n equal rows from i and j on.
+	// same is called for n equal rows, starting with i and j.
 	same(from *rows.Batch, i int, to *rows.Batch, j, n int) error
 	// changed is called for two versions of one identity.
 	changed(from *rows.Batch, i int, to *rows.Batch, j int) error
-	// removed is called for a row that only from has. parentStands is set if rows of the same key remain or begin.
+	// removed is called for a row that only from has. parentStands is set for a child row if the other side has rows of
+	// the same parent.
 	removed(from *rows.Batch, i int, parentStands bool) error
 	added(to *rows.Batch, j int) error
 }
@@ -23,23 +24,24 @@ type visitor interface {
 // merger compares the rows of a table, unit by unit.
 type merger struct {
 	table *schemas.Table
-	// group are the columns whose values a group of rows shares: the key without the unit and the ordinal.
+	// group lists the columns whose values the rows of a group share: the key without the unit and the ordinal.
 	group []int
-	// values are the columns that are compared: all but the unit and the ordinal.
+	// values lists the columns that are compared: all except the unit and the ordinal.
 	values []int
 	child  bool
-	block  int // rows to compare at once
+	block  int // number of rows to compare at once
 	visit  visitor
-	// began is the column of the first side that orders equal rows, or -1: of several the last have ended.
+	// began is the column of the first side that orders equal rows, or -1. If there are more equal rows than on the other
+	// side, the last ones end.
 	began int
-	// groupDone, unless nil, is called when all rows of one or more groups of both sides have been visited.
+	// groupDone, if not nil, is called when all rows of one or more groups of both sides have been visited.
 	groupDone func() error
-	// matcher has seen the batches that the cursors have loaded.
+	// matcher has been given the batches that the cursors have loaded.
 	matcher rows.Matcher
 	seen    [2]loaded
 }
 
-// loaded holds the rows that a cursor has loaded.
+// loaded identifies the rows that a cursor has loaded.
 type loaded struct {
 	by    *cursor
 	times int
@@ -141,7 +143,7 @@ func (m *merger) endGroup() error {
 	return m.groupDone()
 }
 
-// span returns the numbers from i up to j.
+// span returns the numbers from i to j, exclusive.
 func span(i, j int) []int {
 	numbers := make([]int, j-i)
 	for k := range numbers {
@@ -150,7 +152,7 @@ func span(i, j int) []int {
 	return numbers
 }
 
-// match pairs the equal rows of two groups with the same key, then the others if they have an identity.
+// match pairs the equal rows of two groups with the same key, and then the remaining rows if they have an identity.
 func (m *merger) match(from *rows.Batch, old []int, to *rows.Batch, current []int) error {
 	identified := !m.child && m.complete(from, from.Row(old[0]))
 	if len(old) > 1 || len(current) > 1 {
@@ -214,7 +216,7 @@ func (m *merger) sort(b *rows.Batch, numbers []int) {
 	})
 }
 
-// compareValues compares the i-th row of a with the j-th of b by the values that are compared.
+// compareValues compares the i-th row of a with the j-th row of b by the columns in values.
 func (m *merger) compareValues(a *rows.Batch, i int, b *rows.Batch, j int) int {
 	return m.compare(m.values, a, a.Row(i), b, b.Row(j))
 }
@@ -228,8 +230,8 @@ func (m *merger) compare(columns []int, a *rows.Batch, i int, b *rows.Batch, j i
 	return 0
 }
 
-// minBlock and maxBlock bound the number of rows that are compared at once, column by column. A block doubles while the
-// rows are equal, so that few rows are compared again after one that differs.
+// minBlock and maxBlock bound the number of rows that are compared at once, column by column. The number doubles while
+// the rows are equal, so that few rows have to be compared again after one that differs.
 const (
 	minBlock = 8
 	maxBlock = 4096
@@ -259,15 +261,15 @@ func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 	if n == 0 || m.groupEnds(from, from.at+n, endFrom, wholeFrom) && m.groupEnds(to, to.at+n, endTo, wholeTo) {
 		return n
 	}
-	n-- // the last group may go on
+	n-- // the last group may continue
 	for n > 0 && from.sameGroup(from.at+n-1, m.group) {
 		n--
 	}
 	return n
 }
 
-// groupEnds reports whether a group is known to end before row i of the available rows, which end at end and may be all
-// of the unit.
+// groupEnds reports whether a group is known to end before row i of the available rows. These end at end; whole means
+// that they are all rows of the unit.
 func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
 	if i == end {
 		return whole

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// visits is a visitor that writes down what a merge reports, row by row as text.
+// visits is a visitor that records the outcomes of a merge, row by row, as text.
 type visits struct {
 	equal, fresh, gone []string
 	pairs              [][2]string

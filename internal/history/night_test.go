@@ -24,15 +24,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// night is the state of the service on a date, and the course of a run of that date.
+// night is the state of the service on a date, and the outcome of that date's run.
 type night struct {
 	date, run string
 	datasets  []string
 	schools   []string
-	status    map[[2]string]snapshot.Status // by dataset and school, where not ok
+	status    map[[2]string]snapshot.Status // by dataset and school, if not ok
 	world     map[string][]record
-	lacks     []string // columns that its files lack
-	only      []string // the schools of --schools
+	lacks     []string // columns that the snapshot's files lack
+	only      []string // the value of --schools
 }
 
 func (n *night) covers(dataset, school string) bool {
@@ -126,7 +126,7 @@ func (n *night) stage(ctx context.Context, store sink.Store, plan *snapshot.Plan
 	return snapshot.At(store).WriteCheckpoint(ctx, plan.RunID, checkpoint)
 }
 
-// schoolNames returns names of schools of which some begin a part.
+// schoolNames returns names of schools, some of which begin a part.
 func schoolNames() []string {
 	var names []string
 	begin := 0
@@ -142,12 +142,12 @@ func schoolNames() []string {
 	return names
 }
 
-// dateOf returns the date of the i-th night: some days have none.
+// dateOf returns the date of the i-th night. Some days have no night.
 func dateOf(i int) string {
 	return time.Date(2026, 2, 25, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i+i/3).Format(time.DateOnly)
 }
 
-// randomNights returns nights in which a little changes from one to the next.
+// randomNights returns nights with small changes from one to the next.
 func randomNights(random *rand.Rand, n int) []*night {
 	all := schoolNames()
 	world := map[string][]record{
@@ -278,7 +278,7 @@ type version struct {
 	because            string
 }
 
-// readHistory reads all versions, and expects that files are sorted and hold what the manifest says.
+// readHistory reads all versions, and requires files to be sorted and to match the manifest.
 func readHistory(t *testing.T, store sink.Store) ([]version, *snapshot.HistoryManifest) {
 	t.Helper()
 	h, err := snapshot.At(store).ReadHistory(t.Context())
@@ -356,7 +356,7 @@ func versionOf(table *schemas.Table, b *rows.Batch, i int, validTo string) versi
 	return v
 }
 
-// text returns a record as version.row has it.
+// text returns a record in the form of version.row.
 func text(table *schemas.Table, r record) string {
 	var row []string
 	for _, c := range table.Columns {

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// older reads the columns that files of an older format lack. Their values were undeclared members then, which _extra
-// keeps, so it is read again as a record with these columns.
+// older reads the columns that files of an older format lack. When these files were written, the values were undeclared
+// members, which are kept in _extra, so _extra is decoded as a record with these columns.
 type older struct {
 	decoder *transform.Decoder
 	table   *schemas.Table // the columns that the file lacks, and _extra
@@ -44,8 +44,8 @@ func newOlder(table, stored *schemas.Table, lacking []int) (*older, error) {
 	return &older{decoder: plan.NewDecoder(), table: some}, nil
 }
 
-// read returns, for each row of a batch of the file, the columns that the file lacks, and _extra without their members.
-// They are valid until the next call.
+// read returns, for each row of a batch of the file, the columns that the file lacks, and _extra without the members in
+// these columns. The result is valid until the next call.
 func (o *older) read(b *rows.Batch) (*rows.Batch, error) {
 	extra := b.Table.Column("_extra")
 	o.body = append(o.body[:0], '[')

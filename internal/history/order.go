@@ -14,15 +14,15 @@ type item struct {
 	row   int
 }
 
-// fileOrder is the order of a table's versions in a file: by key and valid_from, then, so that the order never depends
-// on how a version came there, by all values.
+// fileOrder is the order of a table's versions in a file: by key and valid_from, and then by all values, so that the
+// order never depends on how the file was made.
 type fileOrder struct {
 	keys    []int
 	columns int // of the table; valid_from follows
 	day     int32
 }
 
-// newFileOrder returns the order of a table's versions. Rows that begin a version begin it on day.
+// newFileOrder returns the order of a table's versions. Rows of the snapshot begin a version on day.
 func newFileOrder(table *schemas.Table, day int32) fileOrder {
 	return fileOrder{keys: table.KeyColumns(), columns: len(table.Columns), day: day}
 }

@@ -12,25 +12,26 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// parts makes the files of a table's open versions. A file whose rows stay as they are is kept; it is read again if
-// that turns out not to be so.
+// parts makes the files of a table's open versions. A file whose rows do not change is kept. If it turns out that rows
+// do change, the file is read again.
 type parts struct {
 	files  *fileMaker
 	table  *schemas.Table // with the columns of versions
 	folder string
 	before []sink.File
-	cuts   bool // a table of schools is cut into several files
+	cuts   bool // the table is split into several files by school
 	day    int32
-	// held, unless nil, means that the files of before are made again, apart from those held.
+	// held, if not nil, means that the files of before are made again, except for those in held.
 	held map[string]bool
 
-	// at is the file of before that holds the next unread row, which starts at start; pos rows have been used.
+	// at is the file of before that holds the next unread row, and start the position of the file's first row; pos rows
+	// have been used.
 	at         int
 	start, pos int64
 
 	unit  string
-	begun bool // the unit has a row
-	// The open part: count rows of the file from, unless it is being written to out.
+	begun bool // a row of the unit has been added
+	// The open part has count rows of the file from, unless it is being written to out.
 	from   int
 	count  int64
 	out    *snapshot.TableFile
@@ -43,8 +44,8 @@ type parts struct {
 // schoolsPerPart is how many schools a part holds on average.
 const schoolsPerPart = 32
 
-// beginsPart reports whether a school begins a part. It depends on nothing else, so schools that come and go leave the
-// other parts as they are.
+// beginsPart reports whether a school begins a part. The answer depends only on the bid, so adding or removing schools
+// does not change other parts.
 func beginsPart(school string) bool {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, school) // it always succeeds
@@ -59,7 +60,7 @@ func (p *parts) startUnit(unit string) {
 	}
 }
 
-// startRow ends the open part if the unit begins another one.
+// startRow ends the open part if the unit begins another part.
 func (p *parts) startRow(ctx context.Context) error {
 	if p.begun {
 		return nil
@@ -71,7 +72,7 @@ func (p *parts) startRow(ctx context.Context) error {
 	return nil
 }
 
-// keep keeps n unread versions in their order, which are in the batch from i on.
+// keep keeps n unread versions in their order. In the batch they start with row i.
 func (p *parts) keep(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.startRow(ctx); err != nil {
 		return err
@@ -100,10 +101,10 @@ func (p *parts) file() string {
 	return p.before[p.at].Path
 }
 
-// skip passes over n unread versions, which end or have been written.
+// skip skips n unread versions, which end or have been written.
 func (p *parts) skip(n int) { p.pos += int64(n) }
 
-// write writes n versions, which are in the batch from i on. Rows of the table itself begin a version.
+// write writes n versions, which start with row i of the batch. Rows of a snapshot's table begin a version.
 func (p *parts) write(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.startRow(ctx); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (p *parts) write(ctx context.Context, b *rows.Batch, i, n int) error {
 	return p.out.Append(p.begins)
 }
 
-// materialize starts to write the open part: first the rows that have been kept so far.
+// materialize starts writing the open part to a file, beginning with the rows that have been kept so far.
 func (p *parts) materialize(ctx context.Context) (err error) {
 	if p.out != nil {
 		return nil
@@ -213,7 +214,7 @@ func (f *fileMaker) create(ctx context.Context, path string, table *schemas.Tabl
 	return file, err
 }
 
-// stage stages a file and returns it as the manifest names it.
+// stage stages a file and returns its entry for the manifest.
 func (f *fileMaker) stage(ctx context.Context, draft *snapshot.TableFile) (sink.File, error) {
 	file, err := draft.Stage(ctx)
 	if err != nil {

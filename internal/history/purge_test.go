@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// without returns the night as it would have been if the service did not know a school.
+// without returns the night as it would have been without a school.
 func (n *night) without(school string) *night {
 	other := *n
 	other.schools = slices.DeleteFunc(slices.Clone(n.schools), func(s string) bool { return s == school })
@@ -28,8 +28,8 @@ func (n *night) without(school string) *night {
 	return &other
 }
 
-// TestPurgedHistory purges a school from a history of random nights and compares it with a history of nights without the
-// school: at once, after a rebuild, after another night and after that night is replaced.
+// TestPurgedHistory purges a school from a history of random nights and compares it with a history of nights without
+// the school: immediately, after a rebuild, after another night, and after that night is replaced.
 func TestPurgedHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -106,7 +106,7 @@ func purge(t *testing.T, store sink.Store, school string, day int) *maintenance.
 	return report
 }
 
-// rowsOf returns the versions of a history without the reasons, which may speak of purged rows.
+// rowsOf returns the versions of a history without the reasons, which may refer to purged rows.
 func rowsOf(t *testing.T, store sink.Store) []version {
 	t.Helper()
 	versions, _ := readHistory(t, store)
@@ -157,7 +157,7 @@ func TestPurgedParts(t *testing.T) {
 	}
 }
 
-// changeOwners gives every result a school and a student, some others than the night before.
+// changeOwners gives every result a school and a student, some of them different from the night before.
 func changeOwners(random *rand.Rand, nights []*night) {
 	schools, owners := schoolNames(), make(map[string]record)
 	for _, n := range nights {
@@ -174,8 +174,9 @@ func changeOwners(random *rand.Rand, nights []*night) {
 	}
 }
 
-// TestPurgedOwners purges a school, or a student, that owned results on some nights only. A rebuild gives the same versions,
-// so nothing of other owners' nights is lost. It does so too if the newest night is replaced before.
+// TestPurgedOwners purges a school, or a student, that owned results on some nights only. A rebuild gives the same
+// versions, so nothing is lost for nights on which others owned them. The same is true if the newest night is replaced
+// first.
 func TestPurgedOwners(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -206,8 +207,8 @@ func TestPurgedOwners(t *testing.T) {
 	}
 }
 
-// TestClearedExtra purges a student whom rows of others mention in _extra. Some versions differ in nothing else: a rebuild gives
-// the same ones.
+// TestClearedExtra purges a student whom rows of others mention in _extra. Some versions differ only in _extra; a
+// rebuild gives the same versions.
 func TestClearedExtra(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -233,8 +234,8 @@ func TestClearedExtra(t *testing.T) {
 	}
 }
 
-// TestClearedExtraAcrossPages purges a student from rows of one key on more than one page of a file: some rows on the last
-// page then begin earlier than some on the first, and the file is sorted again.
+// TestClearedExtraAcrossPages purges a student from rows with the same key on more than one page of a file. Some rows
+// on the last page then begin earlier than some on the first, and the file is sorted again.
 func TestClearedExtraAcrossPages(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -269,8 +270,8 @@ func TestClearedExtraAcrossPages(t *testing.T) {
 	require.Equal(t, sorted(), got)
 }
 
-// requireRebuilt purges a history of all nights but the last, and expects a rebuild to give the same versions. It gives them
-// too if the newest night is replaced by the last one before.
+// requireRebuilt purges a history of all nights but the last, and expects the same versions from a rebuild, and again
+// after the newest night was replaced by the last one.
 func requireRebuilt(t *testing.T, nights []*night, options maintenance.PurgeOptions) *maintenance.PurgeReport {
 	t.Helper()
 	root := t.TempDir()

@@ -11,31 +11,31 @@ import (
 // resultsTable is the table whose removed rows are explained.
 const resultsTable = "test_results"
 
-// lostResult is a test result that is gone from its school, with everything that the reason depends on.
+// lostResult is a test result that is gone from its school, with all values that the reason depends on.
 type lostResult struct {
 	school, district      string
 	bid, student, subject string // empty if the row has none
 	agedOut               bool
-	// left is set if the student is known to have left the roster; see day.
+	// left is set if the student is known to have left the roster; see day.students.
 	left bool
 	// rows counts the rows of each of the dataset's tables that are gone with the result, its own included. It is empty
 	// in a fold, which counts versions instead.
 	rows []int64
 }
 
-// lostResults collects removed test results until it is known why they are gone.
+// lostResults collects removed test results until the reasons are known.
 type lostResults struct {
 	resultColumns
 
 	tables int           // length of lostResult.rows
-	first  int           // number of the first result of list; earlier ones are explained
+	first  int           // number of the first result in list; earlier ones are explained
 	list   []*lostResult // in the order in which they were found
 }
 
 // maxLost is how many removed results are explained at once: about 25 MB.
 const maxLost = 50_000
 
-// newLostResults returns a collection of results that are gone on the date of a snapshot of a privacy profile.
+// newLostResults returns an empty collection for a snapshot with this date and privacy profile.
 func newLostResults(date string, profile schemas.Profile, tables int) (*lostResults, error) {
 	aged, err := snapshot.YearBefore(date, profile)
 	if err != nil {
@@ -60,10 +60,10 @@ func (l *lostResults) add(school, district string, b *rows.Batch, row int) int {
 	return l.first + len(l.list) - 1
 }
 
-// at returns the result of a number.
+// at returns the result with that number.
 func (l *lostResults) at(number int) *lostResult { return l.list[number-l.first] }
 
-// drain empties the list and returns what it held.
+// drain returns the list and empties it.
 func (l *lostResults) drain() []*lostResult {
 	list := l.list
 	l.first, l.list = l.first+len(list), nil
@@ -83,7 +83,7 @@ func (c *resultColumns) setTable(results *schemas.Table) {
 	c.start, c.end = results.Column("administration_start_date_time"), results.Column("administration_end_date_time")
 }
 
-// texts returns the texts by which the other results of a day are looked up.
+// texts returns the texts by which other results of a day are looked up.
 func (c *resultColumns) texts(b *rows.Batch, row int) (bid, student, subject string) {
 	return string(textOf(b, c.bid, row)), string(textOf(b, c.student, row)), string(textOf(b, c.subject, row))
 }
@@ -96,14 +96,14 @@ func (r *lostResult) pair() (pair, bool) {
 	return pair{r.student, r.subject}, r.student != "" && r.subject != ""
 }
 
-// useResult is called with some texts of n results. A negative n takes back results that were passed before or will be.
+// useResult is called with some texts of n results. A negative n cancels results of other calls, earlier or later.
 type useResult func(bid, student, subject []byte, n int)
 
-// day knows the test results and the students of the day for which removed results are explained.
+// day has the test results and the students of the day on which the removed results are gone.
 type day struct {
-	// results passes all results of that day, of all schools, to use.
+	// results passes all results of all schools on that day to use.
 	results func(ctx context.Context, use useResult) error
-	// students is the snapshot that says who is on the rosters. If it is nil, lostResult.left says who has left.
+	// students is the snapshot that has the rosters. If it is nil, lostResult.left says which students have left.
 	students *side
 }
 
@@ -112,7 +112,7 @@ func (d *day) explain(ctx context.Context, list []*lostResult, use func(lost *lo
 	if len(list) == 0 {
 		return nil
 	}
-	byBid, byPair := make(map[string]int), make(map[pair]int) // how many results that day has
+	byBid, byPair := make(map[string]int), make(map[pair]int) // the number of results on that day
 	for _, r := range list {
 		if r.bid != "" {
 			byBid[r.bid] = 0
@@ -122,7 +122,7 @@ func (d *day) explain(ctx context.Context, list []*lostResult, use func(lost *lo
 		}
 	}
 	err := d.results(ctx, func(bid, student, subject []byte, n int) {
-		if found, wanted := byBid[string(bid)]; wanted { // this allocates nothing
+		if found, wanted := byBid[string(bid)]; wanted { // does not allocate
 			byBid[string(bid)] = found + n
 		}
 		if found, wanted := byPair[pair{string(student), string(subject)}]; wanted {
@@ -178,7 +178,7 @@ func (r *lostResult) reason(moved, superseded bool) string {
 	return snapshot.Unexplained
 }
 
-// results passes the results of a snapshot to use. If only is not nil, the results of other schools are left out.
+// results passes the results of a snapshot to use. If only is not nil, it selects the schools.
 func (s *side) results(ctx context.Context, only func(school string) bool, use useResult) error {
 	return s.scan(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
 		if only == nil || only(string(textOf(b, 3, row))) {
@@ -187,5 +187,5 @@ func (s *side) results(ctx context.Context, only func(school string) bool, use u
 	}, lookUpColumns...)
 }
 
-// lookUpColumns are the columns of test_results that useResult takes, and the school.
+// lookUpColumns are the columns of test_results for useResult, and the school.
 var lookUpColumns = []string{"test_result_bid", "student_bid", "subject_area", "requested_school_bid"}

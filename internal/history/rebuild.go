@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// rebuild folds all snapshots in a workspace, and replaces the history when that is done.
+// rebuild folds all snapshots in a workspace, and then replaces the history.
 func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if gone := pruned(before, all); len(gone) > 0 {
 		return &NeedsRebuildError{Pruned: gone}
@@ -53,9 +53,9 @@ func (u *updater) makeAnew(
 		f.files, f.side = nil, nil // no longer needed
 		folds = append(folds, f)
 	}
-	if before.DroppedBefore != "" { // what was dropped does not come back
+	if before.DroppedBefore != "" { // dropped versions do not come back
 		after, _ = after.DroppingEnded(before.DroppedBefore)
-		after.DroppedBefore = before.DroppedBefore // even if a purge has left nothing to drop
+		after.DroppedBefore = before.DroppedBefore // even if a purge has left no versions to drop
 	}
 	edit(after)
 	unnamed, err := u.catalog.UnnamedHistory(ctx, after)
@@ -73,7 +73,8 @@ func (u *updater) makeAnew(
 	return nil
 }
 
-// dropLast rebuilds the history without its last date, whose snapshot was replaced by one that does not belong to it.
+// dropLast rebuilds the history without its last date, because that snapshot was replaced by one that does not belong
+// to the history.
 func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if len(before.Snapshots) == 1 {
 		return fmt.Errorf("the only snapshot of the history, of %s, was replaced by one that does not belong to it: publish one that does, "+
@@ -191,8 +192,7 @@ func (u *updater) holds(ctx context.Context, file sink.File) (_ bool, err error)
 	return hash == file.SHA256, err
 }
 
-// undo returns the history before the last fold. It makes the files of that history that the fold has replaced again, in
-// the workspace.
+// undo returns the history before the last fold. It restores the files that the fold has replaced in the workspace.
 func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snapshot.HistoryManifest, error) {
 	if m.Previous.HistoryID == "" {
 		return &snapshot.HistoryManifest{}, nil

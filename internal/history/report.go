@@ -2,7 +2,7 @@ package history
 
 // Report lists the changes that Update made.
 type Report struct {
-	// HistoryID and Through are of the history after the update; empty if there is none.
+	// HistoryID and Through describe the history after the update; empty if there is no history.
 	HistoryID string    `json:"history_id"`
 	Through   string    `json:"through"`
 	Rebuilt   bool      `json:"rebuilt"`
@@ -22,11 +22,11 @@ type LeftOut struct {
 type Folded struct {
 	Date  string `json:"date"`
 	RunID string `json:"run_id"`
-	// Tables holds the tables of which the snapshot covers something.
+	// Tables has the tables of the datasets that the snapshot covers.
 	Tables map[string]*TableCounts `json:"tables"`
 }
 
-// TableCounts counts the versions of a table by what became of them.
+// TableCounts counts the versions of a table by outcome.
 type TableCounts struct {
 	Same  int64 `json:"same"`
 	Begun int64 `json:"begun"`

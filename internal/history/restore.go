@@ -15,11 +15,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// restore makes the files of a table's open versions before the fold of a date again: the versions that are open
-// without those that began then, and those that ended then. Parts are cut by school, so the files are the same.
+// restore makes the files of a table's open versions from before the fold of a date again. It takes the open versions
+// that did not begin on that date, and adds the versions that ended on it. Parts are split by school, so the files are
+// the same.
 //
-// After a purge has removed rows from these files, their hashes are not known. id is then the owner of the new files, and
-// otherwise empty.
+// If a purge has removed rows from these files, their hashes are not known. id is then the owner of the new files;
+// otherwise it is empty.
 func restore(
 	ctx context.Context, w *workspace, name, date string, open, ended, wanted []sink.File, id string,
 ) (_ []sink.File, err error) {
@@ -90,8 +91,8 @@ func restore(
 	return slices.Concat([]sink.File{}, p.made), w.commit(ctx, p.files.staged)
 }
 
-// beganBefore yields the versions in some files, without those that began on a day and without the reasons why versions
-// have ended.
+// beganBefore yields the versions in some files except those that began on a day, without the reasons why they have
+// ended.
 func beganBefore(ctx context.Context, files *fileReader, day int32) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		batch := rows.New(files.table)
@@ -110,7 +111,7 @@ func beganBefore(ctx context.Context, files *fileReader, day int32) iter.Seq2[it
 			}
 			for i := range batch.N {
 				if from.I32[i] != day && !yield(item{batch, i}, nil) {
-					_ = files.close() // after another error
+					_ = files.close() // another error is already being returned
 					return
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// rowDraft keeps batches of rows as they are, in a draft that is dropped after use.
+// rowDraft stores batches of rows unchanged, in a draft that is dropped after use.
 type rowDraft struct {
 	draft sink.Draft
 	out   *bufio.Writer
@@ -47,7 +47,7 @@ func (d *rowDraft) finish() error {
 // seek makes read begin at the offset, and end after n bytes.
 func (d *rowDraft) seek(offset, n int64) { d.in.Reset(io.NewSectionReader(d.draft, offset, n)) }
 
-// read replaces the batch by the next one, until io.EOF.
+// read reads the next batch into b. It returns io.EOF at the end.
 func (d *rowDraft) read(b *rows.Batch) error {
 	if _, err := d.in.Peek(1); err != nil {
 		return err

@@ -18,13 +18,13 @@ type side struct {
 	plan     *snapshot.Plan
 	// buckets are the buckets of the schools.
 	buckets map[string]int
-	// complete holds what the ledger calls ok: a dataset of a school or district, or a whole lookup dataset.
+	// complete has the units with status ok in the ledger: a dataset of a school or district, or a whole lookup dataset.
 	complete map[coverage]bool
 	files    map[string]map[int]sink.File // by table and bucket
 	checked  *checkedFiles
 }
 
-// coverage is a dataset and the school or district it was asked for.
+// coverage is a dataset and the school or district for which it was requested.
 type coverage struct{ dataset, unit string }
 
 func openSide(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest) (*side, error) {
@@ -83,8 +83,8 @@ func (s *side) units(dataset *schemas.Dataset) []Unit {
 // covers reports whether everything of a dataset was read for a school or district.
 func (s *side) covers(dataset, unit string) bool { return s.complete[coverage{dataset, unit}] }
 
-// reader reads a table of a snapshot, unit by unit. It opens one file at a time, and reads on from the unit before if it
-// can.
+// reader reads a table of a snapshot, unit by unit. It opens one file at a time, and continues after the previous unit
+// if possible.
 type reader struct {
 	fileReader
 
@@ -147,7 +147,7 @@ func (r *reader) close() error {
 	return err
 }
 
-// scan passes every row of some columns of a table to use.
+// scan reads some columns of a table and passes every row to use.
 func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.Batch, row int), columns ...string) error {
 	r := &fileReader{
 		catalog: s.catalog, table: snapshot.SelectColumns(table, columns...), files: s.manifest.Tables[table.Name].Files,
@@ -155,13 +155,14 @@ func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.
 	return r.each(ctx, use)
 }
 
-// value returns a text of a row, and whether it has one: neither null nor empty. column is -1 if the table lacks it.
+// value returns the text in a column of a row, and whether it is neither null nor empty. column is -1 if the table
+// lacks it.
 func value(b *rows.Batch, column, row int) (string, bool) {
 	found := textOf(b, column, row)
 	return string(found), len(found) > 0
 }
 
-// textOf returns a text of a row, nil for a null, which is valid until the batch changes.
+// textOf returns the text in a column of a row, or nil for a null. It is valid until the batch changes.
 func textOf(b *rows.Batch, column, row int) []byte {
 	if column < 0 || b.Cols[column].Null(row) {
 		return nil

@@ -18,7 +18,7 @@ type Baseline struct {
 	plan *snapshot.Plan // of the run
 }
 
-// OpenBaseline reads what the snapshot of a manifest covers. The plan is the run's.
+// OpenBaseline opens the snapshot of a manifest as the baseline of a run with this plan.
 func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest, plan *snapshot.Plan) (*Baseline, error) {
 	side, err := openSide(ctx, catalog, manifest)
 	return &Baseline{side: side, plan: plan}, err
@@ -31,9 +31,9 @@ type Comparer struct {
 	dataset    *schemas.Dataset
 	bucket     int
 	gone       *departures
-	turnover   *turnover // nil unless the dataset is that of test results
+	turnover   *turnover // nil unless the dataset is test_results
 	tables     []*stagedTable
-	districts  map[string][]*districtCounts // by table, nil for those that the baseline lacks
+	districts  map[string][]*districtCounts // by table; nil for tables that the baseline lacks
 	notCovered []string
 }
 
@@ -63,7 +63,7 @@ func (b *Baseline) Comparer(dataset *schemas.Dataset, bucket int) (*Comparer, er
 	return c, err
 }
 
-// Rows passes the rows of a school, or of a whole lookup dataset, in one of the dataset's tables to use, in batches.
+// Rows passes the rows of a school, or of a whole lookup dataset, in one table of the dataset to use, in batches.
 type Rows func(table int, use func(*rows.Batch) error) error
 
 // School is a school whose dataset was read.
@@ -76,7 +76,7 @@ type School struct {
 	OnRoster func(student []byte) bool
 }
 
-// School compares the rows of a school. An error of s.Rows is returned as it is.
+// School compares the rows of a school. An error of s.Rows is returned unchanged.
 func (c *Comparer) School(ctx context.Context, s School) error {
 	if !slices.Contains(c.baseline.side.manifest.Parameters.Datasets, c.dataset.Name) {
 		return nil
@@ -127,7 +127,7 @@ func (c *Comparer) Save(ctx context.Context, last bool) error {
 	return c.turnover.save(ctx, c.baseline.side.catalog, task, c.baseline.plan.RunID)
 }
 
-// Lookup compares the rows of a lookup dataset, as far as its ledger says that they were read.
+// Lookup compares the rows of a lookup dataset, as far as they were read according to the ledger.
 func (c *Comparer) Lookup(ctx context.Context, ledger []snapshot.LedgerRow, all Rows) error {
 	for i := range c.tables {
 		stop := c.start(i, all)
@@ -145,7 +145,7 @@ func (c *Comparer) Lookup(ctx context.Context, ledger []snapshot.LedgerRow, all 
 	return nil
 }
 
-// start lets a table's cursor read the rows, until stop is called.
+// start makes a table's cursor read the rows until stop is called.
 func (c *Comparer) start(table int, all Rows) (stop func()) {
 	next, stop := iter.Pull2(func(yield func(*rows.Batch, error) bool) {
 		err := all(table, func(b *rows.Batch) error {

@@ -5,13 +5,13 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// tally is the visitor that counts.
+// tally is the visitor that counts the outcomes.
 type tally struct {
 	merger *merger
 	counts *snapshot.TableComparison // of the unit's school, district or table
 	table  int                       // position in the dataset
 	gone   *departures
-	// turnover, unless nil, takes the test results that came, and those that went but have another version.
+	// turnover, if not nil, gets the added test results, and the removed ones that have another version.
 	turnover *turnover
 }
 

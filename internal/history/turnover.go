@@ -27,13 +27,13 @@ type turnover struct {
 // maxTurnover is the size, in bytes, of the batch that is written to a file.
 const maxTurnover = 8 << 20
 
-// The columns of the turnover. Those that count the rows of the dataset's tables follow.
+// The columns of the turnover. They are followed by a count of rows for each table of the dataset.
 const (
-	turnoverSign = iota // 1 for a result that came, -1 for one that went
+	turnoverSign = iota // 1 for an added result, -1 for a removed one
 	turnoverBid
 	turnoverStudent
 	turnoverSubject
-	turnoverSchool // null unless the result is to be explained; the other columns are of such results only
+	turnoverSchool // null unless the result is to be explained; only such results have the columns that follow
 	turnoverDistrict
 	turnoverAgedOut
 	turnoverLeft
@@ -62,8 +62,8 @@ func newTurnover(dataset *schemas.Dataset) *turnover {
 	return t
 }
 
-// add adds a result that came (sign 1), or one that went (-1) but needs no reason, because the run has another version
-// of it.
+// add adds a result that was added (sign 1), or one that was removed (-1) but needs no reason because the run has
+// another version of it.
 func (t *turnover) add(b *rows.Batch, row int, sign int64) {
 	t.append(sign, [...][]byte{textOf(b, t.bid, row), textOf(b, t.student, row), textOf(b, t.subject, row)})
 	for column := turnoverSchool; column < len(t.batch.Cols); column++ {
@@ -92,7 +92,7 @@ func (t *turnover) append(sign int64, texts [3][]byte) {
 	}
 }
 
-// lostFrom returns the result of a row that is to be explained, nil for other rows.
+// lostFrom returns the result of a row if it is to be explained, and nil otherwise.
 func lostFrom(b *rows.Batch, row int) *lostResult {
 	columns := b.Cols
 	if columns[turnoverSchool].Null(row) {
@@ -130,8 +130,8 @@ func (t *turnover) save(ctx context.Context, catalog snapshot.Catalog, task snap
 	return err
 }
 
-// Explain adds to the comparison of a staged run why its test results are gone, considering all schools, as Diff does
-// for published snapshots.
+// Explain adds the reasons why test results are gone to the comparison of a staged run. Like Diff for published
+// snapshots, it considers all schools.
 func Explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.StagedRun) error {
 	if staged.Comparison == nil || len(staged.Turnover) == 0 {
 		return nil
@@ -193,7 +193,7 @@ func (e *explanation) results(ctx context.Context, use useResult) error {
 // count adds a reason to the counts of a result and its children.
 func (e *explanation) count(lost *lostResult, reason string) {
 	for i, n := range lost.rows {
-		if name := e.dataset.Tables[i].Name; n > 0 { // then both snapshots have the table
+		if name := e.dataset.Tables[i].Name; n > 0 { // if n > 0, both snapshots have the table
 			e.staged.Districts.Of(lost.district, name).Because[reason] += n
 			e.staged.Comparison.Tables[name].Because[reason] += n
 		}

@@ -18,22 +18,23 @@ import (
 type Options struct {
 	// Rebuild starts the history over from the snapshots.
 	Rebuild bool
-	// Workspace returns an empty store for files that are not yet part of the history, and what removes it.
+	// Workspace returns an empty store for files that are not yet part of the history, and a function that removes the
+	// store.
 	Workspace func() (sink.Store, func() error, error)
 }
 
 const (
 	// maxAttempts bounds how often a fold starts again because another process has changed the history.
 	maxAttempts = 10
-	// firstPause is the limit of the pause before the second attempt. It grows by as much with every attempt.
+	// firstPause is the maximum pause before the second attempt. The maximum grows by the same amount with every attempt.
 	firstPause = 500 * time.Millisecond
 )
 
-// Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is done.
-// If it fails, readers find the history as it was after the last fold that the report names.
+// Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is
+// complete. If Update fails, readers find the history after the last fold named in the report.
 //
-// A *NeedsRebuildError means that a snapshot was replaced that later ones have been folded on, a *DamagedError that an
-// object of the history cannot be read.
+// A *NeedsRebuildError means that a snapshot was replaced after later ones had been folded; a *DamagedError means that
+// an object of the history cannot be read.
 func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Report, err error) {
 	unlock, err := catalog.LockHistory(ctx)
 	if err != nil {
@@ -42,7 +43,8 @@ func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Rep
 	defer func() { err = errors.Join(err, unlock()) }()
 	report := &Report{Folded: []*Folded{}, LeftOut: []LeftOut{}}
 	u := &updater{catalog: catalog, opts: opts, report: report}
-	// Not at each attempt: on S3, which has no locks, two folds would drop each other's files again and again.
+	// Sweep only once, not at each attempt: on S3, which has no locks, two folds would otherwise keep dropping each
+	// other's files.
 	if err := u.sweep(ctx); err != nil {
 		return report, err
 	}
@@ -60,7 +62,7 @@ func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Rep
 	}
 }
 
-// isOvertaken reports whether an error says that another process has changed the history or dropped what was staged.
+// isOvertaken reports whether an error says that another process has changed the history or dropped the staged files.
 func isOvertaken(err error) bool {
 	return errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrStagedLost)
 }
@@ -122,27 +124,27 @@ func (u *updater) update(ctx context.Context) error {
 	return nil
 }
 
-// fold stages a fold of a snapshot into a history.
+// fold folds a snapshot into a history, and stages the files.
 func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapshot.HistoryManifest, p *published) (*fold, error) {
 	f, err := newFold(ctx, to, u.catalog, before, p)
 	if err == nil {
 		err = f.run(ctx)
 	}
 	if err != nil {
-		err = cmp.Or(u.unchanged(ctx, p), err) // a replaced snapshot loses its files
+		err = cmp.Or(u.unchanged(ctx, p), err) // the files of a replaced snapshot are removed
 		return nil, fmt.Errorf("add the snapshot of %s to the history: %w", p.manifest.SnapshotDate, err)
 	}
 	return f, nil
 }
 
-// folded reports a fold.
+// folded adds a fold to the report.
 func (u *updater) folded(f *fold) {
 	u.report.Folded = append(u.report.Folded, f.report)
 	u.report.HistoryID, u.report.Through = f.after.HistoryID, f.after.Through()
 }
 
-// publish replaces the history before. The snapshots folded must still be the published ones: a purge may have rewritten
-// them since.
+// publish replaces the history before. It fails if the snapshots folded are no longer the published ones, for example
+// because a purge has rewritten them.
 func (u *updater) publish(
 	ctx context.Context, before, after *snapshot.HistoryManifest, staged []sink.File, remove []string, folded ...*published,
 ) error {
@@ -163,7 +165,7 @@ func (u *updater) unchanged(ctx context.Context, p *published) error {
 	return err
 }
 
-// sweep drops the staged files of killed folds. Its owners are ids of histories, which no run has.
+// sweep drops the staged files of killed folds. Their owners are ids of histories, which are never ids of runs.
 func (u *updater) sweep(ctx context.Context) error {
 	staged, err := u.catalog.Staged(ctx)
 	if err != nil {
@@ -200,8 +202,8 @@ func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
 	return found, nil
 }
 
-// choose returns the snapshots to fold on a history, and reports the others. If like is a history too, they have its
-// scope.
+// choose returns the snapshots to fold into a history, and reports the others. If like is a history with snapshots,
+// they must have its scope.
 func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*published) []*published {
 	var chosen []*published
 	u.report.LeftOut = u.report.LeftOut[:0]
@@ -234,9 +236,9 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 
 // NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
 type NeedsRebuildError struct {
-	// Dates are those of replaced snapshots that later ones have been folded on.
+	// Dates are the dates of snapshots that were replaced after later ones had been folded.
 	Dates []string
-	// Pruned are the dates folded whose snapshots no longer exist.
+	// Pruned are the dates in the history whose snapshots no longer exist.
 	Pruned []string
 }
 

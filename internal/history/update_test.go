@@ -44,7 +44,7 @@ func nightOf(i int, norms []string, nameless int) *night {
 	return n
 }
 
-// TestLastBegunEndsFirst adds equal rows and removes one again, whatever their place in the list.
+// TestLastBegunEndsFirst adds equal rows at any place in the list, and removes one again.
 func TestLastBegunEndsFirst(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -96,7 +96,7 @@ func TestUnchangedPartsStay(t *testing.T) {
 	require.Equal(t, open[0][1:], open[1][1:])
 }
 
-// TestTwoFoldsAtOnce folds from two processes at once: on disk, where one waits for the other, and on S3, which has no
+// TestTwoFoldsAtOnce folds in two processes at once, on disk, where one waits for the other, and on S3, which has no
 // locks.
 func TestTwoFoldsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func foldTwice(t *testing.T, open func() sink.Store) {
 		wait.Go(func() { _, errs[i] = update(t.Context(), t, open(), false) })
 	}
 	wait.Wait()
-	// One may give up, and then the same command finds nothing to do.
+	// One process may give up, and then the same command finds nothing to do.
 	require.True(t, errs[0] == nil || errs[1] == nil, "%v", errs)
 	_, err := update(t.Context(), t, store, false)
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestWaitsForAnotherFold(t *testing.T) {
 	require.Len(t, report.Folded, 1)
 }
 
-// busyHistory is a Store at which another process changes the history.
+// busyHistory is a Store on which another process changes the history.
 type busyHistory struct {
 	sink.Store
 
@@ -177,7 +177,7 @@ func (b *busyHistory) Write(ctx context.Context, path string, data []byte, when 
 	return b.Store.Write(ctx, path, data, when)
 }
 
-// TestDamagedHistory names what is damaged and what to do.
+// TestDamagedHistory expects the error to name the damaged object and to say what to do.
 func TestDamagedHistory(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -207,7 +207,7 @@ func TestDamagedHistory(t *testing.T) {
 	readHistory(t, store)
 }
 
-// TestDamagedSnapshot neither adds a snapshot to the history nor compares it if the bytes of one of its files have
+// TestDamagedSnapshot checks that a snapshot is neither folded nor compared if the bytes of one of its files have
 // changed, even if the file can still be read.
 func TestDamagedSnapshot(t *testing.T) {
 	t.Parallel()
@@ -244,7 +244,8 @@ func manifestPath(t *testing.T, store sink.Store) string {
 	return h.Pointer.Manifest
 }
 
-// TestChangedSnapshotIsFoldedAgain does not publish a fold of a snapshot that a purge has rewritten since.
+// TestChangedSnapshotIsFoldedAgain checks that a fold is not published if a purge has rewritten its snapshot in the
+// meantime.
 func TestChangedSnapshotIsFoldedAgain(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -267,7 +268,7 @@ func TestChangedSnapshotIsFoldedAgain(t *testing.T) {
 	require.Empty(t, slices.DeleteFunc(slices.Collect(maps.Keys(staged)), func(owner string) bool { return strings.HasPrefix(owner, "run") }))
 }
 
-// TestReplacedSnapshotIsFoldedAgain replaces a snapshot while it is folded, and so removes its files.
+// TestReplacedSnapshotIsFoldedAgain replaces a snapshot while it is being folded, which removes its files.
 func TestReplacedSnapshotIsFoldedAgain(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -284,8 +285,8 @@ func TestReplacedSnapshotIsFoldedAgain(t *testing.T) {
 	require.Equal(t, "other", current.Manifest.Snapshots[0].RunID)
 }
 
-// TestReplacedByOneThatIsLeftOut replaces a snapshot that is folded by one of some schools only. The newest date leaves the
-// history; for an older one, nothing changes and the error names it.
+// TestReplacedByOneThatIsLeftOut replaces a folded snapshot by one that has only some schools. The newest date leaves
+// the history; for an older one, nothing changes and the error names it.
 func TestReplacedByOneThatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, date := range []int{0, 1, 2} {
@@ -329,8 +330,8 @@ func TestReplacedByOneThatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestReplacedSnapshotAfterTableWasEmpty folds a snapshot again that brought rows back to a table without open
-// versions. The versions that had ended before are kept.
+// TestReplacedSnapshotAfterTableWasEmpty replaces a snapshot that brought rows back to a table without open versions,
+// and folds it again. The versions that had ended before are kept.
 func TestReplacedSnapshotAfterTableWasEmpty(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -348,7 +349,8 @@ func TestReplacedSnapshotAfterTableWasEmpty(t *testing.T) {
 	require.Equal(t, historyFiles(t, root), folded)
 }
 
-// TestPrunedSnapshotIsPublishedAgain notices that the rows of a folded date differ although its run has the same id.
+// TestPrunedSnapshotIsPublishedAgain checks that a fold notices different rows of a folded date although the run has
+// the same id.
 func TestPrunedSnapshotIsPublishedAgain(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -387,8 +389,8 @@ func (m *meddler) Draft(ctx context.Context, owner, path string) (sink.Draft, er
 	return m.Store.Draft(ctx, owner, path)
 }
 
-// TestScatteredSchools folds snapshots whose files hold the schools in another order than the history. It opens each
-// file at most twice: for its columns and for its rows.
+// TestScatteredSchools folds snapshots whose files hold the schools in another order than the history. Each file may be
+// opened at most twice: for its columns and for its rows.
 func TestScatteredSchools(t *testing.T) {
 	t.Parallel()
 	schools := []string{"a", "c", "e", "b", "d", "f", "g"} // three in a file
