@@ -5,9 +5,9 @@ import "time"
 const (
 	// initialLimit bounds the first burst, when the service's capacity is unknown.
 	initialLimit = 8
-	// successesPerIncrease is how many successes raise the limit by one, before backoff. It bounds the waste at a service
-	// that rejects at no fixed concurrency, such as one with a request rate, to one in so many. Rejections unrelated to
-	// concurrency lower the limit only if they are more frequent.
+	// successesPerIncrease is how many successes raise the limit by one, before backoff. At a service that does not reject
+	// at a fixed concurrency, such as one with a limit on the request rate, it keeps the share of rejected requests to one
+	// in this many. Rejections unrelated to concurrency lower the limit only if they are more frequent.
 	successesPerIncrease = 16
 	// minBackoff and maxBackoff bound the backoff exponent. At the minimum every success raises the limit, so it doubles
 	// per round trip. At the maximum there is a probe per 256 successes, which costs little and finds new capacity within
@@ -21,35 +21,35 @@ const (
 	maxHold           = time.Minute
 )
 
-// aimd finds how many concurrent requests the service takes, up to --concurrency, by additive increase and
+// aimd finds how many concurrent requests the service accepts, up to --concurrency, by additive increase and
 // multiplicative decrease. It has no clock and no lock; its owner reports how each request ended.
 //
-// A number of successes raises the limit by one. Each rejection lowers it by one, so that a burst that was rejected in
-// part shrinks to the part that was not. Rejections of requests that were in flight together are one congestion event,
-// which at most halves the limit.
+// A number of successes raises the limit by one. Each rejection lowers it by one, so that a burst that was partly
+// rejected shrinks to the part that was accepted. Rejections of requests that were in flight together are one
+// congestion event, which at most halves the limit.
 //
-// The first request sent at a concurrency, since the limit was last lower, is a probe. Backoff follows from probes: it
-// doubles the successes per increase when a probe above the proven concurrency is rejected, and halves them when one
-// succeeds there. A service with a fixed capacity is therefore probed less and less often, while rejections unrelated
-// to concurrency, such as errors of one broken school, lower the limit only briefly.
+// The first request sent at a new concurrency after the limit has risen is a probe. Probes change the backoff: if a
+// probe above the proven concurrency is rejected, the successes per increase double; if it succeeds, they halve. A
+// service with a fixed capacity is therefore probed less and less often, while rejections unrelated to concurrency,
+// such as errors of one broken school, lower the limit only briefly.
 type aimd struct {
 	max         int // --concurrency
 	limit       int
-	proven      int       // concurrency known to work; backoff applies above it only
+	proven      int       // concurrency known to work; backoff applies only above it
 	probed      int       // highest concurrency probed since the limit was last lowered
 	successes   int       // since the last increase or failed probe
 	backoff     int       // exponent of two that multiplies successesPerIncrease
 	holdUntil   time.Time // no increase before
 	events      int       // congestion events
 	failedProbe int       // the last event in which a probe was rejected
-	floor       int       // the last event lowers the limit no further
+	floor       int       // the last event does not lower the limit further
 }
 
 // sample is the state in which a request was sent.
 type sample struct {
-	inFlight    int  // concurrent requests, itself and those sent at the same moment included
-	probe       bool // it is one, or was sent together with one: any of them may be the one rejected
-	last        bool // of those sent at the same moment
+	inFlight    int  // concurrent requests, including itself and those sent at the same moment
+	probe       bool // it is a probe, or was sent together with one: any of them may be the one rejected
+	last        bool // it is the last of those sent at the same moment
 	events      int  // aimd.events at that moment
 	failedProbe int  // aimd.failedProbe at that moment
 }
@@ -58,15 +58,15 @@ func newAIMD(concurrency int) aimd {
 	return aimd{max: concurrency, limit: min(concurrency, initialLimit), backoff: minBackoff}
 }
 
-// sample records requests that are sent now, as the last of inFlight.
+// sample records that requests are sent now, which inFlight includes.
 func (a *aimd) sample(inFlight int) sample {
 	s := sample{inFlight: inFlight, probe: inFlight > a.probed, events: a.events, failedProbe: a.failedProbe}
 	a.probed = max(a.probed, inFlight)
 	return s
 }
 
-// succeeded learns from a success. Without waiting requests it does not count towards an increase, which would not be
-// tested.
+// succeeded learns from a success. If no requests are waiting, the success does not count towards an increase, which
+// would not be tested.
 func (a *aimd) succeeded(s sample, waiting bool, now time.Time) {
 	if s.probe && s.last && s.inFlight > a.proven && s.failedProbe == a.failedProbe {
 		a.proven = s.inFlight

@@ -33,7 +33,7 @@ func TestLimitSettlesAtCapacity(t *testing.T) {
 		model   func() *model
 		schools int
 		wasted  float64 // at most
-		slower  float64 // than at its capacity; a call rejected near the end waits for a second or more
+		slower  float64 // compared with a run at its capacity; a call rejected near the end waits for a second or more
 	}{
 		"four": {
 			func() *model { return &model{capacity: 4} }, 2000, 0.01, 1.3,
@@ -117,7 +117,7 @@ func TestLimitDoublesPerRoundTripAtFirst(t *testing.T) {
 	})
 }
 
-// TestLimitWithABrokenSchool has one school that always fails beside 300 healthy ones, which must take hardly longer
+// TestLimitWithABrokenSchool has one school that always fails beside 300 healthy ones, which must not take much longer
 // than without it.
 func TestLimitWithABrokenSchool(t *testing.T) {
 	t.Parallel()
@@ -155,7 +155,7 @@ func TestLimitWithUnrelatedFailures(t *testing.T) {
 	}
 	noticed, unnoticed := start(503), start(500)
 	t.Logf("settled at %.1f, took %.3f of the time", noticed.settled(), noticed.took.Seconds()/unnoticed.took.Seconds())
-	// One of the last calls may fail several times, and then wait longer than all others take.
+	// One of the last calls may fail several times, and then its wait is longer than the time for all others.
 	require.Less(t, noticed.most.Seconds(), 1.25*unnoticed.most.Seconds())
 }
 
@@ -215,7 +215,7 @@ func TestLimitFollowsFallingCapacity(t *testing.T) {
 	require.Less(t, f.took.Seconds(), 1.2*exact)
 }
 
-// TestLimitFallsForACallOverCapacity rejects the same call until the limit is low enough, while others succeed.
+// TestLimitFallsForACallOverCapacity keeps rejecting the same call until the limit is low enough, while others succeed.
 func TestLimitFallsForACallOverCapacity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestLimitFallsForACallOverCapacity(t *testing.T) {
 	})
 }
 
-// TestFailuresThatLowerTheLimit has two requests in flight, of which one fails.
+// TestFailuresThatLowerTheLimit has two requests in flight, one of which fails.
 func TestFailuresThatLowerTheLimit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -303,7 +303,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestLimitIsHalvedAtMost by requests that were in flight together, and not lowered by a single one.
+// TestLimitIsHalvedAtMost checks that rejected requests that were in flight together at most halve the limit, and that
+// a single one does not lower it.
 func TestLimitIsHalvedAtMost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -327,7 +328,7 @@ func TestLimitIsHalvedAtMost(t *testing.T) {
 	}
 }
 
-// TestLimitOfOneSchool has only the calls of one school to learn from.
+// TestLimitOfOneSchool checks that the limit adapts to the calls of a single school.
 func TestLimitOfOneSchool(t *testing.T) {
 	t.Parallel()
 	m := &model{minLatency: minLatency, maxLatency: maxLatency, capacity: 4}
@@ -370,7 +371,7 @@ func TestLimitIgnoresOutdatedRejections(t *testing.T) {
 	})
 }
 
-// TestLimitAtARealServer with capacity for four requests.
+// TestLimitAtARealServer uses a server with capacity for four requests.
 func TestLimitAtARealServer(t *testing.T) {
 	t.Parallel()
 	var working, requested, rejected atomic.Int64

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxRejectedTokens is how many new tokens in a row may be rejected. If no request succeeds between, that ends the run;
-// if others do, the attempt fails.
+// maxRejectedTokens is how many new tokens in a row may be rejected. If no request succeeds in between, the run ends;
+// if other requests do, only the attempt fails.
 const maxRejectedTokens = 3
 
 // authenticator adds API key and token to reads, and replaces a rejected token. Sending a request again with a new
@@ -80,7 +80,7 @@ type tokenSource struct {
 	current    *token // nil if there was none yet, or it was rejected
 	refresh    bool   // the next token is not the first
 	rejections int    // of unused tokens since the last success
-	err        error  // there will be no further token
+	err        error  // why there will be no further token
 }
 
 // start uses the given token, or the one in the file.
@@ -100,8 +100,8 @@ func (s *tokenSource) start(c Credentials) error {
 	return nil
 }
 
-// get returns the current token, or fetches one. However many requests need one, one of them fetches it. If that fails,
-// all requests fail with the same error; if it is cancelled, another request takes over.
+// get returns the current token, or fetches one. If several requests need a token, one of them fetches it. If that
+// fails, all of them fail with the same error; if it is cancelled, another request takes over.
 func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	if t, err := s.usable(); t != nil || err != nil {
 		return t, err
@@ -138,7 +138,7 @@ func (s *tokenSource) usable() (*token, error) {
 	return nil, s.err
 }
 
-// fetch returns a token that was not tried yet: from the file if that changed, otherwise from the endpoint.
+// fetch returns a token that was not tried yet: from the file if the file has changed, otherwise from the endpoint.
 func (s *tokenSource) fetch(ctx context.Context) (*token, error) {
 	if s.file != "" {
 		// A file that cannot be read counts as unchanged.
@@ -162,7 +162,7 @@ func (s *tokenSource) accepted(t *token) {
 }
 
 // rejected drops t, unless another request already has. It returns an error once so many unused tokens have been
-// rejected, with no success between, that another one would be too.
+// rejected without a success in between that a new one would be rejected too.
 func (s *tokenSource) rejected(ctx context.Context, t *token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *tokenSource) rejected(ctx context.Context, t *token) error {
 	return s.err
 }
 
-// tokenError returns an ErrRefused that is not of one request.
+// tokenError returns an ErrRefused that does not belong to a single request.
 func tokenError(text string) error {
 	return (&Call{Operation: "token"}).fail(&failure{err: fmt.Errorf("%w: %s", ErrRefused, text)}, 0)
 }

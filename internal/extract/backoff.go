@@ -12,8 +12,8 @@ const (
 	maxRetryDelay = 30 * time.Second
 )
 
-// retryDelay returns the delay before the attempt after n retries. It doubles up to half a minute. The upper half of it
-// is random, so that requests that failed together are not repeated together.
+// retryDelay returns the delay before the attempt after n retries. The delay doubles up to half a minute. Its upper
+// half is random, so that requests that failed together are not repeated together.
 func retryDelay(n int) time.Duration {
 	limit := min(maxRetryDelay, minRetryDelay<<min(n+1, 16))
 	return limit/2 + rand.N(limit-limit/2+1)

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// minFailingSchools is how many schools must fail, with no success between, to open the breaker. If all schools that
-	// have calls fail, which may be fewer, each must fail minFailingAttempts times.
+	// minFailingSchools is how many schools must fail, with no success in between, to open the breaker. If all schools
+	// that have calls fail, which may be fewer, each must fail minFailingAttempts times.
 	minFailingSchools  = 3
 	minFailingAttempts = 3
 	// minWarnedPause is how long a pause must last before it is a warning. A shorter one does no harm.
 	minWarnedPause = time.Minute
 )
 
-// breaker is the circuit breaker. Closed, it lets every attempt pass. It opens when the service fails, holds back all
-// requests and lets one probe at a time through (half-open), with growing delays, until one succeeds or --give-up-after
-// has passed.
+// breaker is the circuit breaker. While it is closed, every attempt passes. When the service fails, it opens: it holds
+// back all requests and lets one probe at a time through (half-open), with growing delays, until one succeeds or
+// --give-up-after has passed.
 //
 // A few schools that always fail look like a failing service once nothing else is left to fetch, and so does an
-// operation that always fails while nothing else is being fetched. So the breaker keeps canaries: calls that succeeded,
-// or probably will. A failed probe sends a canary of another school, then one of another operation; if one succeeds, the
-// breaker closes and attempts count against --retries again.
+// operation that always fails while nothing else is being fetched. The breaker therefore keeps canaries: calls that
+// have succeeded, or probably will. A failed probe sends a canary of another school, then one of another operation; if
+// one succeeds, the breaker closes and attempts count against --retries again.
 type breaker struct {
 	giveUpAfter time.Duration
 	throttle    *throttle
@@ -35,20 +35,20 @@ type breaker struct {
 	active     map[string]int      // calls by school
 	failing    map[string]*failing // schools that failed since the last success
 	outage     *outage             // nil while closed
-	operations []*operation        // the one that succeeded last first
+	operations []*operation        // the one that succeeded last is first
 }
 
 // failing is a school that failed since the last success.
 type failing struct {
 	attempts int       // of calls that have not ended
-	since    time.Time // the first of them
+	since    time.Time // when the first of them was made
 }
 
 // operation is the state of one operation in the breaker.
 type operation struct {
 	name     string
 	answered bool
-	// lost are the schools of calls that failed in every attempt while no call succeeded.
+	// lost are the schools of calls that failed in every attempt while no call of the operation succeeded.
 	lost     map[string]struct{}
 	canaries []*Call // at most two, of different schools, the latest first
 }
@@ -61,7 +61,7 @@ type outage struct {
 	began    time.Time
 	deadline time.Time
 	cause    string        // of the failure that opened the breaker
-	gaveUp   error         // for requests that still wait at the deadline
+	gaveUp   error         // the error of requests that still wait at the deadline
 	over     chan struct{} // closed when the breaker closes
 	logged   bool          // guarded by the breaker's mu, like warned
 	warned   bool
@@ -80,7 +80,7 @@ type permit struct {
 // observes reports whether the attempts of a call say something about the service. Lookups have a time of their own.
 func (b *breaker) observes(call *Call) bool { return !call.Lookup && call.School != "" }
 
-// countCall counts a call until end is called.
+// countCall counts a call as active until end is called.
 func (b *breaker) countCall(call *Call) (end func()) {
 	if !b.observes(call) {
 		return func() {}
@@ -165,8 +165,8 @@ func (b *breaker) blocks(p permit) bool {
 	return b.outage != nil && b.outage != p.outage
 }
 
-// succeeded closes the breaker after a call that the service answered. again says that the call succeeded and can be sent
-// again at any time.
+// succeeded closes the breaker after a call that the service answered. again means that the call succeeded and can be
+// sent again at any time.
 func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again bool) {
 	b.mu.Lock()
 	o := b.operation(call.Operation, true)
@@ -192,9 +192,9 @@ func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again boo
 	}
 }
 
-// failed records a failure that may be the service's. It opens the breaker if the failure is one too many, and makes the
-// request the first probe, which has just failed. counts reports whether the attempt counts against the retries if the
-// breaker is closed afterwards.
+// failed records a failure that may be the service's fault. If there are now too many, it opens the breaker and treats
+// the request as the first probe, which has just failed. counts reports whether the attempt counts against the retries
+// if the breaker is closed afterwards.
 func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -226,8 +226,8 @@ func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	return true
 }
 
-// allFail reports whether all schools that have calls fail again and again, and since when some of them do. The caller
-// holds mu.
+// allFail reports whether all schools that have calls keep failing, and since when the first of them has been failing.
+// The caller holds mu.
 func (b *breaker) allFail() (since time.Time, all bool) {
 	since, all = time.Now(), true
 	for school := range b.active {
@@ -336,7 +336,7 @@ func (b *breaker) operation(name string, succeeded bool) *operation {
 	return found
 }
 
-// addCanary keeps two calls of different schools, so that one is left whichever school probes.
+// addCanary keeps two calls of different schools, so that one can be used whichever school probes.
 func (o *operation) addCanary(call *Call) {
 	kept := []*Call{call}
 	for _, c := range o.canaries {
@@ -357,10 +357,10 @@ func (o *operation) canary(school string) *Call {
 	return nil
 }
 
-// canariesFor returns what to send after a probe has failed: a canary of its operation and one of another operation, the
-// next one with every failed probe. If there is none of another school, one of the same school takes its place. Lookups
-// are canaries only of calls that are not found: if a whole service failed but for them, there would be nothing to do but
-// to wait.
+// canariesFor returns the calls to send after a probe has failed: a canary of the same operation and one of another
+// operation, a different one after every failed probe. If there is no canary of another school, one of the same school
+// is used. Lookups are canaries only for calls that are not found: if the service answers nothing but lookups, the run
+// can only wait.
 func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// outcome is the end of a school's call.
+// outcome is the result of a school's call, and when it ended.
 type outcome struct {
 	tally extract.Tally
 	err   error
@@ -94,7 +94,8 @@ func TestOutagePausesAllUntilOneSucceeds(t *testing.T) {
 					require.NoError(t, o.err, school)
 					require.Less(t, o.after, lasts+time.Minute)
 				}
-				// A few are sent before the breaker opens. From then on there is one at a time, with delays up to half a minute.
+				// A few requests are sent before the breaker opens. From then on there is one at a time, with delays of up to half
+				// a minute.
 				probes := slices.DeleteFunc(j.of(""), func(e entry) bool { return e.at.Sub(began) <= known })
 				require.LessOrEqual(t, len(j.of(""))-len(probes), 16)
 				waits := gaps(probes[:len(probes)-len(schools)+1])
@@ -109,7 +110,7 @@ func TestOutagePausesAllUntilOneSucceeds(t *testing.T) {
 	}
 }
 
-// TestSchoolsProbeInTurn, so one that always fails cannot keep the others from probing.
+// TestSchoolsProbeInTurn checks that a school that always fails cannot keep the others from probing.
 func TestSchoolsProbeInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestLastingOutageIsGivenUp(t *testing.T) {
 		"503":   failing(503),
 		"stall": func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
 		"rest": func(*http.Request) (*http.Response, error) {
-			// Virtual time begins with the year 2000. All have failed once before the first Retry-After.
+			// Virtual time begins with the year 2000. All schools have failed once before the first Retry-After.
 			if time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) < time.Second/4 {
 				return reply(503, ""), nil
 			}
@@ -170,7 +171,7 @@ func TestLastingOutageIsGivenUp(t *testing.T) {
 }
 
 // TestAttemptsInAnOutageDoNotCount has eight requests in flight when the service goes down, and no retries: only the
-// two that fail before the breaker opens are lost.
+// two calls that fail before the breaker opens are lost.
 func TestAttemptsInAnOutageDoNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -204,8 +205,8 @@ func TestNoOutageBelowThreeSchools(t *testing.T) {
 	})
 }
 
-// TestOutageWithFewRequestsInFlight begins while one or two schools are left to fetch, or one request is sent at a time.
-// None of them fails, and the time until the client gives up is exact.
+// TestOutageWithFewRequestsInFlight begins while one or two schools are left to fetch, or one request is sent at a
+// time. No school fails, and the time until the client gives up is exact.
 func TestOutageWithFewRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]bare{
@@ -234,8 +235,8 @@ func TestOutageWithFewRequestsInFlight(t *testing.T) {
 	}
 }
 
-// TestLastBrokenSchool fails although every attempt of it fails and nothing else is being fetched: a canary succeeds,
-// also if it is of another operation of the same school.
+// TestLastBrokenSchool expects that a school which always fails is given up even if nothing else is being fetched,
+// because a canary succeeds. The canary may be another operation of the same school.
 func TestLastBrokenSchool(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 500, 503, 504} {
@@ -286,7 +287,8 @@ func TestNoOutageWithSuccessesBetween(t *testing.T) {
 	})
 }
 
-// TestProbeThatFailsAfterTheOutage does not count, although an older request has closed the breaker since it was sent.
+// TestProbeThatFailsAfterTheOutage expects that a failed probe does not count if an older request has closed the
+// breaker since the probe was sent.
 func TestProbeThatFailsAfterTheOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -349,7 +351,7 @@ func TestBreakerIgnoresLookups(t *testing.T) {
 	})
 }
 
-// TestDenialsInAnOutage neither wait nor close the breaker.
+// TestDenialsInAnOutage expects that denied calls neither wait nor close the breaker.
 func TestDenialsInAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -373,7 +375,7 @@ func TestDenialsInAnOutage(t *testing.T) {
 	})
 }
 
-// TestCancelledProbe leaves its turn to the next request.
+// TestCancelledProbe expects that a cancelled probe leaves its turn to the next request.
 func TestCancelledProbe(t *testing.T) {
 	t.Parallel()
 	for name, moment := range map[string]time.Duration{"waiting": 10 * time.Millisecond, "asking": 20 * time.Second} {
@@ -411,7 +413,8 @@ func TestCancelledProbe(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitingForTheRateAreHeld, like all others, when the breaker opens.
+// TestRequestsWaitingForTheRateAreHeld expects that requests waiting for the rate are held back like all others when
+// the breaker opens.
 func TestRequestsWaitingForTheRateAreHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ type Param struct {
 	Name, Value string
 }
 
-// Call is one operation of the service as data. A Call and what it refers to must not change after it was passed to a
-// Client, which may send it again later as a canary.
+// Call is one operation of the service as data. A Call and everything it refers to must not change after it was passed
+// to a Client, because the Client may send it again later as a canary.
 type Call struct {
 	// Operation is the dataset's name, used in logs, errors and counters.
 	Operation string
@@ -31,7 +31,7 @@ type Call struct {
 	District string  // bid of the district the call is for, if any; only used in errors and logs
 	Lookup   bool    // made before any school: the circuit breaker ignores it, retries and GiveUpAfter apply
 
-	cursor string // of a later page of a list, empty on the first
+	cursor string // the cursor of a later page of a list; empty on the first page
 }
 
 // url joins the call to the base URL, which may have a path of its own.

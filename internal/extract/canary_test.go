@@ -55,7 +55,7 @@ func TestBrokenSchoolsAreNotAnOutage(t *testing.T) {
 	}
 }
 
-// TestOwnSuccessIsNotACanary has a success of the probe's own school only: it is not sent again.
+// TestOwnSuccessIsNotACanary has only the probe's own school succeed: that call is not sent again as a canary.
 func TestOwnSuccessIsNotACanary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestOwnSuccessIsNotACanary(t *testing.T) {
 	})
 }
 
-// TestLaterPagesAreNotCanaries fails all first pages: the cursor of a later one is not sent again.
+// TestLaterPagesAreNotCanaries fails all first pages: a later page is not sent again as a canary.
 func TestLaterPagesAreNotCanaries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestLaterPagesAreNotCanaries(t *testing.T) {
 	})
 }
 
-// TestCanaryIsOfAnotherSchool fails one call of each school while another call of two of them succeeds: a school's own
-// success is not its canary, and does not replace the other school's.
+// TestCanaryIsOfAnotherSchool fails one call of each school while another call of two schools succeeds: a school's own
+// success is not its canary, and does not replace the other school's canary.
 func TestCanaryIsOfAnotherSchool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestCanaryIsOfAnotherSchool(t *testing.T) {
 	})
 }
 
-// TestDeadOperationPausesNothing has an operation that fails for every school while others succeed, or would: its
+// TestDeadOperationPausesNothing has an operation fail for every school while others succeed, or would succeed: its
 // schools fail after a few retries, without a pause.
 func TestDeadOperationPausesNothing(t *testing.T) {
 	t.Parallel()
@@ -194,7 +194,7 @@ func TestDeadOperationPausesNothing(t *testing.T) {
 				require.Greater(t, first, int64(9), "attempts of the first schools, with canaries")
 				require.EqualValues(t, 1, later)
 				require.Contains(t, log.String(), "operation test_results answers for no school (status ")
-				if test.status != 503 { // which may also be a service that is overloaded
+				if test.status != 503 { // a 503 may also come from an overloaded service
 					require.NotContains(t, log.String(), "pausing")
 				}
 			})
@@ -202,7 +202,7 @@ func TestDeadOperationPausesNothing(t *testing.T) {
 	}
 }
 
-// TestDeadOperationComesBack retries calls again as soon as one has succeeded.
+// TestDeadOperationComesBack expects that calls are retried again as soon as one has succeeded.
 func TestDeadOperationComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,13 +226,13 @@ func TestDeadOperationComesBack(t *testing.T) {
 	})
 }
 
-// TestServiceThatAnswersNothingIsAnOutage, whatever succeeded before it went down, and while the lists of schools and
-// districts alone succeed.
+// TestServiceThatAnswersNothingIsAnOutage expects an outage whatever succeeded before the service went down, even while
+// the lists of schools and districts still succeed.
 func TestServiceThatAnswersNothingIsAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status int
-		lists  bool // still succeed
+		lists  bool // the lists still succeed
 	}{"404": {404, false}, "503": {503, false}, "503 but for the lists": {503, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

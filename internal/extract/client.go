@@ -24,7 +24,7 @@ type Credentials struct {
 	APIKey          string
 	APISecret       string
 	AccessToken     string // used until it is rejected
-	AccessTokenFile string // contains such a token; read by New unless AccessToken is set, and again when that is rejected
+	AccessTokenFile string // contains such a token; read by New unless AccessToken is set, and again when the token is rejected
 }
 
 // Format hides credentials, whatever the verb.
@@ -45,7 +45,7 @@ type Options struct {
 	MaxBody        int64         // maximum size of a response in bytes, decompressed
 	UserAgent      string
 	HideErrorCodes bool              // leave the service's error codes out of errors
-	Logger         *slog.Logger      // gets a line per request at debug level, and what affects all requests; may be nil
+	Logger         *slog.Logger      // gets a line per request at debug level, and events that affect all requests; may be nil
 	Observer       Observer          // receives every request; may be nil
 	Transport      http.RoundTripper // nil for one with bounded waits and sizes; must not follow redirects
 }
@@ -92,7 +92,7 @@ func New(o Options) (*Client, error) {
 		base = newHTTPTransport(o.Concurrency)
 	}
 
-	// From the innermost layer outwards, see the package comment.
+	// From the innermost layer outwards; see the package comment.
 	layer := roundTripper(&transport{base: base, timeout: o.RequestTimeout, gzips: make(chan *gzip.Reader, min(o.Concurrency, maxIdleGzips))})
 	layer = &recorder{next: layer, counters: c.counters, observer: c.observer, log: log}
 	pace := rate.NewLimiter(limit, 1)
@@ -119,7 +119,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// check returns an error for missing or invalid settings. It quotes no secret.
+// check returns an error for missing or invalid settings. The error does not quote secrets.
 func (o *Options) check() error {
 	u, c := o.BaseURL, o.Credentials
 	switch {
@@ -170,15 +170,15 @@ func (c *Client) TokenLifetime() time.Duration {
 	return 0
 }
 
-// Health returns the trouble that the client has now.
+// Health returns the client's current problems.
 func (c *Client) Health() Health {
 	h := Health{Retrying: c.retrying.list()}
 	h.Paused, h.PausedUntil = c.breaker.status()
 	return h
 }
 
-// AddCanaries takes calls that will probably succeed. While nothing has succeeded, they show whether the whole service
-// fails or only the operations that have been called.
+// AddCanaries adds calls that will probably succeed. Before any call has succeeded, they show whether the whole service
+// fails or only the operations called so far.
 func (c *Client) AddCanaries(calls ...Call) {
 	c.breaker.mu.Lock()
 	defer c.breaker.mu.Unlock()
@@ -187,9 +187,9 @@ func (c *Client) AddCanaries(calls ...Call) {
 	}
 }
 
-// Get reads one body. accept reads it, decompressed, once for every attempt that got 200. It must not use what it has
-// read before it has met io.EOF: the body may be cut short, and then the call is attempted again. It is attempted again
-// too if accept returns an error marked with [Unreadable]; any other error ends it.
+// Get reads one body. accept reads it, decompressed, once for every attempt that got 200. It must not use the data
+// before it has read io.EOF, because the body may be cut short, and then the call is attempted again. The call is also
+// attempted again if accept returns an error marked with [Unreadable]; any other error ends it.
 //
 // accept runs while the request is in flight, and within its time.
 //
@@ -203,8 +203,9 @@ func (c *Client) Get(ctx context.Context, call Call, accept func(body io.Reader)
 	return tally, err
 }
 
-// List reads every page of a list in order: first without a cursor, then with the cursor that accept found in the page
-// before, until that is "". A failed page fails the list, and so does a repeated cursor. Otherwise it is like Get.
+// List reads every page of a list in order: first without a cursor, then with the cursor that accept found in the
+// previous page, until the cursor is "". A failed page or a repeated cursor fails the list. Otherwise List works like
+// Get.
 func (c *Client) List(ctx context.Context, call Call, accept func(body io.Reader) (next string, err error)) (Tally, error) {
 	var tally Tally
 	// Hashes, because cursors have any length and lists may be long.

@@ -197,7 +197,7 @@ func TestRequestsAreLogged(t *testing.T) {
 	require.Equal(t, "{request test_results /test-results/v1/growth s1 200 3 1 0}", fmt.Sprint(line))
 }
 
-// TestCancelIsPrompt cancels calls wherever they can wait, at a real server.
+// TestCancelIsPrompt cancels calls wherever they can wait, with a real server.
 func TestCancelIsPrompt(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -1,6 +1,6 @@
 // Package extract is the client of the service: it sends one [Call] at a time and passes on each page's body as bytes.
-// It owns escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It does not know tables:
-// a Call is data, and the caller's accept function decides whether a body is usable.
+// It owns escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It does not know the
+// tables: a Call is data, and the caller's accept function decides whether a body is usable.
 //
 // A request passes through layers, each a roundTripper around the next:
 //

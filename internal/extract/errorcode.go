@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unlistedCode stands for every error code that is not known, which could be a student's name or identifier.
+// unlistedCode replaces every unknown error code, because such a code could be a student's name or identifier.
 const unlistedCode = "unlisted code"
 
 // oauthCodes are the error codes of OAuth 2.0 (RFC 6749, RFC 6750), and those of gateways that answer in the observed
@@ -17,8 +17,8 @@ const oauthCodes = " access_denied insufficient_scope invalid_client invalid_gra
 	"oauth.v2.InvalidClientIdentifier oauth.v2.InvalidToken oauth.v2.MissingAccessToken "
 
 // errorCode returns the code of an error body, in one of the observed shapes (fault.detail.errorcode, or flat objects),
-// if it is a known one. It returns unlistedCode for any other, and "" if there is none. Nothing else of the body is
-// repeated, because it may contain anything.
+// if it is known. It returns unlistedCode for any other code, and "" if there is no code. Nothing else is taken from
+// the body, because it may contain anything.
 func errorCode(body []byte) string {
 	var shape struct {
 		Fault struct {

@@ -12,11 +12,11 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Reasons for which a call fails, for errors.Is.
+// Reasons why a call fails, for errors.Is.
 var (
 	// ErrDenied is a 403 on a resource: no current agreement covers that school or district. It is final for the call.
 	ErrDenied = errors.New("access denied: no current agreement covers it")
-	// ErrRefused ends the run: the service issues no token, or rejects every token.
+	// ErrRefused ends the run: the service does not issue a token, or rejects every token.
 	ErrRefused = errors.New("credentials rejected by the service")
 	// ErrGaveUp ends the run: the service kept failing for GiveUpAfter, or asked for a longer pause.
 	ErrGaveUp = errors.New("gave up on the service")
@@ -29,11 +29,11 @@ func EndsRun(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrTokenEndpoint)
 }
 
-// errNotRetried is why a call had fewer attempts than --retries allows.
+// errNotRetried is the reason why a call had fewer attempts than --retries allows.
 var errNotRetried = errors.New("not tried again, because this operation answers for no school")
 
 // NotFound reports whether err is from a call that got 404 in its last attempt. Stray 404s on existing resources
-// disappear on retry (observed), so one that was not retried does not count.
+// disappear on retry (observed), so a 404 that was not retried does not count.
 func NotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status == http.StatusNotFound && !errors.Is(err, errNotRetried) && !EndsRun(err)
@@ -47,8 +47,8 @@ type Error struct {
 	School    string // bid, empty unless the call was for a school
 	District  string // bid, empty unless the call was for a district
 	Status    int    // of the last response, 0 if there was none
-	Code      string // the service's own error code, or that it sent one that is not known
-	Attempts  int    // requests sent for the call, those made while the circuit breaker was open included
+	Code      string // the service's own error code, or unlistedCode
+	Attempts  int    // requests sent for the call, including those made while the circuit breaker was open
 	Err       error  // what happened, never nil
 }
 
@@ -112,8 +112,8 @@ func Unreadable(err error) error {
 	return unreadable{err}
 }
 
-// attemptError is an attempt without a complete response. Its text quotes nothing that was received, unlike errors of
-// net/http.
+// attemptError is an attempt without a complete response. Unlike errors of net/http, its text does not quote received
+// data.
 type attemptError struct {
 	status int    // 0 if the connection failed before the response's header
 	class  string // in Stats.ByStatus; the status if empty
@@ -132,7 +132,7 @@ const (
 	classCancelled  = "cancelled"  // the run ended while the request was in flight
 )
 
-// failure is why one attempt failed.
+// failure says why one attempt failed.
 type failure struct {
 	status int
 	code   string
@@ -149,8 +149,8 @@ func failureOf(err error) *failure {
 	return &failure{err: err}
 }
 
-// statusFailure returns the failure of an attempt with a status other than 200. Only here a status gets its meaning
-// (specification, Errors).
+// statusFailure returns the failure of an attempt with a status other than 200. This is the only place that interprets
+// statuses (specification, Errors).
 func statusFailure(status int, body []byte, req *request, hideCode bool) *failure {
 	f := &failure{status: status, retry: retryable(status)}
 	if !hideCode {

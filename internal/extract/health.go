@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Health is the trouble that a client has now.
+// Health lists the current problems of a client.
 type Health struct {
 	Retrying    []Retry   // calls that are being retried, oldest first
-	Paused      string    // why all requests are held back while the service is failing, otherwise empty
+	Paused      string    // why all requests are held back while the service is failing; otherwise empty
 	PausedUntil time.Time // when the client gives up
 }
 
@@ -22,7 +22,7 @@ type Health struct {
 type Retry struct {
 	Operation        string
 	School, District string    // bids, empty unless the call is for one
-	Attempt          int       // in flight or waited for, from 2
+	Attempt          int       // the current or next attempt, from 2
 	Cause            string    // of the last failure, in a few words
 	Since            time.Time // when the first attempt failed
 }
@@ -36,8 +36,8 @@ type retryList struct {
 }
 
 // failed records an attempt that will be retried. A run cannot begin before the token and the lookups have arrived, so
-// their first failure is logged at once, and later ones if the cause has changed. answering says that the service has
-// answered other requests just now.
+// their first failure is logged at once, and later ones if the cause has changed. answering means that the service has
+// just answered other requests.
 func (r *retryList) failed(ctx context.Context, call *Call, attempts int, f *failure, answering bool) {
 	cause := f.cause()
 	r.mu.Lock()

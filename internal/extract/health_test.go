@@ -57,7 +57,8 @@ func planningFailures() map[string]bare {
 	}
 }
 
-// TestLookupsAndTokensGiveUp after --give-up-after, and log the cause of their first failure.
+// TestLookupsAndTokensGiveUp expects lookups and token requests to give up after --give-up-after, and to log the cause
+// of their first failure.
 func TestLookupsAndTokensGiveUp(t *testing.T) {
 	t.Parallel()
 	for words, response := range planningFailures() {
@@ -123,7 +124,7 @@ func TestLookupRejectedAmongSuccesses(t *testing.T) {
 	})
 }
 
-// TestHealthListsRetries of schools, and why all requests pause.
+// TestHealthListsRetries expects Health to list the retries of schools, and why all requests pause.
 func TestHealthListsRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +169,8 @@ func TestHealthListsRetries(t *testing.T) {
 	})
 }
 
-// TestPausesAreLogged once they last: a few seconds at the normal level, a minute as a warning.
+// TestPausesAreLogged expects a pause to be logged at the normal level after a few seconds, and as a warning after a
+// minute.
 func TestPausesAreLogged(t *testing.T) {
 	t.Parallel()
 	for lasts, want := range map[time.Duration][]string{

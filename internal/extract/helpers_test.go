@@ -103,8 +103,8 @@ func connect(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Opt
 	return c
 }
 
-// withToken avoids the token request, so a read is the first on its connection: on a reused connection net/http repeats
-// by itself a read without a response.
+// withToken avoids the token request, so a read is the first on its connection: on a reused connection, net/http itself
+// repeats a read that got no response.
 func withToken(o *extract.Options) { o.Credentials.AccessToken = "TOKEN-0" }
 
 func noRetries(o *extract.Options) { o.Retries = 0 }
@@ -130,7 +130,7 @@ func stall(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// keep accepts any body and keeps it.
+// keep accepts any body and stores it.
 func keep(into *string) func(io.Reader) error {
 	return func(body io.Reader) error {
 		content, err := io.ReadAll(body)
@@ -139,7 +139,7 @@ func keep(into *string) func(io.Reader) error {
 	}
 }
 
-// discard leaves it to the client to read the body.
+// discard leaves reading the body to the client.
 func discard(io.Reader) error { return nil }
 
 var errNotJSON = errors.New("the body is not JSON")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// limiter bounds concurrent requests by --concurrency, and by less while the service throttles (aimd.go). A request
+// limiter limits concurrent requests to --concurrency, and to fewer while the service throttles (aimd.go). A request
 // counts until its body has been accepted. Waiting requests are admitted in order.
 type limiter struct {
 	next     roundTripper
@@ -21,10 +21,10 @@ type limiter struct {
 	mu        sync.Mutex
 	aimd      aimd
 	outlier   outlier
-	inFlight  int       // may exceed the limit for a while after that fell
+	inFlight  int       // may exceed the limit for a while after the limit fell
 	waiting   list.List // of chan sample
-	logged    int       // the limit last logged; the highest one while there is nothing to log
-	throttled bool      // a lower limit was logged, and it is not back at --concurrency
+	logged    int       // the limit that was last logged; while there is nothing to log, the highest limit
+	throttled bool      // a lower limit was logged, and the limit is not back at --concurrency
 }
 
 var _ roundTripper = (*limiter)(nil)
@@ -75,7 +75,7 @@ func (l *limiter) acquire(ctx context.Context) (sample, error) {
 	return sample{}, context.Cause(ctx)
 }
 
-// admit lets requests go in order, up to the limit. The caller holds mu.
+// admit admits waiting requests in order, up to the limit. The caller holds mu.
 func (l *limiter) admit() {
 	free := min(l.aimd.limit-l.inFlight, l.waiting.Len())
 	if free <= 0 {
@@ -123,8 +123,8 @@ func (l *limiter) release(ctx context.Context, req *request, s sample, res *resp
 	}
 }
 
-// tooMany reports whether the service may have rejected a request because of the rate. If it has been failing, a 503 says
-// nothing about the rate. The caller holds mu.
+// tooMany reports whether the service may have rejected a request because of the rate. While the service is failing, a
+// 503 says nothing about the rate. The caller holds mu.
 func (l *limiter) tooMany(req *request, res *response) bool {
 	switch {
 	case res == nil:
@@ -165,9 +165,9 @@ func isOverload(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// outlier is the last rejected school, until it succeeds. If only that school is rejected again, it is probably broken
-// by itself, and a fan-out over its students has many calls in flight. Its rejections then lower the limit no faster
-// than the successes of other schools raise it.
+// outlier is the last rejected school, until it succeeds. If only that school is rejected again, the problem is
+// probably the school, and a fan-out over its students has many calls in flight. Its rejections then lower the limit no
+// faster than the successes of other schools raise it.
 type outlier struct {
 	school    string // "" for none
 	successes int    // of other schools since the rejection
@@ -180,8 +180,9 @@ func (o *outlier) succeeded(school string) {
 	o.successes++
 }
 
-// countsRejection reports whether a rejection should lower the limit. One of an outlier does again after
-// successesPerIncrease successes, otherwise a call that exceeds the service's capacity could fail in every attempt.
+// countsRejection reports whether a rejection should lower the limit. A rejection of an outlier should if there were
+// successesPerIncrease successes since; otherwise a call that exceeds the service's capacity could fail in every
+// attempt.
 func (o *outlier) countsRejection(school string) bool {
 	if o.school != "" && school == o.school && o.successes > 0 && o.successes < successesPerIncrease {
 		return false

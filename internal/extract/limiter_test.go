@@ -76,7 +76,7 @@ func TestWaitsDoNotCount(t *testing.T) {
 	})
 }
 
-// TestRequestsAreAdmittedInOrder, also while the limit falls and rises.
+// TestRequestsAreAdmittedInOrder expects requests to be admitted in order, even while the limit falls and rises.
 func TestRequestsAreAdmittedInOrder(t *testing.T) {
 	t.Parallel()
 	for name, rejected := range map[string]bool{"of a healthy service": false, "of a busy one": true} {
@@ -120,7 +120,7 @@ func TestRequestsAreAdmittedInOrder(t *testing.T) {
 	}
 }
 
-// TestCancelledCallsFreeTheirSlots, whether they have one, wait for one, or get one at that moment.
+// TestCancelledCallsFreeTheirSlots cancels calls that have a slot, wait for one, or get one at that moment.
 func TestCancelledCallsFreeTheirSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestCancelledCallsFreeTheirSlots(t *testing.T) {
 	})
 }
 
-// TestLimitStaysInBounds at services with random capacity and failures.
+// TestLimitStaysInBounds uses services with random capacity and failures.
 func TestLimitStaysInBounds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -173,7 +173,7 @@ func TestLimitStaysInBounds(t *testing.T) {
 	}
 }
 
-// TestLimitIsLogged when it has halved and when it is back, not at every change.
+// TestLimitIsLogged expects the limit to be logged when it has halved and when it is back, not at every change.
 func TestLimitIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,9 +201,9 @@ func TestLimitIsLogged(t *testing.T) {
 	})
 }
 
-// TestLimitOfRequestsPerSecond runs against a proxy that lets 40 requests per second pass, as nginx does with limit_req
-// and a burst of 5, with its default status and the usual one, and twice as many after a minute. The client finds that rate and stays near it, and says so once.
-// With longer latencies, lowering the concurrency is enough.
+// TestLimitOfRequestsPerSecond runs against a proxy that passes 40 requests per second with a burst of 5, like nginx
+// with limit_req, and twice as many after a minute. It rejects others with nginx's default status or with 429. The
+// client finds the rate, stays near it, and logs it once. With longer latencies, lowering the concurrency is enough.
 func TestLimitOfRequestsPerSecond(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -24,14 +24,14 @@ type model struct {
 	late                   bool   // rejections take as long as responses
 	retryAfter             string // of rejections
 	fails                  func(school string, since time.Duration) bool
-	share                  float64 // of the requests that fail at random
+	share                  float64 // share of requests that fail at random
 	failure                int     // status of failed requests; 0 means no response
 
 	mu                    sync.Mutex
 	random                *rand.Rand
 	began                 time.Time
 	inFlight, maxInFlight int // now and maximum
-	working, maxWorking   int // those within the capacity
+	working, maxWorking   int // requests within the capacity
 	requests, rejected    int
 	answers               []time.Time
 }
@@ -56,7 +56,7 @@ func (m *model) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply(status, "[]"), nil
 }
 
-// enter returns the response to a request and how long it takes.
+// enter returns the status of the response to a request, and how long the response takes.
 func (m *model) enter(school string) (status int, takes time.Duration, done func()) {
 	takes = m.between(m.minLatency, m.maxLatency)
 	m.mu.Lock()
@@ -118,7 +118,7 @@ const every = 10 * time.Millisecond
 // figures are the results of a run.
 type figures struct {
 	took   time.Duration
-	most   time.Duration // for nine tenths of the answers
+	most   time.Duration // time for nine tenths of the answers
 	limits []int64
 	model  *model
 }
@@ -133,12 +133,12 @@ func (f *figures) settled() float64 {
 	return float64(sum) / float64(len(half))
 }
 
-// load is the calls of a run.
+// load describes the calls of a run.
 type load struct {
 	concurrency int
 	schools     []string // in order
 	callers     int      // concurrent calls; 0 for a few more than --concurrency, as in a run
-	aside       []string // called at once in the middle
+	aside       []string // called all at once in the middle of the run
 }
 
 // run gets the results of schools from m.
@@ -156,7 +156,7 @@ func run(t *testing.T, m *model, seed uint64, l load) figures {
 		var calls errgroup.Group
 		calls.SetLimit(cmp.Or(l.callers, l.concurrency+2))
 		var aside sync.WaitGroup
-		// Tests check failed schools themselves.
+		// The tests themselves check which schools failed.
 		ask := func(school string) { _, _ = c.Get(t.Context(), results(school), discard) }
 		for i, school := range l.schools {
 			if i == len(l.schools)/2 {

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// events is an Observer that keeps what it gets.
+// events is an Observer that records all events.
 type events struct {
 	mu      sync.Mutex
 	events  []extract.Event
@@ -64,7 +64,7 @@ func TestObserverSeesEveryRequest(t *testing.T) {
 		for i, e := range seen.events {
 			statuses = append(statuses, e.Operation+" "+e.Status)
 			if i == 0 {
-				continue // of the token
+				continue // a token request
 			}
 			require.Equal(t, i, e.Attempt)
 			require.Equal(t, "S1", e.School)

@@ -21,7 +21,7 @@ const (
 	maxRetryAfter = 10 * 365 * 24 * time.Hour
 )
 
-// errBreakerOpen returns a request to the breaker, which opened after the request had got its permit.
+// errBreakerOpen sends a request back to the breaker, which opened after the request had got its permit.
 var errBreakerOpen = errors.New("held back, the service is failing")
 
 // pacer applies --rate and the pause that the service asked for (Retry-After) to all requests together.
@@ -62,8 +62,8 @@ func (p *pacer) roundTrip(ctx context.Context, req *request) (*response, error) 
 	return res, nil
 }
 
-// wait returns when a request may be sent. A pause that begins during the wait for the rate uses up the reservation, so
-// that requests leave at the rate after the pause too.
+// wait returns when a request may be sent. If a pause begins while a request waits for the rate, the request has to
+// wait for the rate again after the pause, so that requests are not sent faster then.
 func (p *pacer) wait(ctx context.Context) error {
 	for reserved := false; ; {
 		left, err := p.pause()
@@ -88,7 +88,7 @@ func (p *pacer) wait(ctx context.Context) error {
 	}
 }
 
-// pause returns the rest of the pause, and an error if that is longer than --give-up-after.
+// pause returns the rest of the pause, and an error if the rest is longer than --give-up-after.
 func (p *pacer) pause() (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

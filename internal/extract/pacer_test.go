@@ -48,7 +48,8 @@ func TestRateAppliesToEveryRequest(t *testing.T) {
 	})
 }
 
-// TestRateAppliesAfterAPause: requests that wait for the rate when a pause begins leave at the rate after it.
+// TestRateAppliesAfterAPause checks that requests that wait for the rate when a pause begins are sent at that rate
+// after the pause.
 func TestRateAppliesAfterAPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

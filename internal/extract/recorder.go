@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Event is a request that has ended, token requests included. It contains neither URL nor query.
+// Event is a request that has ended. It may be a token request. It contains neither URL nor query.
 type Event struct {
 	Method              string
 	Operation, Template string
@@ -16,7 +16,7 @@ type Event struct {
 	Status              string // as in Stats.ByStatus, but never "unreadable": the body has not been parsed yet
 	Attempt             int    // from 1, over all attempts of the call
 	Bytes               int    // of the body, decompressed
-	InFlight            int64  // concurrent requests when it began, itself included
+	InFlight            int64  // concurrent requests when it began, including itself
 	Began               time.Time
 	Took                time.Duration
 }
@@ -26,12 +26,12 @@ type Event struct {
 type Observer interface {
 	// Requested is called after every request.
 	Requested(ctx context.Context, event Event)
-	// Retried is called after every attempt but the first. cause is the status of the attempt before it, as in
+	// Retried is called after every attempt but the first. cause is the status of the previous attempt, as in
 	// Stats.ByStatus.
 	Retried(ctx context.Context, operation, cause string)
 }
 
-// noObserver ignores everything.
+// noObserver is an Observer that does nothing.
 type noObserver struct{}
 
 func (noObserver) Requested(context.Context, Event)        {}

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// fetch attempts a request until accept takes its body, no retries are left, or another attempt would fail in the same
-// way.
+// fetch attempts a request until accept succeeds, no retries are left, or another attempt would fail in the same way.
 func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept func(body io.Reader) error) error {
 	req, err := c.newRequest(call, tally, accept)
 	if err != nil {
@@ -66,7 +65,7 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 	}
 }
 
-// newRequest returns the read for a call.
+// newRequest returns the request for a call.
 func (c *Client) newRequest(call *Call, tally *Tally, accept func(body io.Reader) error) (*request, error) {
 	target, err := call.url(c.base)
 	if err != nil {
@@ -118,7 +117,7 @@ func (c *Client) releaseLast(ctx context.Context, req *request, f *failure) {
 }
 
 // countsAsRetry returns the permit of an attempt that will be retried, and reports whether it counts against the
-// retries. A canary that succeeds shows that the service does not fail, but the call.
+// retries. A canary that succeeds shows that the call fails, not the service.
 func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bool {
 	if f.status == http.StatusUnauthorized { // other requests may be accepted
 		c.breaker.release(req.permit)
@@ -157,8 +156,8 @@ func (c *Client) canarySucceeds(ctx context.Context, probe *request, f *failure)
 	return false
 }
 
-// callError returns the error of a call that is not attempted again. Errors of the token that end the run stay as they
-// are.
+// callError returns the error of a call that is not attempted again. Token errors that end the run are returned
+// unchanged.
 func callError(ctx context.Context, call *Call, f *failure, attempts int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

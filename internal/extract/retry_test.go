@@ -17,7 +17,8 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// TestNotFoundWithoutASchool: if even the school list is missing, the address is probably wrong.
+// TestNotFoundWithoutASchool expects the error to say that the address is probably wrong if even the school list is
+// missing.
 func TestNotFoundWithoutASchool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestDenied(t *testing.T) {
 		`access denied: no current agreement covers it (status 403)`)
 }
 
-// TestErrorCodes shows known codes, and no others: a code can be a student's name or identifier.
+// TestErrorCodes expects errors to show known codes only, because a code can be a student's name or identifier.
 func TestErrorCodes(t *testing.T) {
 	t.Parallel()
 	const unlisted = "unlisted code"
@@ -147,7 +148,8 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestErrorCodesOfCompressedBodies: reads accept gzip, so errors may be compressed too.
+// TestErrorCodesOfCompressedBodies checks that codes are found in compressed bodies: reads accept gzip, so errors may
+// be compressed too.
 func TestErrorCodesOfCompressedBodies(t *testing.T) {
 	t.Parallel()
 	c := dial(t, fake(func(*http.Request) (*http.Response, error) {
@@ -247,7 +249,7 @@ func TestRetryAfterPausesAll(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsNeverShortened by a second response.
+// TestRetryAfterIsNeverShortened checks that a second response does not shorten the pause.
 func TestRetryAfterIsNeverShortened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -290,7 +292,7 @@ func TestInvalidRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOverGiveUpAfter sends no further request.
+// TestRetryAfterOverGiveUpAfter checks that no further request is sent if the pause would be too long.
 func TestRetryAfterOverGiveUpAfter(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"601", "99999999999999999999", "Sat, 01 Jan 2050 00:00:00 GMT"} {
@@ -316,7 +318,7 @@ func TestRetryAfterOverGiveUpAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfTheTokenEndpoint applies to token requests too.
+// TestRetryAfterOfTheTokenEndpoint checks that Retry-After applies to token requests too.
 func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -344,7 +346,7 @@ func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
 	})
 }
 
-// TestRetriesAtARealServer that fails in several ways.
+// TestRetriesAtARealServer uses a server that fails in several ways.
 func TestRetriesAtARealServer(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64

@@ -7,7 +7,7 @@ import (
 
 // Tally is the cost of one call.
 type Tally struct {
-	Requests int64 // sent for the call, repeats with a new token and canaries included
+	Requests int64 // sent for the call, including repeats with a new token and canaries
 	Retries  int64 // attempts after the first, over all pages
 	Pages    int64 // complete pages accepted
 }
@@ -21,7 +21,7 @@ type Stats struct {
 	TokenRefreshes int64            // tokens after the first
 	ByStatus       map[string]int64 // by status code, "timeout", "network", "unreadable" (an unusable 200) or "cancelled"
 	InFlight       int64            // requests in flight now, token requests included
-	Limit          int64            // of concurrent reads: --concurrency, or less while the service throttles
+	Limit          int64            // limit of concurrent reads: --concurrency, or less while the service throttles
 }
 
 // counters are the totals of a client.

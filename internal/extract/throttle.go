@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// measured is over how many of the last seconds the rate of successes is measured.
+	// measured is the number of seconds over which the rate of successes is measured.
 	measured = 10
-	// throttleCut and throttleRaise change the rate: down to a little less than what passed, at most once a second, and
-	// up again a little every second, faster as long as the limit has not been reached again.
+	// throttleCut lowers the rate to a little less than the rate of successes, at most once a second. throttleRaise raises
+	// it a little every second; throttleSearch raises it faster until the service's limit has been found.
 	throttleCut, throttleRaise, throttleSearch = 0.95, 1.05, 1.25
 	// throttleHold is how long the rate stays after it was lowered.
 	throttleHold = 10 * time.Second
-	// unavailableCut bounds how far rejections as unavailable lower the rate, since they may have other reasons.
+	// unavailableCut limits how far rejections as unavailable (503) lower the rate, because they may have other reasons.
 	unavailableCut = 0.5
-	// answering is how long after a success a rejection for too many requests does not count as a failing service.
+	// answering is how long after a success a rejection for too many requests is not taken as a sign of a failing service.
 	answering = 10 * time.Second
 )
 
-// throttle finds the rate that a service takes if it rejects requests by their number per second (429, or 503 as nginx
-// does), which a limit of concurrent requests cannot prevent: even a request alone in flight is rejected then.
+// throttle finds the rate that a service accepts if it limits requests per second (with 429, or 503 as nginx does). A
+// limit on concurrent requests does not help there, because the service rejects even a request that is alone in flight.
 type throttle struct {
 	limiter *rate.Limiter // of the pacer
 	most    rate.Limit    // --rate
@@ -37,14 +37,14 @@ type throttle struct {
 		unix      int64
 		successes int
 	}
-	last        time.Time // success
+	last        time.Time // last success
 	unavailable time.Time // last rejection as unavailable
-	began       time.Time // of a time with such rejections
+	began       time.Time // when such rejections began
 	engaged     bool
 	found       bool       // the rate had risen until it was lowered again
 	floor       rate.Limit // for rejections as unavailable
 	lowered     time.Time
-	raise       time.Time // the rate does not rise before
+	raise       time.Time // the rate does not rise before this time
 }
 
 // succeeded counts a success and raises the rate.
@@ -124,8 +124,8 @@ func (t *throttle) rejected(ctx context.Context, status int, alone bool, now tim
 	return true
 }
 
-// busy reports whether requests are rejected as unavailable while others succeed, and have been for a second: the service
-// does not fail altogether.
+// busy reports whether for at least a second some requests have been rejected as unavailable while others succeeded, so
+// that the service is not down.
 func (t *throttle) busy(now time.Time) bool {
 	if now.Sub(t.unavailable) > answering {
 		t.began = now
@@ -135,8 +135,8 @@ func (t *throttle) busy(now time.Time) bool {
 	return between && now.Sub(t.began) >= time.Second
 }
 
-// passed returns the most successes in one of the last seconds, without the current one, which is not over. It returns 0 if
-// nothing succeeded.
+// passed returns the highest number of successes in any of the last seconds, not counting the current one. It returns 0
+// if nothing succeeded.
 func (t *throttle) passed(now time.Time) float64 {
 	most := 0
 	for _, second := range t.seconds {

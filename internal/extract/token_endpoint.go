@@ -34,11 +34,11 @@ type tokenEndpoint struct {
 	succeeded   atomic.Bool // a token was received
 }
 
-// firstTokenPatience is how long the first token is requested from an address that looks wrong.
+// firstTokenPatience is how long the client keeps requesting the first token from an address that looks wrong.
 const firstTokenPatience = 10 * time.Second
 
-// wrongAddress reports whether the base URL may be wrong: the host does not exist, or refuses connections, or has no such
-// path.
+// wrongAddress reports whether the base URL may be wrong: the host does not exist, refuses connections, or does not
+// have the path.
 func (f *failure) wrongAddress() bool {
 	cause := f.cause()
 	return f.status == http.StatusNotFound || cause == hostNotFound || cause == connectionRefused
@@ -60,7 +60,7 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 			e.succeeded.Store(true)
 			return t, nil
 		}
-		// A redirect, an untrusted certificate or a wrong password of the proxy will not go away.
+		// A redirect, an untrusted certificate or a wrong proxy password will not go away.
 		final := f.status >= 300 && f.status < 400 || f.status == http.StatusProxyAuthRequired || f.status == 0 && !f.retry
 		switch {
 		case ctx.Err() != nil:
@@ -86,8 +86,8 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	}
 }
 
-// request requests a token once. oauth2 writes the form and reads the token. Its errors quote the response, so a
-// failure is taken from what passed through the transport.
+// request requests a token once. oauth2 writes the form and reads the token. Its errors quote the response, so the
+// failure is derived from what the transport has recorded.
 func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, budget *budget) (*token, *failure) {
 	ctx, cancel := budget.bound(ctx)
 	defer cancel()
@@ -122,8 +122,8 @@ type tokenTransport struct {
 
 var _ http.RoundTripper = (*tokenTransport)(nil)
 
-// RoundTrip sends everything in headers besides the form. Key and secret go unescaped into Basic, where oauth2 would
-// escape them.
+// RoundTrip sends the form, and everything else in headers. It does not escape key and secret in the Basic header, as
+// oauth2 would.
 func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	form, err := io.ReadAll(out.Body)
 	if err != nil {
@@ -150,20 +150,21 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		StatusCode: res.status,
 		Status:     http.StatusText(res.status),
 		Request:    out,
-		// Whatever the service declares: oauth2 would read text/plain as a form.
+		// Replace the content type that the service declares, because oauth2 would read text/plain as a form.
 		Header: http.Header{"Content-Type": {"application/json"}},
 		Body:   io.NopCloser(bytes.NewReader(readableToken(res.body))),
 	}, nil
 }
 
-// readableToken returns a response without what oauth2 would reject a usable token for: a type, which is ignored, and a
-// lifetime that is not a number of seconds. A token of unknown lifetime is used until it is rejected.
+// readableToken returns a response without members because of which oauth2 would reject a usable token: the type, which
+// is ignored, and a lifetime that is not a number of seconds. A token with an unknown lifetime is used until it is
+// rejected.
 func readableToken(body []byte) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return body
 	}
-	var lifetime json.Number // also in quotes
+	var lifetime json.Number // may be in quotes
 	_ = json.Unmarshal(members["expires_in"], &lifetime)
 	delete(members, "token_type")
 	delete(members, "expires_in")

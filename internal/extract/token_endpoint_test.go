@@ -170,7 +170,8 @@ func TestTokenEndpointDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				// It fails always, or for the first requests. A 404 is a wrong base URL, which ends the run sooner.
+				// The token endpoint always fails, or only for the first requests. A 404 means a wrong base URL, which ends the run
+				// sooner.
 				few, wrong := int64(5), name == "404"
 				if wrong {
 					few = 2
@@ -216,7 +217,7 @@ func TestTokenEndpointDown(t *testing.T) {
 	}
 }
 
-// TestWrongAddress: a wrong base URL is reported after ten seconds, unless a token was received before.
+// TestWrongAddress expects a wrong base URL to be reported after ten seconds, unless a token was received before.
 func TestWrongAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -183,7 +183,7 @@ func TestSuccessResetsRejections(t *testing.T) {
 	}
 }
 
-// TestLateRejectionOfAnOldToken rejects one token for two requests, the second when a new one is in use already.
+// TestLateRejectionOfAnOldToken rejects one token for two requests, the second time when a new token is already in use.
 func TestLateRejectionOfAnOldToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestOneRequestAlwaysRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
 			if schoolOf(r) == "bad" {
-				wait(r.Context(), 5*time.Millisecond) // others succeed between
+				wait(r.Context(), 5*time.Millisecond) // others succeed in between
 				return reply(401, ""), nil
 			}
 			return reply(200, "[]"), nil
@@ -249,7 +249,7 @@ func TestOneRequestAlwaysRejected(t *testing.T) {
 	})
 }
 
-// TestTokenFetchSurvivesCancellation of the request that fetches the token, while another waits for it.
+// TestTokenFetchSurvivesCancellation cancels the request that fetches the token while another one waits for it.
 func TestTokenFetchSurvivesCancellation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

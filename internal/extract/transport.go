@@ -43,9 +43,9 @@ var checkBaseURL = "check " + wording.Setting("base-url").String()
 
 var errBodyTooLong = errors.New("body over the limit")
 
-// roundTripper sends a request and returns the complete response, whatever its status. The caller releases it. The
-// error is an *attemptError if another attempt may succeed, the cause of ctx if ctx is done, and otherwise one that
-// ends the call or the run.
+// roundTripper sends a request and returns the complete response, whatever its status. The caller releases the
+// response. The error is an *attemptError if another attempt may succeed, the cause of ctx if ctx is done, and
+// otherwise an error that ends the call or the run.
 type roundTripper interface {
 	roundTrip(ctx context.Context, req *request) (*response, error)
 }
@@ -58,7 +58,7 @@ type request struct {
 	header  http.Header
 	body    []byte
 	maxBody int64 // of a 200, in bytes
-	// accept reads the body of a 200. If it is nil, or for another status, the body is in the response.
+	// accept reads the body of a 200. If it is nil or the status is another one, the body is in the response.
 	accept  func(body io.Reader) error
 	attempt int // from 1
 	permit  permit
@@ -67,7 +67,7 @@ type request struct {
 	status  string  // of the last attempt, as in Stats.ByStatus
 }
 
-// response is a response whose body was read. Only for status 200 it is sure to be complete.
+// response is a response whose body was read. The body is only certain to be complete if the status is 200.
 type response struct {
 	status   int
 	header   http.Header
@@ -85,8 +85,8 @@ type transport struct {
 
 var _ roundTripper = (*transport)(nil)
 
-// newHTTPTransport returns net/http's transport with bounded waits and sizes. The limiter bounds the connections. Gzip
-// is decoded by this package, because net/http allocates a new reader for every body, of a slower kind.
+// newHTTPTransport returns net/http's transport with bounded waits and sizes. The limiter bounds the connections. This
+// package decodes gzip itself, because net/http allocates a new, slower reader for every body.
 //
 // If a reused connection is closed before the first byte of a response, net/http sends a read again by itself. That is
 // normal for idle connections and counts neither as an attempt nor as a request.
@@ -103,7 +103,7 @@ func newHTTPTransport(concurrency int) *http.Transport {
 		ReadBufferSize:         16 << 10, // larger reads, such as of bodies, bypass it
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
-		// Without pings every request would try a dead HTTP/2 connection until the operating system gives it up.
+		// Without pings, every request would try a dead HTTP/2 connection until the operating system gives up on it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }
@@ -138,7 +138,8 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	}
 	defer func() { _ = in.Body.Close() }()
 	res := &response{status: in.StatusCode, header: in.Header}
-	// A cache that ignores Cache-Control may answer with pages of another day. Age is how long it has had the answer.
+	// A cache that ignores Cache-Control may answer with pages of another day. The header Age says how long it has had the
+	// answer.
 	if age, _ := strconv.Atoi(strings.TrimSpace(in.Header.Get("Age"))); age > 0 && res.status == http.StatusOK && req.method == http.MethodGet {
 		return nil, &attemptError{
 			status: res.status, class: classUnreadable, final: true, cause: fmt.Sprintf("a cache answered with a copy that is %d s old (header Age)", age),
@@ -157,7 +158,7 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	switch {
 	case ctx.Err() != nil && (err != nil || res.status != http.StatusOK):
 		return nil, context.Cause(ctx)
-	case err == nil || res.status != http.StatusOK: // whatever was read of an error's body is enough
+	case err == nil || res.status != http.StatusOK: // an error's body need not be complete
 		return res, nil
 	case errors.Is(err, errBodyTooLong):
 		advice := "raise " + wording.Setting("max-body").String()
@@ -202,7 +203,7 @@ func (t *transport) open(body *body, in *http.Response) error {
 	return err
 }
 
-// close keeps the gzip reader of a body.
+// close keeps the gzip reader of a body for reuse.
 func (t *transport) close(body *body) {
 	if body.gzip == nil {
 		return
@@ -237,8 +238,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads the body to its end, by accept if the status is 200. The error is the body's own, whatever accept makes of
-// it.
+// read reads the body to its end, through accept if the status is 200. It returns the body's own error, even if accept
+// returns another one.
 func (b *body) read(accept func(io.Reader) error, res *response) error {
 	if res.status != http.StatusOK || accept == nil {
 		res.body, _ = io.ReadAll(b)

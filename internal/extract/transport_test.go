@@ -84,7 +84,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestReusedBuffersKeepNothing gets bodies of falling length, so each buffer held a longer one before.
+// TestReusedBuffersKeepNothing gets bodies of decreasing length, so each buffer held a longer one before.
 func TestReusedBuffersKeepNothing(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -280,7 +280,8 @@ func newPlain(t *testing.T) string {
 	return server.URL
 }
 
-// TestAnswersOfCaches asks caches not to answer, and fails a call that one has answered all the same.
+// TestAnswersOfCaches checks that requests tell caches not to answer, and that a call fails if a cache has answered
+// anyway.
 func TestAnswersOfCaches(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
@@ -330,7 +331,8 @@ func TestWrongProxyPassword(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed, neither of reads nor of token requests: nothing reaches the other host.
+// TestRedirectsAreNotFollowed checks that redirects of reads and token requests are not followed: nothing reaches the
+// other host.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int64
