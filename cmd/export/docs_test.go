@@ -33,7 +33,7 @@ type page struct {
 func pages(t *testing.T) []page {
 	t.Helper()
 	var found []page
-	for _, pattern := range []string{"README.md", "docs/*.md", "examples/*/README.md", "schemas/generated/*.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "examples/*/*.md", "schemas/generated/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(pattern)))
 		require.NoError(t, err)
 		for _, path := range paths {

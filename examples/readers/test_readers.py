@@ -4,7 +4,9 @@
 """
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -61,20 +63,54 @@ class TestReaders(unittest.TestCase):
                     # Python would silently accept a lone surrogate.
                     json.dumps(json.loads(extra), ensure_ascii=False).encode("utf-8")
 
-    def test_page(self):
-        """The Python code of README.md runs, on a destination with a history."""
-        dest = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-readers-")))
-        run = [self.growth_export, "run", "--simulate", "--simulate-results", "500", "--history", "--dest", str(dest / "growth-data")]
-        subprocess.run(run, check=True, capture_output=True)
-        sql = [self.growth_export, "sql", "--dest", str(dest / "growth-data"), "--history", "--views", "sector"]
-        (dest / "views.sql").write_bytes(subprocess.run(sql, check=True, capture_output=True).stdout)
-        page = (Path(__file__).resolve().parent / "README.md").read_text("utf-8")
-        code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        self.assertEqual(len(code), 4)
-        program = "\n".join([*code, "assert len(results.collect()) > 300 and growth.columns[:3] == ['student_bid', 'subject_area', 'span']"])
-        done = subprocess.run([sys.executable, "-c", program], cwd=dest, capture_output=True, text=True)
+    def run_page(self, page: str, language: str, interpreter: list[str], check: str) -> None:
+        """Runs the code of a page, with a check at the end, on a new destination. Its pip commands are left out."""
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-readers-")))
+        (folder / "bin").mkdir()
+        (folder / "bin" / "growth-export").symlink_to(self.growth_export)
+        path = os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+        text = (Path(__file__).resolve().parent / page).read_text("utf-8")
+        for code in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
+            code = re.sub("^pip .*", "", code, flags=re.MULTILINE)
+            subprocess.run(["sh", "-ec", code], cwd=folder, env=os.environ | {"PATH": path}, check=True, capture_output=True)
+        blocks = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+        self.assertEqual(len(blocks), 3)
+        done = subprocess.run([*interpreter, "\n".join([*blocks, check])], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Mathematics", done.stdout)
+        self.assertIn("accommodations", done.stdout)
+
+    def test_pandas(self):
+        """The code of pandas.md runs, and keeps types."""
+        check = """
+assert len(results) > 10_000 and str(results["rit"].dtype) == "int32[pyarrow]" and "snapshot_date" not in results
+assert str(results["administration_start_date_time"].dt.tz) == "UTC"
+date = json.loads(Path("growth-data/_latest.json").read_text())["snapshot_date"]
+assert read("test_results", date).equals(results) and len(growth) > 0
+"""
+        self.run_page("pandas.md", "python", [sys.executable, "-c"], check)
+
+    def test_polars(self):
+        """The code of polars.md runs."""
+        check = """
+date = json.loads(Path("growth-data/_latest.json").read_text())["snapshot_date"]
+assert scan("test_results", date).collect().equals(results.collect()) and results.collect().height > 10_000
+assert "snapshot_date" not in results.collect_schema() and growth.height > 0
+"""
+        self.run_page("polars.md", "python", [sys.executable, "-c"], check)
+
+    def test_r(self):
+        """The code of r.md runs, and times are in this century."""
+        packages = "stopifnot(all(c('arrow', 'dplyr', 'jsonlite') %in% rownames(installed.packages())))"
+        if shutil.which("Rscript") is None or subprocess.run(["Rscript", "-e", packages], capture_output=True).returncode != 0:
+            self.skipTest("needs R with the packages arrow, dplyr and jsonlite")
+        check = """
+times <- results$administration_start_date_time
+stopifnot(nrow(results) > 10000, is.integer(results$rit), attr(times, "tzone") == "UTC", min(times, na.rm = TRUE) > as.POSIXct("2000-01-01"))
+stopifnot(identical(read("test_results", fromJSON("growth-data/_latest.json")$snapshot_date), results), nrow(growth) > 0)
+stopifnot("ID" %in% names(read_parquet("sgp_long.parquet")))
+"""
+        self.run_page("r.md", "r", ["Rscript", "-e"], check)
 
     def test_districts(self):
         """With globs, every row has the date and district of its folder, in DuckDB and polars alike."""
