@@ -36,6 +36,7 @@ type breaker struct {
 	failing    map[string]*failing // schools that failed since the last success
 	outage     *outage             // nil while closed
 	operations []*operation        // the one that succeeded last is first
+	answered   time.Time           // when a call last succeeded
 }
 
 // failing is a school that failed since the last success.
@@ -170,7 +171,7 @@ func (b *breaker) blocks(p permit) bool {
 func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again bool) {
 	b.mu.Lock()
 	o := b.operation(call.Operation, true)
-	o.answered = true
+	o.answered, b.answered = true, time.Now()
 	if again {
 		o.addCanary(call)
 	}
@@ -190,6 +191,13 @@ func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again boo
 		b.log.LogAttrs(ctx, slog.LevelInfo, "service answering again: resuming",
 			slog.Duration("after", time.Since(ended.began).Round(time.Millisecond)))
 	}
+}
+
+// answeredSince reports whether a call has succeeded since a time.
+func (b *breaker) answeredSince(since time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.answered.After(since)
 }
 
 // failed records a failure that may be the service's fault. If there are now too many, it opens the breaker and treats
@@ -359,8 +367,8 @@ func (o *operation) canary(school string) *Call {
 
 // canariesFor returns the calls to send after a probe has failed: a canary of the same operation and one of another
 // operation, a different one after every failed probe. If there is no canary of another school, one of the same school
-// is used. Lookups are canaries only for calls that are not found: if the service answers nothing but lookups, the run
-// can only wait.
+// is used. Lookups are canaries only for each other and for calls that are not found: if the service answers nothing but
+// lookups, the run can only wait.
 func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -381,7 +389,11 @@ func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 		others = own
 	}
 	if len(others) > 0 {
-		found = append(found, others[p.outage.failed%len(others)])
+		next := 0
+		if p.outage != nil { // not a lookup, which is a probe in no outage
+			next = p.outage.failed
+		}
+		found = append(found, others[next%len(others)])
 	}
 	return found
 }

@@ -351,6 +351,68 @@ func TestBreakerIgnoresLookups(t *testing.T) {
 	})
 }
 
+// TestLookupsWaitInAnOutage expects that attempts of a lookup do not count against the retries while nothing succeeds, unless only few
+// retries are allowed or the service answers other requests.
+func TestLookupsWaitInAnOutage(t *testing.T) {
+	t.Parallel()
+	districts := func(district string) extract.Call {
+		return extract.Call{Operation: "districts", Template: "/organizations/v1/districts/", District: district, Lookup: true}
+	}
+	for name, test := range map[string]struct {
+		outage    time.Duration // of all requests
+		status    int           // of schools, also after the outage
+		answering bool          // districts were read before
+		change    func(o *extract.Options)
+		after     time.Duration // when the client gives up
+		attempts  int           // of another error
+	}{
+		"ends":              {outage: 10 * time.Minute, status: 200},
+		"does not end":      {outage: time.Hour, after: 30 * time.Minute},
+		"not found":         {status: 404, attempts: 9},
+		"answering others":  {status: 500, answering: true, attempts: 9},
+		"answering nothing": {status: 500, after: 30 * time.Minute},
+		"few retries":       {status: 500, change: func(o *extract.Options) { o.Retries = 2 }, attempts: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var began time.Time
+				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+					switch {
+					case !began.IsZero() && time.Since(began) < test.outage:
+						return reply(503, ""), nil
+					case strings.HasSuffix(r.URL.Path, "/schools"):
+						return reply(test.status, "[]"), nil
+					}
+					return reply(200, "[]"), nil
+				}), func(o *extract.Options) {
+					if test.change != nil {
+						test.change(o)
+					}
+				})
+				if test.answering {
+					_, err := c.Get(t.Context(), districts(""), discard)
+					require.NoError(t, err)
+				}
+				began = time.Now()
+				_, err := c.Get(t.Context(), schools(), discard)
+				after := time.Since(began)
+				switch {
+				case test.after > 0:
+					require.ErrorIs(t, err, extract.ErrGaveUp)
+					require.Equal(t, test.after, after)
+				case test.attempts == 0:
+					require.NoError(t, err)
+					require.InDelta(t, test.outage, after, float64(30*time.Second))
+				default:
+					require.Equal(t, test.attempts, asError(t, err).Attempts)
+					require.Less(t, after, 2*time.Minute)
+				}
+			})
+		})
+	}
+}
+
 // TestDenialsInAnOutage expects that denied calls neither wait nor close the breaker.
 func TestDenialsInAnOutage(t *testing.T) {
 	t.Parallel()

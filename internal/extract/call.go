@@ -29,7 +29,7 @@ type Call struct {
 	Query    []Param // sent in this order
 	School   string  // bid of the school the call is for, if any; failures are counted by school
 	District string  // bid of the district the call is for, if any; only used in errors and logs
-	Lookup   bool    // made before any school: the circuit breaker ignores it, retries and GiveUpAfter apply
+	Lookup   bool    // made before any school: the circuit breaker does not hold it back; GiveUpAfter and, except in an outage, the retries apply
 
 	cursor string // the cursor of a later page of a list; empty on the first page
 }

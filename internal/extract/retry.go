@@ -59,7 +59,11 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 		if c.breaker.blocks(permit{exempt: req.permit.exempt}) {
 			continue // acquire waits
 		}
-		if err := req.budget.sleep(ctx, f, retryDelay(max(0, counted-1))); err != nil {
+		delay := retryDelay(max(0, counted-1))
+		if call.Lookup {
+			delay = retryDelay(sent - 1)
+		}
+		if err := req.budget.sleep(ctx, f, delay); err != nil {
 			return callError(ctx, call, &failure{status: f.status, code: f.code, err: err}, sent)
 		}
 	}
@@ -123,6 +127,11 @@ func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bo
 		c.breaker.release(req.permit)
 		return true
 	}
+	if req.call.Lookup {
+		before := req.failed
+		req.failed = time.Now()
+		return !f.showsOutage(req.attempt) || c.breaker.answeredSince(before) || c.canarySucceeds(ctx, req, f)
+	}
 	closed := req.permit.outage == nil
 	counts := c.breaker.failed(req, f)
 	switch {
@@ -137,6 +146,17 @@ func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bo
 	}
 	c.breaker.probeFailed(ctx, req.permit, closed)
 	return false
+}
+
+// minOutageAttempts is how many attempts of a lookup or for a token must fail before further ones do not count against the
+// retries, because the whole service may be down.
+const minOutageAttempts = 5
+
+// showsOutage reports whether the failure of a lookup or token request, the attempts-th in a row, may be an outage of the
+// service, which GiveUpAfter bounds, and not a fault of the request.
+func (f *failure) showsOutage(attempts int) bool {
+	answered := f.status != 0 && f.status != http.StatusRequestTimeout && f.status != http.StatusTooManyRequests && f.status < 500
+	return attempts >= minOutageAttempts && !answered
 }
 
 // canarySucceeds sends the canaries of a failed probe, which close the breaker if one succeeds. Their bodies are

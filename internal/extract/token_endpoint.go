@@ -49,7 +49,7 @@ func tokenCall() *Call {
 	return &Call{Operation: "token", Template: "/auth/v1/token", Lookup: true}
 }
 
-// fetch requests a token until it gets one, within the retries and --give-up-after.
+// fetch requests a token until it gets one, within the retries and GiveUpAfter. In an outage attempts do not count.
 func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	call := tokenCall()
 	defer e.retrying.done(call)
@@ -70,7 +70,7 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 			return nil, call.fail(f, attempt)
 		case !e.succeeded.Load() && f.wrongAddress() && time.Since(began) >= firstTokenPatience:
 			f.err = fmt.Errorf("%w; growth-export doctor checks the settings", f.err)
-		case !final && attempt <= e.retries:
+		case !final && (attempt <= e.retries || f.showsOutage(attempt)):
 			e.retrying.failed(ctx, call, attempt, f, false)
 			err := budget.sleep(ctx, f, retryDelay(attempt-1))
 			switch {

@@ -62,9 +62,10 @@ type request struct {
 	accept  func(body io.Reader) error
 	attempt int // from 1
 	permit  permit
-	tally   *Tally  // nil for token requests
-	budget  *budget // nil for calls that only the circuit breaker bounds
-	status  string  // of the last attempt, as in Stats.ByStatus
+	tally   *Tally    // nil for token requests
+	budget  *budget   // nil for calls that only the circuit breaker bounds
+	status  string    // of the last attempt, as in Stats.ByStatus
+	failed  time.Time // when the last attempt of a lookup failed
 }
 
 // response is a response whose body was read. The body is only certain to be complete if the status is 200.
