@@ -15,8 +15,8 @@ import (
 
 const benchSchools, benchResults = 40, 2000 // results per school
 
-// BenchmarkWrite writes the three tables of test results as one bucket, in batches of a school, with our writer and
-// with the reference, and reports CPU time and bytes per result.
+// BenchmarkWrite writes the three tables of test results as one bucket, in batches of a school, with this package's
+// writer and with the reference. It reports CPU time and bytes per result.
 func BenchmarkWrite(b *testing.B) {
 	batches := resultBatches(b, benchSchools, benchResults)
 	results := float64(benchSchools * benchResults)
@@ -102,7 +102,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N)/float64(benchSchools*benchResults), "cpu-ns/result")
 }
 
-// cpuTime returns the CPU time of the process, which other processes affect less than the time that passes.
+// cpuTime returns the CPU time of the process, which other processes affect less than elapsed time.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

@@ -10,8 +10,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// maxBloomFill is the maximum share of a filter's bits that are set, in percent. It is that of 8 bits for each distinct
-// value, with which 2.5 % of the absent values pass.
+// maxBloomFill is the maximum share of a filter's bits that are set, in percent. It corresponds to 8 bits for each
+// distinct value, with which 2.5 % of the absent values pass.
 const maxBloomFill = 64
 
 // bloomFilter is the split block Bloom filter of a column chunk. It has 8 bits for each row of a full row group until
@@ -39,7 +39,7 @@ func (f *bloomFilter) reset() {
 	}
 }
 
-// addToBloom adds texts, which are end to end in data, from the one at a position on.
+// addToBloom adds texts, which are end to end in data, starting with text from.
 func (c *column) addToBloom(data []byte, ends []uint32, from int) {
 	if !c.def.HasBloomFilter() || c.lean {
 		return
@@ -54,8 +54,8 @@ func (c *column) addToBloom(data []byte, ends []uint32, from int) {
 	}
 }
 
-// fold returns the filter in its smallest size that is not too full. The set of values determines it, not their number
-// or order. The filter must be reset afterwards.
+// fold returns the filter in the smallest size that is not too full. The size depends only on the set of values, not on
+// their number or order. The filter must be reset afterwards.
 func (f *bloomFilter) fold() bloom.SplitBlockFilter {
 	blocks := f.blocks
 	for len(blocks) > 1 {
@@ -68,7 +68,7 @@ func (f *bloomFilter) fold() bloom.SplitBlockFilter {
 		if 100*set > maxBloomFill*8*bloom.BlockSize*half {
 			break
 		}
-		// The upper bits of a hash select its block: half as many blocks hold two adjacent ones each.
+		// The upper bits of a hash select its block, so with half as many blocks, each holds two adjacent ones.
 		for i := range half {
 			for w := range blocks[i] {
 				blocks[i][w] = blocks[2*i][w] | blocks[2*i+1][w]

@@ -24,7 +24,7 @@ func personTable() *schemas.Table {
 	}}
 }
 
-// bloomFilters returns the Bloom filters of a column by row group, as the library reads them.
+// bloomFilters returns the Bloom filters of a column by row group, read by the library.
 func bloomFilters(t *testing.T, file []byte, column int) []parquet.BloomFilter {
 	t.Helper()
 	opened, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
@@ -43,15 +43,15 @@ func passes(t *testing.T, filter parquet.BloomFilter, value string) bool {
 	return ok
 }
 
-// TestBloomFilter: a filter passes every value of its row group and few others, and is not larger than that takes,
-// whether the values are coded by a dictionary, directly, or both.
+// TestBloomFilter checks that a filter passes every value of its row group and few others, and is not larger than
+// necessary, whether the values are coded by a dictionary, directly, or both.
 func TestBloomFilter(t *testing.T) {
 	t.Parallel()
 	const groupRows, distinct = 16384, 4096
 	for _, c := range []struct {
 		name      string
 		value     func(row int) int
-		size, max int // bytes, passing values of 10,000 that are absent
+		size, max int // bytes; maximum number of 10,000 absent values that pass
 	}{
 		{"dictionary", func(row int) int { return row % distinct }, distinct, 400},
 		{"direct", func(row int) int { return row }, groupRows, 400},
@@ -89,8 +89,8 @@ func TestBloomFilter(t *testing.T) {
 	}
 }
 
-// TestBloomFilterDependsOnValues: neither the order nor the number of the values matters, nor what the writer wrote
-// before.
+// TestBloomFilterDependsOnValues checks that a filter depends neither on the order or number of the values, nor on what
+// the writer wrote before.
 func TestBloomFilterDependsOnValues(t *testing.T) {
 	t.Parallel()
 	table := personTable()
@@ -116,7 +116,7 @@ func TestBloomFilterDependsOnValues(t *testing.T) {
 	require.Equal(t, want, bytesOf(used, func(i int) string { return strconv.Itoa(999 - i%1000) }, 3000))
 }
 
-// TestNoBloomFilter: a row group without a value has none.
+// TestNoBloomFilter checks that a row group without values has no filter.
 func TestNoBloomFilter(t *testing.T) {
 	t.Parallel()
 	file := write(t, personTable(), []row{{"a", nil}, {"b", nil}, {"c", "x"}}, Options{RowGroupRows: 2})
@@ -125,7 +125,7 @@ func TestNoBloomFilter(t *testing.T) {
 	require.True(t, passes(t, filters[1], "x"))
 }
 
-// TestFoldBloomFilter: the folded filter is the one that its size would have been built with.
+// TestFoldBloomFilter checks that a folded filter equals one that was built in that size.
 func TestFoldBloomFilter(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))

@@ -10,12 +10,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// maxBoundBytes is the maximum length of a text in statistics, plus or minus one: enough for any identifier, and small
-// in the footer.
+// maxBoundBytes is the maximum length of a text in statistics, give or take one byte: enough for any identifier, and
+// small in the footer.
 const maxBoundBytes = 64
 
 // bounds are the least and the greatest value of a page or a column chunk, encoded as in statistics. If a text was cut,
-// they are not exact: least may be less, and greatest is greater, than every value.
+// they are not exact: least may be less than every value, and greatest is greater than every value.
 type bounds struct {
 	least, greatest           []byte
 	leastExact, greatestExact bool
@@ -67,8 +67,9 @@ func cutText(s []byte) int {
 	return maxBoundBytes // not UTF-8
 }
 
-// appendAbove appends a text that is greater than every text that begins with s, valid UTF-8 if s is: s up to its last
-// character that has a successor, which replaces it. It returns false if there is none.
+// appendAbove appends a text that is greater than every text that begins with s, and that is valid UTF-8 if s is. It is
+// s up to its last character that has a successor, with that character replaced by the successor. It returns false if
+// no character has one.
 func appendAbove(dst, s []byte) ([]byte, bool) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeLastRune(s)
@@ -77,7 +78,7 @@ func appendAbove(dst, s []byte) ([]byte, bool) {
 		case r == utf8.RuneError && size == 1, r == utf8.MaxRune:
 			continue
 		case r == 0xD7FF:
-			r = 0xE000 // behind the surrogates
+			r = 0xE000 // after the surrogates
 		default:
 			r++
 		}
@@ -137,10 +138,10 @@ func (c *column) widen(b, o bounds) bounds {
 	return b
 }
 
-// compare orders two values of the column that are encoded as in statistics.
+// compare compares two values of the column that are encoded as in statistics.
 func (c *column) compare(a, b []byte) int { return compareBounds(c.def.Type, a, b) }
 
-// compareBounds orders two values of a type that are encoded as in statistics.
+// compareBounds compares two values of a type that are encoded as in statistics.
 func compareBounds(t schemas.Type, a, b []byte) int {
 	switch t {
 	case schemas.Int32, schemas.Date:

@@ -63,7 +63,8 @@ func TestTextBounds(t *testing.T) {
 	}
 }
 
-// TestUnknownBounds: values without valid bounds leave out the bounds and page index of their column chunk only.
+// TestUnknownBounds checks that values without valid bounds only suppress the bounds and page index of their own column
+// chunk.
 func TestUnknownBounds(t *testing.T) {
 	t.Parallel()
 	last := strings.Repeat("\U0010ffff", 30)

@@ -9,11 +9,11 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// textDictionary is the dictionary of a text column's open chunk, as coded vectors share it.
+// textDictionary is the dictionary of a text column's open chunk, in the form that coded vectors share.
 type textDictionary struct {
 	of   parquet.Dictionary
 	data []byte
-	ends []uint32 // of the texts, and of one more that is empty, for nulls
+	ends []uint32 // the ends of the texts, and of an additional empty text for nulls
 	page rows.Vector
 }
 
@@ -104,7 +104,7 @@ func (d *textDictionary) appendCodes(v *rows.Vector, indexes []int32, levels []b
 	}
 	at, last := 0, len(indexes)-1
 	for row, level := range levels {
-		// There is no branch, because nulls are hard to predict.
+		// This avoids a branch, because nulls are hard to predict.
 		mask := -int32(level)
 		codes[row] = indexes[min(at, last)]&mask | null&^mask
 		at += int(level)

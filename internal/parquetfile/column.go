@@ -9,9 +9,9 @@ import (
 const (
 	// minDictionaryValues is the number of values of a row group after which the use of a dictionary is decided.
 	minDictionaryValues = 1024
-	// maxDictionaryBytes is the size of a dictionary from which on further pages do not use it.
+	// maxDictionaryBytes is the size of a dictionary at which further pages stop using it.
 	maxDictionaryBytes = 2 << 20
-	// dictionaryPageBits is about what a page adds to its values. It matters in small files only.
+	// dictionaryPageBits is the approximate overhead of a page beyond its values. It only matters in small files.
 	dictionaryPageBits = 8 * 45
 )
 
@@ -19,7 +19,7 @@ const (
 type column struct {
 	def  *schemas.Column
 	body []byte // finished data pages, headers included
-	raw  int    // bytes of body before compression, headers included
+	raw  int    // bytes of body before compression, including headers
 	// pages lists the pages of body.
 	pages []page
 	arena []byte // holds the pages' bounds
@@ -29,8 +29,8 @@ type column struct {
 	coded   int // number of values coded by the dictionary
 
 	bloom bloomFilter // not used unless the column identifies a person
-	lean  bool        // the file has one page, and nothing for readers that skip parts; see Options.LeanRows
-	// stored means that the column of a lean file is not compressed, because that would not make it smaller.
+	lean  bool        // the file has one page, and nothing that helps readers skip parts; see Options.LeanRows
+	// stored means that the column of a lean file is not compressed, because compression would not make it smaller.
 	stored bool
 }
 
@@ -45,7 +45,7 @@ const (
 // page describes a data page for the footer.
 type page struct {
 	offset   int // in body
-	size     int // header included
+	size     int // including the header
 	firstRow int64
 	rows     int
 	nulls    int
@@ -81,18 +81,18 @@ func (c *column) width() int {
 	return 8
 }
 
-// isEmpty reports whether a page of n values is PLAIN because it has no value, nor a dictionary that would need codes.
+// isEmpty reports whether a page of n values is PLAIN because it has no values and no dictionary that would need codes.
 func (c *column) isEmpty(n int) bool {
 	return n == 0 && (c.dict.len() == 0 || c.dictUse == dictDropped)
 }
 
-// mustDecide reports whether the use of the dictionary is decided with this page of n values.
+// mustDecide reports whether the use of the dictionary has to be decided with this page of n values.
 func (c *column) mustDecide(n int) bool {
 	return c.dictUse == dictUndecided && (c.lean || c.coded+n >= minDictionaryValues)
 }
 
-// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs are bits, estimated after
-// compression: of the dictionary, and of this page's n values as codes and directly.
+// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs are in bits, estimated
+// after compression: the cost of the dictionary, and of this page's n values as codes and directly.
 func (c *column) keepDictionary(n, dictionary, codes, direct int) bool {
 	c.dictUse = dictKept
 	if c.lean {

@@ -101,7 +101,7 @@ func spread[T any](dst, values []T, levels []byte, n int) ([]T, error) {
 	return dst, nil
 }
 
-// spreadBits does the same as spread for booleans, one bit each.
+// spreadBits works like spread for booleans of one bit each.
 func spreadBits(dst, bits, levels []byte, n int) ([]byte, error) {
 	at := 0
 	for row := range n {
@@ -121,7 +121,7 @@ func spreadBits(dst, bits, levels []byte, n int) ([]byte, error) {
 	return dst, nil
 }
 
-// spreadTexts does the same as spread for texts, each of which ends where the next one starts.
+// spreadTexts works like spread for texts. Each text ends where the next one starts.
 func spreadTexts(v *rows.Vector, data []byte, offsets []uint32, levels []byte, n int) error {
 	if len(offsets) == 0 {
 		offsets = []uint32{0}
@@ -179,7 +179,7 @@ func lookUp[T any](dst, dictionary []T, indexes []int32, levels []byte, n int) (
 	return dst, nil
 }
 
-// lookUpTexts does the same as lookUp for texts.
+// lookUpTexts works like lookUp for texts.
 func lookUpTexts(v *rows.Vector, data []byte, offsets []uint32, indexes []int32, levels []byte, n int) error {
 	if !slices.IsSorted(offsets) || len(offsets) > 0 && int(offsets[len(offsets)-1]) > len(data) {
 		return errUneven

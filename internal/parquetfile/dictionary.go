@@ -20,17 +20,17 @@ type dictionary struct {
 	ends []uint32
 	ints []int64 // doubles by their bits
 
-	// slots is an open hash table of 2^n slots: the upper half of a slot is a tag of the value's hash, the lower half
-	// its code plus one, 0 if free.
+	// slots is an open hash table of 2^n slots: the upper half of a slot is a tag from the value's hash, the lower half
+	// its code plus one. A free slot is 0.
 	slots []uint64
 	tags  []uint64 // the hashes of the values by code, for rehashing
 
-	// seen is, by code, the page that last used it, and used lists the codes of this page, so that bounds are searched
-	// among distinct values only.
+	// seen maps codes to the page that last used them, and used lists the codes of this page, so that only distinct values
+	// are searched for bounds.
 	seen []uint32
 	page uint32
 	used []int32
-	// recoded is, by the codes of a page, the dictionary's own code plus one, or 0.
+	// recoded maps codes of a page to the dictionary's own code plus one; 0 means none.
 	recoded []int32
 }
 
@@ -146,7 +146,7 @@ func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int3
 	return codes
 }
 
-// recodeTexts appends the codes of the page's texts that have the codes own there.
+// recodeTexts appends the codes of texts that are given by their codes in the page, own.
 func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) []int32 {
 	d.startPage()
 	d.recoded = resize(d.recoded, len(page.End))
@@ -164,7 +164,7 @@ func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) 
 	return codes
 }
 
-// changed returns the text bytes of the codes, without those that equal the one before them.
+// changed returns the number of text bytes of the codes, not counting codes that equal the previous one.
 func (d *dictionary) changed(codes []int32) int {
 	n, before := 0, int32(-1)
 	for _, code := range codes {
@@ -236,13 +236,13 @@ func (d *dictionary) codeInt(x int64) int32 {
 	return d.insert(tag, i)
 }
 
-// mix spreads a number over all bits: doubles may differ in their upper bits only, timestamps are multiples of a
-// million.
+// mix spreads a number over all bits, because doubles may differ only in their upper bits, and timestamps are multiples
+// of a million.
 func mix(x uint64) uint64 {
 	return bits.RotateLeft64((x^x>>32)*0xD6E8FEB86659FD93, 32)
 }
 
-// insert assigns a code to the value just appended and puts it in the free slot i.
+// insert assigns a code to the value just appended, and stores the code in the free slot i.
 func (d *dictionary) insert(tag, i uint64) int32 {
 	code := len(d.tags)
 	d.tags = append(d.tags, tag)
@@ -297,7 +297,7 @@ func (d *dictionary) appendPlain(dst []byte, t schemas.Type) []byte {
 	return dst
 }
 
-// resize returns s with n elements. Elements beyond its length are kept, so that their memory is reused.
+// resize returns s with n elements. Elements between its length and capacity are kept, so that their memory is reused.
 func resize[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]

@@ -3,11 +3,11 @@
 //
 // # Why not the library's writer
 //
-// parquet-go has no typed column path into its writer: its ColumnWriters take []Value. Here pages are encoded straight
-// from the column vectors of package rows; the library's format, thrift and encoding packages do what the format's
-// documents fix. Measured on test results (BenchmarkWrite) against the library's writer, which the tests keep as a
-// reference, this takes half the CPU time (a factor of 1.9 to 2.0) and makes files that are 17 to 22 % smaller: 118
-// bytes per result instead of 142 with hand-picked encodings or 151 with the reference's. It also
+// parquet-go has no typed column path into its writer: its ColumnWriters take []Value. Here pages are encoded directly
+// from the column vectors of package rows, and the library's format, thrift and encoding packages do what the format's
+// specification prescribes. Measured on test results (BenchmarkWrite) against the library's writer, which the tests
+// keep as a reference, this takes half the CPU time (a factor of 1.9 to 2.0) and produces files that are 17 to 22 %
+// smaller: 118 bytes per result instead of 142 with hand-picked encodings or 151 with the reference's. It also
 //   - chooses the encoding of each column and row group by the values: a dictionary only if it pays
 //   - cuts long texts in statistics and marks the bounds as inexact
 //   - checks the sort order that the footer declares
@@ -41,7 +41,7 @@
 //   - created_by is CreatedBy, in the form that readers parse: application, "version", version. There is no key-value
 //     metadata, time, or library version.
 //
-// All of this depends on the sequence of rows alone, not on how it was split over calls of Append or on what a Writer
+// All of this depends only on the sequence of rows, not on how it was divided into calls of Append or on what a Writer
 // wrote before. The bytes do depend on the version of the zstd library. If the test that pins them fails, the new bytes
 // need a new CreatedBy, unless no release has written files of this version.
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/rle"
 )
 
-// encoder holds the scratch buffers for encoding a page. The columns of a writer share them, since they are encoded one
-// after the other.
+// encoder holds the scratch buffers for encoding a page. The columns of a writer share them, because they are encoded
+// one after the other.
 type encoder struct {
 	zstd *zstd.Encoder
 
@@ -98,8 +98,8 @@ func (e *encoder) encodeCodes(d *dictionary) error {
 }
 
 // sameOnEveryCPU returns how many codes may be encoded with one call, so that every CPU writes the same bytes. The
-// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7; its code for other CPUs does so only
-// where a call starts.
+// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7; its code for other CPUs does so only at
+// the start of a call.
 func sameOnEveryCPU(codes []int32) int {
 	for i := 8; i+8 <= len(codes); i += 8 {
 		c := (*[8]int32)(codes[i:])

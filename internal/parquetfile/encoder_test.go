@@ -32,7 +32,7 @@ func TestCodesAreTheSameOnEveryCPU(t *testing.T) {
 	require.Greater(t, calls, 500)
 }
 
-// appendRuns encodes codes as the library does on a CPU with AVX2.
+// appendRuns encodes codes in the same way as the library on a CPU with AVX2.
 func appendRuns(dst []byte, codes []int32, width int) []byte {
 	if width == 0 {
 		return binary.AppendUvarint(dst, uint64(len(codes))<<1)

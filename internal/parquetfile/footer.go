@@ -15,8 +15,8 @@ import (
 // footer collects the page indexes, the Bloom filters and the file's metadata, which follow the row groups.
 type footer struct {
 	meta fileMetaData
-	// The encoded indexes and filters of all column chunks, in the order of the chunks. Until finish, a chunk's offsets
-	// of them are relative to these buffers.
+	// The encoded indexes and filters of all column chunks, in the order of the chunks. Until finish is called, the
+	// chunks' offsets are relative to these buffers.
 	columnIndexes, offsetIndexes, bloomFilters bytes.Buffer
 }
 
@@ -50,7 +50,8 @@ func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup 
 	return &f.meta.RowGroups[len(f.meta.RowGroups)-1]
 }
 
-// addChunk adds the column's chunk: its dictionary page of that many bytes, at a file offset, and its data pages.
+// addChunk adds the column's chunk, which starts at a file offset: its dictionary page of the given size, and its data
+// pages.
 func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary int) error {
 	chunk := columnChunk{MetaData: c.metaData()}
 	meta := &chunk.MetaData
@@ -62,7 +63,7 @@ func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary i
 
 	if c.lean {
 		meta.EncodingStats = nil
-		f.meta.ColumnOrders = nil // they say how bounds compare
+		f.meta.ColumnOrders = nil // without bounds, no orders are needed
 	} else if err := f.addIndexes(&chunk, c); err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (f *footer) addIndexes(chunk *columnChunk, c *column) error {
 	return nil
 }
 
-// finish returns the end of the file, from the end of the row groups, a file offset, on.
+// finish returns the end of the file, which follows the row groups. offset is the file offset at which they end.
 func (f *footer) finish(offset, rows int64) ([]byte, error) {
 	offsetIndexes := offset + int64(f.columnIndexes.Len())
 	bloomFilters := offsetIndexes + int64(f.offsetIndexes.Len())

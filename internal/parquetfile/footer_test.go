@@ -40,7 +40,7 @@ func indexesOf(t *testing.T, file []byte, chunk *columnChunk) (*format.OffsetInd
 	return offsets, bounds
 }
 
-// plain returns a value as statistics hold it.
+// plain returns a value encoded as in statistics.
 func plain(v any) []byte {
 	switch v := v.(type) {
 	case int32:
@@ -58,7 +58,7 @@ func plain(v any) []byte {
 	return []byte(v.(string))
 }
 
-// requireBounds checks bounds against the values they are of.
+// requireBounds checks the bounds of some values.
 func requireBounds(t *testing.T, values []any, least, greatest []byte, leastExact, greatestExact bool) {
 	t.Helper()
 	lo := slices.MinFunc(values, compareValues)
@@ -170,7 +170,7 @@ func requireChunk(t *testing.T, file []byte, chunk *columnChunk, values []any) {
 	}
 }
 
-// requireBoundaryOrder holds the promised order against the bounds of two pages.
+// requireBoundaryOrder checks that the bounds of two pages have the promised order.
 func requireBoundaryOrder(t *testing.T, chunk *columnChunk, bounds *format.ColumnIndex, i, j int) {
 	t.Helper()
 	def := everyType().Columns[everyType().Column(chunk.MetaData.PathInSchema[0])]
@@ -333,7 +333,8 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestOffsets: the footer has the offsets of the pages, and every byte before the page index belongs to a page.
+// TestOffsets checks that the footer has the offsets of the pages, and that every byte before the page index belongs to
+// a page.
 func TestOffsets(t *testing.T) {
 	t.Parallel()
 	table := everyType()
@@ -358,8 +359,8 @@ func TestOffsets(t *testing.T) {
 	require.Equal(t, at, footerOf(t, file).RowGroups[0].Columns[0].ColumnIndexOffset)
 }
 
-// pageSizes walks the page headers of a chunk that starts at the file's offset and holds the sizes they tell against
-// the chunk's metadata.
+// pageSizes reads the page headers of a chunk that starts at a file offset, and compares their sizes with the chunk's
+// metadata.
 func pageSizes(file []byte, at int64, chunk *columnChunk) (int64, error) {
 	var raw, packed int64
 	for packed < chunk.MetaData.TotalCompressedSize {

@@ -19,9 +19,9 @@ type Info struct {
 	CreatedBy string
 }
 
-// Inspect reads and checks the footer of a file of that size, as a Writer makes them: it is complete, the rows of the
-// row groups add up, and the pages in the page index fill the file up to the index without gaps. It reads no pages.
-// Whatever the bytes are, it neither panics nor uses more memory than a multiple of the footer's size.
+// Inspect reads and checks the footer of a file that a Writer has made. The footer must be complete, the rows of the
+// row groups must add up, and the pages in the page index must fill the file up to the index without gaps. Inspect does
+// not read pages. Whatever the bytes are, it neither panics nor uses more memory than a multiple of the footer's size.
 func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	file, err := open(r, size)
 	if err != nil {
@@ -35,13 +35,13 @@ func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	return info, nil
 }
 
-// readBuffer is the size of a read of one column; on S3 each is a request.
+// readBuffer is the size of a read of one column. On S3, each read is a request.
 const readBuffer = 64 << 10
 
 // open opens a file that Inspect accepts.
 func open(r io.ReaderAt, size int64) (_ *parquet.File, err error) {
 	defer func() {
-		if p := recover(); p != nil { // of the library, on an invalid footer
+		if p := recover(); p != nil { // the library panics on some invalid footers
 			err = fmt.Errorf("%v", p)
 		}
 		if err != nil {
@@ -71,10 +71,10 @@ func checkFooterShape(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// footerWindow is how much is read at the end of a file to find its footer. Nearly all footers fit.
+// footerWindow is how many bytes at the end of a file are read to find its footer. Nearly all footers fit.
 const footerWindow = 64 << 10
 
-// readFooter returns the Thrift of the footer, mostly in one read.
+// readFooter returns the Thrift bytes of the footer, usually with one read.
 func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	const end = 4 + len(magic) // the footer's length, and the magic
 	if size < int64(len(magic)+end) {

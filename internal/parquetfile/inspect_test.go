@@ -49,8 +49,8 @@ func TestInspectTruncated(t *testing.T) {
 	}
 }
 
-// Damage in the footer or the page index is an error or, in a name or a bound, passes; it never panics and never takes
-// much memory.
+// Damage in the footer or the page index is an error, unless it is in a name or a bound. It never causes a panic or
+// takes much memory.
 func TestInspectDamaged(t *testing.T) {
 	t.Parallel()
 	file := smallFile(t, 150)
@@ -138,7 +138,7 @@ func TestInspectFooterThatLies(t *testing.T) {
 
 func TestInspectRefusesListsThatAreNotThere(t *testing.T) {
 	t.Parallel()
-	// A schema of two thousand million elements, each of which the library would make room for.
+	// A schema of two billion elements, for all of which the library would allocate memory.
 	footer := []byte{0x15, 0x02, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00}
 	file := slices.Concat([]byte(magic), footer, binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), []byte(magic))
 	_, err := inspect(file)

@@ -24,7 +24,7 @@ type pageHeader struct {
 	DictionaryPageHeader thrift.Null[format.DictionaryPageHeader] `thrift:"7,optional"`
 }
 
-// dataPageHeader has no statistics, which package format always writes with a null count of 0.
+// dataPageHeader omits the statistics, which package format always writes with a null count of 0.
 type dataPageHeader struct {
 	NumValues               int32           `thrift:"1,required"`
 	Encoding                format.Encoding `thrift:"2,required"`

@@ -30,7 +30,7 @@ func (o *order) remember(page *rows.Batch) {
 	}
 }
 
-// check compares every row of the page, from the row from on, with the row before it.
+// check compares every row of the page, starting with row from, with the previous row.
 func (o *order) check(page *rows.Batch, from int) error {
 	for r := from; r < page.N; r++ {
 		if !o.isSorted(page, r) {
@@ -53,7 +53,7 @@ func (o *order) isSorted(page *rows.Batch, r int) bool {
 	for _, k := range o.keys {
 		v := &page.Cols[k]
 		if r > 0 && v.Coded && v.Code[r-1] == v.Code[r] && (v.Required || v.Present[r-1] == v.Present[r]) {
-			continue // most rows share their school with the row before, and many their record
+			continue // most rows have the same school as the previous row, and many the same record
 		}
 		if c := rows.Compare(&before.Cols[k], b, &page.Cols[k], r); c != 0 {
 			return c < 0

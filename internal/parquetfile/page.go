@@ -67,7 +67,8 @@ func (c *column) compresses(e *encoder) bool {
 	return packed < raw
 }
 
-// dictionaryPage returns the page of the dictionary, which is valid until the next call, or nil if no page uses one.
+// dictionaryPage returns the page of the dictionary, which is valid until the next call, or nil if no page uses a
+// dictionary.
 func (c *column) dictionaryPage(e *encoder) ([]byte, error) {
 	if c.dict.len() == 0 {
 		return nil, nil

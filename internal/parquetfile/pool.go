@@ -7,12 +7,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Pool reuses writers of equal options and their memory: a run writes hundreds of files, most of them small. It is safe
-// for concurrent use. The garbage collector may free unused writers.
+// Pool reuses writers with equal options and their memory, because a run writes hundreds of files, most of them small.
+// It is safe for concurrent use. The garbage collector may free unused writers.
 type Pool struct {
 	opts Options
-	// writers holds a sync.Pool for each table: the columns of a writer that wrote another table would get memory of other
-	// sizes than they need, and keep it.
+	// writers holds a sync.Pool for each table. In a writer that wrote another table before, columns would keep buffers of
+	// the wrong size.
 	writers sync.Map
 }
 
@@ -28,7 +28,7 @@ func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
 	return NewWriter(out, table, p.opts)
 }
 
-// Put returns a writer, whose file may be closed or abandoned. The caller must not use it afterwards.
+// Put returns a writer to the pool. Its file may be closed or abandoned. The caller must not use the writer afterwards.
 func (p *Pool) Put(w *Writer) {
 	w.out = nil
 	p.of(w.table).Put(w)

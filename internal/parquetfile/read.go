@@ -13,9 +13,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Reader reads the rows of a file of a Writer, in their order. It holds one page and the dictionary of each column that
-// it reads. It is used by one goroutine at a time. It checks the footer like Inspect and returns errors for damaged
-// pages, but cannot detect values that were replaced: if a file may have been tampered with, compare its hash first.
+// Reader reads the rows of a file that a Writer has made, in order. It holds one page and the dictionary of each column
+// that it reads. It is used by one goroutine at a time. It checks the footer like Inspect and returns errors for
+// damaged pages, but cannot detect replaced values. If a file may have been tampered with, compare its hash first.
 type Reader struct {
 	table   *schemas.Table
 	columns []int // positions of the table's columns in the file
@@ -36,8 +36,8 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 	return newReader(opened, table)
 }
 
-// OpenReader works like NewReader, for the columns that pick chooses. It gets the columns of the file as TableOf returns
-// them.
+// OpenReader works like NewReader for the columns that pick chooses. pick gets the columns of the file as returned by
+// TableOf.
 func OpenReader(file io.ReaderAt, size int64, pick func(stored *schemas.Table) (*schemas.Table, error)) (*Reader, error) {
 	opened, err := open(file, size)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Reader) Read(batch *rows.Batch) error {
 
 func (r *Reader) read(batch *rows.Batch) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // of the library, on damage that the footer does not show
+		if p := recover(); p != nil { // the library panics on some damaged pages
 			err = fmt.Errorf("read parquet file: %v", p)
 		}
 	}()
@@ -163,9 +163,9 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// TableOf returns the table described by the footer of a file of that size, whatever is declared today: the columns in
-// their order, and as keys the columns that its rows are sorted by. The columns have no sources or documentation. A
-// type that a Writer does not write is an error.
+// TableOf returns the table described by the footer of a file of that size, which may differ from the current
+// declaration. It has the columns in their order, and as keys the columns by which the rows are sorted. The columns
+// have no sources or documentation. A type that a Writer does not write is an error.
 func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
 	opened, err := open(file, size)
 	if err != nil {

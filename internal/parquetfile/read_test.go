@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// readAll returns the rows of a file as a Reader reads them, and the number of times it was asked.
+// readAll returns the rows of a file as a Reader reads them, and the number of calls of Read.
 func readAll(t *testing.T, table *schemas.Table, file []byte) (*rows.Batch, int) {
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
@@ -21,7 +21,7 @@ func readAll(t *testing.T, table *schemas.Table, file []byte) (*rows.Batch, int)
 	return readOn(t, r)
 }
 
-// readOn returns the rows that a Reader reads, and the number of times it was asked.
+// readOn returns the rows that a Reader reads, and the number of calls of Read.
 func readOn(t *testing.T, r *Reader) (*rows.Batch, int) {
 	t.Helper()
 	table := r.table
@@ -38,8 +38,8 @@ func readOn(t *testing.T, r *Reader) (*rows.Batch, int) {
 	}
 }
 
-// TestReaderRoundTrip writes what was read again, which gives the same bytes: every value came back as it was, nulls
-// and the bits of doubles included.
+// TestReaderRoundTrip writes the rows read from a file again, and expects the same bytes: every value is read back
+// unchanged, including nulls and the bits of doubles.
 func TestReaderRoundTrip(t *testing.T) {
 	t.Parallel()
 	table := everyType()
@@ -124,7 +124,7 @@ func TestReaderRefuses(t *testing.T) {
 	require.Error(t, r.Read(rows.New(everyType())), "a batch of another table")
 }
 
-// TestReaderDamage changes bytes of pages: that ends in an error or in other rows, never in a panic.
+// TestReaderDamage changes bytes of pages, and expects an error or other rows, but never a panic.
 func TestReaderDamage(t *testing.T) {
 	t.Parallel()
 	table := everyType()

@@ -18,7 +18,8 @@ import (
 )
 
 // reference writes a table with the library's writer, through its ColumnWriters, with the same compression and the same
-// rows per page and row group. It shows what our writer is worth, in a benchmark, and that both write the same rows.
+// rows per page and row group. A benchmark compares it with this package's writer, and a test shows that both write the
+// same rows.
 type reference struct {
 	w       *parquet.GenericWriter[any]
 	columns []*parquet.ColumnWriter
@@ -95,7 +96,7 @@ func newOrderedGroup(table *schemas.Table) orderedGroup {
 			schemas.Double: parquet.Leaf(parquet.DoubleType), schemas.Date: parquet.Date(),
 			schemas.Timestamp: parquet.Timestamp(parquet.Microsecond),
 		}[c.Type]
-		// The encodings that suit most columns of a type. Only our writer chooses by the values.
+		// The encodings that suit most columns of a type. Only this package's writer chooses by the values.
 		switch unique := c.Key && c.Source != "" && c.Source[0] >= 'a'; {
 		case c.Type == schemas.Int64 || c.Type == schemas.Timestamp:
 			node = parquet.Encoded(node, &parquet.DeltaBinaryPacked)
@@ -142,7 +143,7 @@ func appendValues(values []parquet.Value, v *rows.Vector, i, j, column int) []pa
 	return values
 }
 
-// TestReference: the reference writes the same rows, in pages of the same rows, and larger files.
+// TestReference checks that the reference writes the same rows, in the same pages, but larger files.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	table, opts := everyType(), Options{PageRows: 100, RowGroupRows: 350}

@@ -8,7 +8,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// declaredType returns the type of a column that the element describes, the inverse of elementOf; 0 if there is none.
+// declaredType returns the type of the column that an element describes, or 0 if there is no such type. It is the
+// inverse of elementOf.
 func declaredType(e *format.SchemaElement) schemas.Type {
 	for t := schemas.String; t < schemas.JSON; t++ {
 		if declared := elementOf(&schemas.Column{Type: t}); e.Type == declared.Type && e.ConvertedType == declared.ConvertedType {

@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Statistics describes the values of a file, from its footer.
+// Statistics describes the values of a file, according to its footer.
 type Statistics struct {
 	Rows    int64
 	Columns []ColumnStatistics
@@ -30,7 +30,7 @@ type ColumnStatistics struct {
 	Least, Greatest any
 }
 
-// ReadStatistics reads the footer of a file of that size and nothing else, so it notices less damage than Inspect.
+// ReadStatistics reads only the footer of a file of that size, so it notices less damage than Inspect.
 func ReadStatistics(r io.ReaderAt, size int64) (Statistics, error) {
 	footer, err := readFooter(r, size)
 	if err == nil {

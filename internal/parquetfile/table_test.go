@@ -40,8 +40,8 @@ func everyType() *schemas.Table {
 	return t
 }
 
-// randomRows returns sorted rows of everyType. Columns few_ repeat some values, many_ and must_ hardly any, null_ is
-// always null.
+// randomRows returns sorted rows of everyType. Columns named few_ repeat some values, many_ and must_ hardly any; null_
+// is always null.
 func randomRows(r *rand.Rand, table *schemas.Table, n int) []row {
 	all := make([]row, n)
 	for i := range all {

@@ -74,7 +74,7 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 }
 
 // encodeTextCodes appends the codes of a page's texts, e.codes, to e.raw, unless it drops the dictionary, which had
-// that many texts before.
+// that many texts before this page.
 func (c *column) encodeTextCodes(had int, e *encoder) (b bounds, ok bool, err error) {
 	if err := e.encodeCodes(&c.dict); err != nil {
 		return bounds{}, false, err
@@ -100,8 +100,8 @@ func expand(data []byte, ends []uint32, v *rows.Vector, codes []int32) ([]byte, 
 	return data, ends
 }
 
-// endsOfPresent appends the ends of the texts that are not null. It returns false if a null has text, which would be
-// taken for text of the next row.
+// endsOfPresent appends the ends of the texts that are not null. It returns false if a null has text, because that
+// would be read as part of the next row's text.
 func endsOfPresent(dst []uint32, v *rows.Vector) ([]uint32, bool) {
 	var before uint32
 	for i, end := range v.End {
@@ -115,7 +115,7 @@ func endsOfPresent(dst []uint32, v *rows.Vector) ([]uint32, bool) {
 	return dst, true
 }
 
-// boundsOfTexts returns the least and the greatest of texts that are end to end, nil if there are no texts.
+// boundsOfTexts returns the least and the greatest of texts that are stored end to end; nil if there are no texts.
 func boundsOfTexts(data []byte, ends []uint32) (least, greatest []byte) {
 	if len(ends) == 0 {
 		return nil, nil

@@ -38,7 +38,7 @@ func checkThrift(b []byte) error {
 	return nil
 }
 
-// thriftScanner passes over values. Once b is invalid it stays so.
+// thriftScanner skips values. Once it has found b to be invalid, all further calls fail.
 type thriftScanner struct {
 	b       []byte
 	invalid bool
@@ -56,7 +56,7 @@ func (s *thriftScanner) skipStruct(depth int) {
 		if head>>4 == 0 { // the number of the field follows
 			s.readVarint()
 		}
-		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // whose value is the type
+		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // the type of a boolean is its value
 			s.skipValue(kind, depth)
 		}
 	}

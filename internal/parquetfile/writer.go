@@ -27,13 +27,13 @@ type Options struct {
 	RowGroupRows int
 	// PageRows is the maximum number of rows of a page, by default 8192.
 	PageRows int
-	// PageBytes ends a page with the row that brings its texts to this many bytes, by default 4 MiB.
+	// PageBytes is the size of a page's texts, in bytes, at which the page ends; by default 4 MiB.
 	PageBytes int
-	// RowGroupBytes ends a row group with the page that brings its compressed pages to this many bytes, by default 64
+	// RowGroupBytes is the size of a row group's compressed pages, in bytes, at which the row group ends; by default 64
 	// MiB.
 	RowGroupBytes int
-	// LeanRows is the number of rows, at most a page, below which a file leaves out what only helps readers skip parts:
-	// page index, Bloom filters, bounds. In a file of few rows these are more than half of the bytes.
+	// LeanRows is the number of rows, at most a page, below which a file omits everything that only helps readers skip
+	// parts: page index, Bloom filters and bounds. In a file with few rows, these take more than half of the bytes.
 	LeanRows int
 }
 
@@ -47,8 +47,8 @@ func (o Options) withDefaults() Options {
 	}
 }
 
-// Writer writes one file at a time. It is used by one goroutine at a time and keeps its memory over Reset. After an
-// error every call but Reset returns it.
+// Writer writes one file at a time. It is used by one goroutine at a time, and Reset keeps its memory. After an error,
+// every call but Reset returns that error.
 type Writer struct {
 	out   io.Writer
 	table *schemas.Table
@@ -75,7 +75,7 @@ func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	z, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(1),
-		// A page is seldom larger than the window. By default an encoder holds the window twice.
+		// A page is seldom larger than the window, of which an encoder by default holds two.
 		zstd.WithWindowSize(1<<20),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithAllLitEntropyCompression(true),
@@ -115,7 +115,7 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 	w.write([]byte(magic))
 }
 
-// Append appends the rows of the batch in its order and keeps nothing of the batch. The rows must be sorted by the
+// Append appends the rows of the batch in its order, and does not retain the batch. The rows must be sorted by the
 // table's KeyColumns, nulls first and texts by their bytes. The footer promises this to readers, so a row out of order
 // is an error.
 func (w *Writer) Append(batch *rows.Batch) error { return w.AppendRows(batch, 0, batch.Len()) }

@@ -191,7 +191,7 @@ func TestBadBatchesAreErrors(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A null that has a text would shift the texts behind it.
+// A null that has a text would shift the texts after it.
 func TestNullWithText(t *testing.T) {
 	t.Parallel()
 	table := &schemas.Table{Name: "t", Columns: []schemas.Column{{Name: "s", Type: schemas.String}}}

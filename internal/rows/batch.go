@@ -19,7 +19,7 @@ type Batch struct {
 	Cols  []Vector
 	// N is the number of rows; every column has that many slots.
 	N int
-	// Order, unless nil, lists the batch's rows in the order in which they are written. Rows that it lacks have been
+	// Order, if not nil, lists the batch's rows in the order in which they are written. Rows that are not in it have been
 	// dropped.
 	Order []int32
 }
@@ -49,7 +49,7 @@ func (b *Batch) Row(i int) int {
 	return i
 }
 
-// Columns returns the columns of these names, which the table has.
+// Columns returns the columns with these names. The table must have them.
 func (b *Batch) Columns(names ...string) []*Vector {
 	found := make([]*Vector, len(names))
 	for i, name := range names {
@@ -61,7 +61,7 @@ func (b *Batch) Columns(names ...string) []*Vector {
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() { b.Truncate(0) }
 
-// Truncate keeps the first n rows as appended and removes any Order.
+// Truncate keeps the first n rows in the order in which they were appended, and removes any Order.
 func (b *Batch) Truncate(n int) {
 	for i := range b.Cols {
 		b.Cols[i].Truncate(n)
@@ -96,8 +96,8 @@ func (b *Batch) TextBytes() int {
 	return largest
 }
 
-// AppendRows appends the rows i to j, exclusive, of src in its order. The caller checks that no column exceeds
-// MaxTextBytes, and appends to the columns that the batch has beyond those of src.
+// AppendRows appends the rows i to j, exclusive, of src in its order. The caller must check that no column exceeds
+// MaxTextBytes, and must append to the batch's columns that src does not have.
 func (b *Batch) AppendRows(src *Batch, i, j int) {
 	if src.Order == nil {
 		for c := range src.Cols {
@@ -111,7 +111,7 @@ func (b *Batch) AppendRows(src *Batch, i, j int) {
 	b.N += j - i
 }
 
-// Check returns an error if a column does not have one slot per row. Such a batch would make a bad file.
+// Check returns an error if a column does not have one slot per row. Such a batch would give a corrupt file.
 func (b *Batch) Check() error {
 	for i := range b.Cols {
 		v := &b.Cols[i]
@@ -174,7 +174,7 @@ func (v *Vector) appendPicked(src *Vector, order []int32) {
 	case v.Required:
 	case 2*len(order) < len(src.Present) || !allEqual(src.Present):
 		v.Present = pick(v.Present, src.Present, order)
-	case src.Present[0] == 0: // all are null, so any rows will do
+	case src.Present[0] == 0: // all rows are null, so any rows can be copied
 		v.AppendRange(src, 0, len(order))
 		return
 	default:
@@ -204,7 +204,7 @@ func (v *Vector) appendPicked(src *Vector, order []int32) {
 	}
 }
 
-// codeEntries gives the next n texts to the next n rows, if the vector is coded.
+// codeEntries assigns the next n texts to the next n rows, if the vector is coded.
 func (v *Vector) codeEntries(n int) {
 	if v.Coded {
 		for i := range n {
@@ -213,7 +213,7 @@ func (v *Vector) codeEntries(n int) {
 	}
 }
 
-// recode replaces codes of src by codes of v, to which it appends the texts: once each, unless they are few.
+// recode replaces codes of src by codes of v, and appends the texts to v: once each, unless there are only a few.
 func (v *Vector) recode(src *Vector, codes []int32) {
 	if 8*len(codes) < len(src.End) {
 		for i, code := range codes {

@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Matcher compares rows of two batches of a table. It remembers what it has seen of their columns. The zero value is
+// Matcher compares rows of two batches of a table. It caches what it learns about their columns. The zero value is
 // ready to use.
 type Matcher struct {
 	columns []columnMatch
@@ -16,9 +16,9 @@ type Matcher struct {
 
 // columnMatch is the state of a column in a Matcher.
 type columnMatch struct {
-	// nulls says which rows of the second batch are null.
+	// nulls records which rows of the second batch are null.
 	nulls nulls
-	// same is, by the codes of the second batch, the code of the first with the same text plus one, or 0.
+	// same maps codes of the second batch to the code of the same text in the first batch, plus one; 0 means unknown.
 	same []int32
 }
 
@@ -38,8 +38,8 @@ func (m *Matcher) Reset() {
 	}
 }
 
-// EqualPrefix returns how many of n rows, from row i of a and row j of b on, are equal in a column of both, as Compare
-// compares them.
+// EqualPrefix returns how many of n rows, starting with row i of a and row j of b, are equal in a column according to
+// Compare. It stops at the first difference.
 func (m *Matcher) EqualPrefix(a, b *Batch, column, i, j, n int) int {
 	if m.columns == nil {
 		m.columns = make([]columnMatch, len(a.Cols))
@@ -47,7 +47,7 @@ func (m *Matcher) EqualPrefix(a, b *Batch, column, i, j, n int) int {
 	v, w := &a.Cols[column], &b.Cols[column]
 	for k := 0; k < n; k++ {
 		k += m.columns[column].equalSlots(v, a.Order, i+k, w, b.Order, j+k, n-k)
-		// Slots are also different if they differ in what a null holds.
+		// Slots may also differ only in the value behind a null.
 		if k == n || Compare(v, a.Row(i+k), w, b.Row(j+k)) != 0 {
 			return k
 		}
@@ -55,7 +55,7 @@ func (m *Matcher) EqualPrefix(a, b *Batch, column, i, j, n int) int {
 	return n
 }
 
-// equalSlots returns how many of n slots hold the same.
+// equalSlots returns how many of n slots hold equal values.
 func (m *columnMatch) equalSlots(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
 	if !v.Required {
 		if n = m.equalNulls(v, of, i, w, by, j, n); m.nulls == onlyNulls {
@@ -121,7 +121,7 @@ func (m *columnMatch) equalCodes(v *Vector, of []int32, i int, w *Vector, by []i
 	return n
 }
 
-// equalEntries reports whether the texts of two codes are equal, and remembers it.
+// equalEntries reports whether the texts of two codes are equal, and caches the answer.
 func (m *columnMatch) equalEntries(v *Vector, x int32, w *Vector, y int32) bool {
 	if string(v.Entry(int(x))) != string(w.Entry(int(y))) {
 		return false
@@ -211,7 +211,7 @@ func equalDoubles(a []float64, of []int32, i int, b []float64, by []int32, j, n 
 	return n
 }
 
-// equalToCoded returns how many of n texts, from text i on, are equal to the texts of a coded vector.
+// equalToCoded returns how many of n texts, starting with text i, are equal to the texts of a coded vector.
 func (v *Vector) equalToCoded(i int, w *Vector, by []int32, j, n int) int {
 	start := v.start(i)
 	for k, end := range v.End[i : i+n] {

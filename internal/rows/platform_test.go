@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNeeds64Bits: the package does not compile on platforms with 32-bit ints.
+// TestNeeds64Bits checks that the package does not compile on platforms with 32-bit ints.
 func TestNeeds64Bits(t *testing.T) {
 	t.Parallel()
 	for arch, refused := range map[string]bool{"386": true, "arm": true, "mips": true, "mipsle": true, "amd64": false, "arm64": false, "riscv64": false} {

@@ -54,7 +54,7 @@ func fill(b *rows.Batch, rnd *rand.Rand, n int) {
 	b.N += n
 }
 
-// fillCoded appends n random rows to an empty batch, of which the columns of texts are coded.
+// fillCoded appends n random rows to an empty batch. Its text columns are then coded.
 func fillCoded(b *rows.Batch, rnd *rand.Rand, n int) {
 	fill(b, rnd, n)
 	for i := range b.Cols {
@@ -64,7 +64,7 @@ func fillCoded(b *rows.Batch, rnd *rand.Rand, n int) {
 	}
 }
 
-// coded returns a coded vector with the same rows, and with texts that no row has.
+// coded returns a coded vector with the same rows, and also with texts that no row has.
 func coded(v *rows.Vector, rnd *rand.Rand) rows.Vector {
 	texts := []string{"unused", ""}
 	for i := range v.End {
@@ -199,7 +199,7 @@ func TestCheckFindsUnevenColumns(t *testing.T) {
 	}
 }
 
-// TestCompare: the order depends on the values alone, whatever the column.
+// TestCompare checks that the order depends only on the values, not on the form of the column.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -262,7 +262,7 @@ func BenchmarkAppendRows(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n/10, "ns/text")
 }
 
-// TestMatcher compares random rows, one by one and in runs, in every form that a column can have.
+// TestMatcher compares random rows, one by one and many at once, in every form that a column can have.
 func TestMatcher(t *testing.T) {
 	t.Parallel()
 	table := &schemas.Table{Name: "t", Columns: []schemas.Column{

@@ -17,7 +17,8 @@ import (
 //   - for each column Present, unless the column is required, and the values. For texts these are the number of texts
 //     plus one if the column is coded, otherwise 0 (8 bytes); Code, if the column is coded; End; and Data.
 //
-// All other lengths follow from these. Files are read by the same version of the program, so the format has none.
+// All other lengths follow from these. The format has no version, because files are read by the same version of the
+// program.
 
 // chunkBytes is the size of the buffer in which numbers are converted.
 const chunkBytes = 1 << 14
@@ -60,8 +61,8 @@ func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 	return s.n, s.err
 }
 
-// ReadFrom replaces the batch by the next one that WriteTo wrote to r. Unlike other io.ReaderFroms it stops behind that
-// batch, so a file can hold several. After an error the batch is empty.
+// ReadFrom replaces the batch by the next batch that WriteTo wrote to r. Unlike other io.ReaderFroms it stops after
+// that batch, so a file can hold several batches. After an error the batch is empty.
 func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 	b.Reset()
 	s := &spillReader{r: r}

@@ -23,17 +23,17 @@ type Vector struct {
 	I64     []int64
 	F64     []float64
 	Bool    []uint8
-	// Data holds texts end to end. Text i ends at End[i] and starts at End[i-1]. It is the text of row i, unless the
+	// Data holds texts end to end. Text i starts at End[i-1] and ends at End[i]. It is the text of row i, unless the
 	// vector is coded.
 	Data []byte
 	End  []uint32
-	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Only AppendRows and
-	// AppendRow append to such a vector.
+	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Rows are appended to such a
+	// vector only by AppendRows and AppendRow.
 	Coded bool
 	Code  []int32
 	// Shared means that another vector owns Data and End. Nothing is appended to such a vector.
 	Shared bool
-	// recoded is, by the codes of a source of AppendRows, the vector's own code plus one, or 0.
+	// recoded maps codes of a source of AppendRows to the vector's own code plus one; 0 means none.
 	recoded []int32
 }
 

@@ -19,14 +19,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// bid returns a random identifier as the service has them.
+// bid returns a random identifier that looks like the service's.
 func bid(rnd *rand.Rand) string {
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x",
 		rnd.Uint32(), rnd.Uint32N(1<<16), rnd.Uint32N(1<<12), rnd.Uint32N(1<<12), rnd.Uint64N(1<<48))
 }
 
 // resultsPage writes a page of n test results of about 1.9 KB each, with three norms and four areas, in the documented
-// wrapper. Shuffled records have their members in an order of their own, as the live service does.
+// wrapper. Shuffled records each have their members in a different order, as in the live service.
 func resultsPage(rnd *rand.Rand, n int, shuffled bool) []byte {
 	var page strings.Builder
 	page.WriteString(`{"testResults":[`)
@@ -169,7 +169,7 @@ func BenchmarkEncodingJSON(b *testing.B) {
 	perRecord(b, cpuTime(b)-start, records)
 }
 
-// perRecord reports processor time, which says more than the clock where a machine is shared.
+// perRecord reports processor time, which is more meaningful than elapsed time on a shared machine.
 func perRecord(b *testing.B, used time.Duration, records int) {
 	b.Helper()
 	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N)/float64(records), "cpu-ns/record")

@@ -9,13 +9,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// runSizes are sizes in bytes.
+// runSizes are the sizes, in bytes, at which blocks and parts end.
 type runSizes struct {
-	// block is where a block of a run ends. Merging holds one block of every run.
+	// block is the size at which a block of a run ends. Merging holds one block of every run.
 	block int
-	// part is where a merged part ends.
+	// part is the size at which a merged part ends.
 	part int
-	// key bounds a part that cannot end because its last records have one key.
+	// key is the maximum size of a part that cannot end because its last records have the same key.
 	key int
 }
 
@@ -54,7 +54,7 @@ func (b block) size() int {
 	return n
 }
 
-// copyTo makes to a copy of these records.
+// copyTo replaces the contents of to by a copy of these records.
 func (b block) copyTo(to block, records []sortedRow) {
 	to.clear()
 	for i, t := range b {

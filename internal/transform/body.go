@@ -2,7 +2,7 @@ package transform
 
 import "strconv"
 
-// Members of an answer's outermost object that are not records.
+// Members of an answer's outermost object other than the records.
 const (
 	paginationMember = "pagination"
 	hasNextMember    = "hasNextPage"
@@ -23,8 +23,8 @@ type outerMember struct {
 
 // readBody finds the records in a body, reads them, and finds the cursor of the next page.
 //
-// A list is usually read in one pass: the first array that may be the records is read as such. If the complete object
-// shows that another array holds the records, that one is read instead.
+// A list is usually read in one pass: the first array that may be the records is read as the records. If the complete
+// object shows that another array holds them, that one is read instead.
 func (d *Decoder) readBody() (Page, error) {
 	pos := spaceEnd(d.body, 0)
 	single := d.plan.dataset.Operation.Single
@@ -42,7 +42,7 @@ func (d *Decoder) readBody() (Page, error) {
 	case first == '{':
 		d.depth = 3
 		if members, end = d.scanOuter(pos+1, !single); end == failed && d.source != nil {
-			d.readAll() // there are no records in the window
+			d.readAll() // the window holds no records yet
 			members, end = d.scanOuter(pos+1, !single)
 		}
 	default:
@@ -83,8 +83,8 @@ func (d *Decoder) readError(end int) error {
 	return errDuplicateMember
 }
 
-// scanOuter reads the members of the outermost object, from behind its opening brace to behind its closing one, and
-// counts them. With records, it reads the first array that may hold them.
+// scanOuter reads and counts the members of the outermost object. pos is after the object's opening brace, end after
+// its closing one. With records, it also reads the first array that may hold the records.
 func (d *Decoder) scanOuter(pos int, records bool) (members, end int) {
 	wanted := d.plan.dataset.Operation.Records
 	d.outer = d.outer[:0]
@@ -176,7 +176,7 @@ func (d *Decoder) finishList() (Page, error) {
 		return Page{}, d.shapeError(met)
 	}
 	if pagination == nil && others > 1 {
-		// The other members may say under another name that there are more pages.
+		// Another member may say that there are more pages.
 		return Page{}, d.shapeError("an object of " + strconv.Itoa(count) + " members without a " + paginationMember)
 	}
 	if !list.read {
@@ -235,7 +235,7 @@ func (d *Decoder) nextCursor(pagination *outerMember) (string, error) {
 	return "", d.shapeError("an object without a readable " + hasNextMember)
 }
 
-// pageText returns a cursor: a text, or a number as sent; none or null is "".
+// pageText returns a cursor: text, or a number as sent. A missing or null cursor is "".
 func pageText(value []byte) (text string, readable bool) {
 	switch {
 	case len(value) == 0 || value[0] == 'n':
@@ -249,8 +249,8 @@ func pageText(value []byte) (text string, readable bool) {
 	return "", false
 }
 
-// readSingle reads the record of a single read: an object, bare or wrapped in one member. A member that the dataset
-// declares is not a wrapper.
+// readSingle reads the record of a single read: an object, either bare or wrapped in one member. A member that the
+// dataset declares is not a wrapper.
 func (d *Decoder) readSingle(pos, members int) (Page, error) {
 	if d.body[pos] != '{' {
 		return Page{}, d.shapeError(kindName(d.body[pos]))

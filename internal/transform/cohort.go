@@ -2,7 +2,7 @@ package transform
 
 import "example.org/growthexport/schemas"
 
-// Cohort is the students whose rows are kept. It does not change and may be shared.
+// Cohort is the set of students whose rows are kept. It does not change and may be shared.
 type Cohort struct {
 	positions map[string]int
 }
@@ -16,11 +16,11 @@ func NewCohort(bids []string) *Cohort {
 	return c
 }
 
-// Restrict makes the plan's decoders drop, as they read them, all records and child rows that hold a student's bid or
-// have room for one, unless every bid that they hold is of the cohort, and records whose child rows are students, as a class
-// has, if none of these is of the cohort. An _extra that would hold an array or an object is null, because the
-// service may list other students there; so is every _extra of a dataset whose records list students who have no rows.
-// Decoders made before are not restricted.
+// Restrict makes the plan's decoders drop rows while reading. They drop records and child rows with a column for a
+// student's bid, unless the row holds bids and all of them belong to the cohort. They also drop records whose child
+// rows are students, such as classes, if none of these students belongs to the cohort. An _extra that would hold an
+// array or an object is null, because the service may list other students there, and so is every _extra of a dataset
+// whose records list students who have no rows. Decoders that already exist are not restricted.
 func (p *Plan) Restrict(c *Cohort) {
 	p.cohort, p.roster = c, 0
 	p.dropRows()
@@ -32,7 +32,7 @@ func (p *Plan) Restrict(c *Cohort) {
 	p.tables[0].dropsExtra = p.dataset.ExtraListsStudents()
 }
 
-// dropRows readies the plan for decoders that drop the rows of some students.
+// dropRows prepares the plan for decoders that drop the rows of some students.
 func (p *Plan) dropRows() {
 	for _, tp := range p.tables {
 		tp.plain, tp.students = true, nil
@@ -47,8 +47,8 @@ func (p *Plan) dropRows() {
 // drops reports whether decoders drop the rows of some students.
 func (p *Plan) drops() bool { return p.cohort != nil || p.suppressed != nil }
 
-// keepsRow reports whether the row just read, the next one of the table, is of the cohort and of no suppressed student,
-// and if so notes its student. A row that is kept loses an _extra that mentions a suppressed student.
+// keepsRow reports whether the row just read, the table's next one, belongs to the cohort and not to a suppressed
+// student, and if so records its student. A row that is kept loses its _extra if that mentions a suppressed student.
 func (d *Decoder) keepsRow(t *tableRows) bool {
 	if !d.plan.drops() {
 		return true
@@ -70,8 +70,8 @@ func (d *Decoder) keepsRow(t *tableRows) bool {
 	return true
 }
 
-// keepsRecord reports whether the record just read, of no student, has something to do with the cohort: a student on its
-// roster, or one of the values to be kept.
+// keepsRecord reports whether the record just read, which is not about a student, belongs to the cohort: it has a
+// student of the cohort on its roster, or one of the values in d.only.
 func (d *Decoder) keepsRecord(t *tableRows) bool {
 	if d.plan.roster > 0 {
 		roster := d.tables[d.plan.roster]
@@ -84,17 +84,17 @@ func (d *Decoder) keepsRecord(t *tableRows) bool {
 	return !v.Null(t.n) && d.only.Values[string(v.Text(t.n))]
 }
 
-// Only are the values of a column of the first table that records are kept with.
+// Only selects the records to keep, by values of a column of the first table.
 type Only struct {
 	Column string
 	Values map[string]bool
 }
 
-// KeepOnly makes the decoder of a plan that is restricted to a cohort drop the records without one of the values, until
+// KeepOnly makes the decoder of a plan that is restricted to a cohort drop records that have none of the values, until
 // Reset.
 func (d *Decoder) KeepOnly(only Only) { d.only = only }
 
-// note appends a position unless it is the last one already.
+// note appends a position unless it equals the last one.
 func note(positions []int, position int) []int {
 	if n := len(positions); n > 0 && positions[n-1] == position {
 		return positions
@@ -121,7 +121,7 @@ func (d *Decoder) ofCohort(t *tableRows) (position int, kept bool) {
 	return position, kept
 }
 
-// bidIn returns the bid as received in a column of the row just read; empty if there is none.
+// bidIn returns the bid in a column of the row just read, as received; empty if there is none.
 func (d *Decoder) bidIn(t *tableRows, column int) []byte {
 	if source := t.plan.table.Columns[column].Source; source[0] == schemas.SourceParam {
 		return []byte(d.params[source[1:]]) // its column may hold a pseudonym
@@ -132,6 +132,6 @@ func (d *Decoder) bidIn(t *tableRows, column int) []byte {
 	return nil
 }
 
-// Matched returns the positions in the cohort of the students who have a row, some of them several times. They are
-// valid until Reset.
+// Matched returns the positions in the cohort of the students who have a row. A position may occur several times. They
+// are valid until Reset.
 func (d *Decoder) Matched() []int { return d.matched }

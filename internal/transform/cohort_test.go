@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// cohortAnswers returns pages of each dataset that names students. The listed ones are s-in-1 and s-in-2. Every row
-// about them holds the text "kept", and every other row "other".
+// cohortAnswers returns pages of each dataset that names students. The students of the cohort are s-in-1 and s-in-2.
+// Every row about them holds the text "kept", and every other row "other".
 func cohortAnswers() map[string][]string {
 	results := func(from int) string {
 		var records []string
@@ -46,7 +46,7 @@ func cohortAnswers() map[string][]string {
 	}
 }
 
-// TestCohort keeps the rows about the cohort, and nothing of others in what goes to scratch files.
+// TestCohort checks that the rows about the cohort are kept, and that nothing about others reaches scratch files.
 func TestCohort(t *testing.T) {
 	t.Parallel()
 	cohort := transform.NewCohort([]string{"s-in-1", "s-in-2", "s-nobody", "student-1"})
@@ -117,7 +117,8 @@ func TestCohort(t *testing.T) {
 	}
 }
 
-// TestCohortKeepsPositions keeps the positions of a roster's elements, and empties _extra where it lists students.
+// TestCohortKeepsPositions checks that the elements of a roster keep their positions, and that an _extra that lists
+// students is emptied.
 func TestCohortKeepsPositions(t *testing.T) {
 	t.Parallel()
 	read := func(name string) []*rows.Batch {
@@ -137,7 +138,7 @@ func TestCohortKeepsPositions(t *testing.T) {
 	require.Equal(t, "all", string(details.Cols[details.Table.Column("class_name")].Text(0)))
 }
 
-// TestCohortDropsNestedExtra plants another child in arrays and objects that no column takes, in every dataset.
+// TestCohortDropsNestedExtra plants another child in arrays and objects without a column, in every dataset.
 func TestCohortDropsNestedExtra(t *testing.T) {
 	t.Parallel()
 	const other = `[{"studentBid":"other","lastName":"other"}]`
@@ -172,7 +173,7 @@ func TestCohortDropsNestedExtra(t *testing.T) {
 	}
 }
 
-// TestCohortColumns fails when a column is declared that may hold a student's bid and that no cohort looks at.
+// TestCohortColumns fails if a declared column may hold a student's bid but is not checked for the cohort.
 func TestCohortColumns(t *testing.T) {
 	t.Parallel()
 	looked := 0

@@ -108,8 +108,8 @@ func requireSame(tb testing.TB, ds *schemas.Dataset, decoder *transform.Decoder,
 	requireSameInRuns(tb, decoder, params, pages, got, result)
 }
 
-// requireSameInRuns reads the pages once more, with a run after each page but some, and compares the merged runs with
-// what Finish returned.
+// requireSameInRuns reads the pages again, writes a run after most pages, and compares the merged runs with the result
+// of Finish.
 func requireSameInRuns(
 	tb testing.TB, decoder *transform.Decoder, params transform.Params, pages [][]byte, want map[string][]string, result transform.Result,
 ) {
@@ -154,8 +154,8 @@ func requireSameInRuns(
 	}
 }
 
-// TestRandomPages compares reused decoders with the reference, on pages that are random in every respect the contract
-// speaks of. A decoder that keeps anything over Reset fails here.
+// TestRandomPages compares reused decoders with the reference on pages that are random in every respect that a decoder
+// has rules for. A decoder that keeps anything after Reset fails here.
 func TestRandomPages(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
@@ -208,7 +208,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestAllCuts compares every beginning of a page, and the page with a byte changed at every position.
+// TestAllCuts compares the results for every prefix of a page, and for the page with each of its bytes changed.
 func TestAllCuts(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("test_results")

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is a dataset's declaration, compiled into what a Decoder looks up. It does not change and may be shared.
+// Plan is a dataset's declaration, compiled into the form that a Decoder uses. It does not change and may be shared.
 type Plan struct {
 	dataset *schemas.Dataset
 	profile schemas.Profile
@@ -26,10 +26,10 @@ type Plan struct {
 	keySource string
 	// modified is the column of modified_date_time, or -1.
 	modified int
-	// cohort are the students whose rows are kept, nil for all, and suppressed the students whose rows are dropped.
+	// cohort has the students whose rows are kept; nil means all. suppressed has the students whose rows are dropped.
 	cohort     *Cohort
 	suppressed *privacy.Suppressed
-	// roster is the child table without whose rows a record is dropped; 0 for none.
+	// roster is the child table that must have rows, or else the record is dropped; 0 for none.
 	roster int
 }
 
@@ -43,7 +43,7 @@ type tablePlan struct {
 	index int
 	// root is the record, or the element of the parent's array.
 	root *objectPlan
-	// filled has the bits of the members, of root and the objects below it, that are columns; columnOf is the column of
+	// filled has the bits of those members of root and the objects below it that are columns. columnOf is the column of
 	// each bit.
 	filled   uint64
 	columnOf [maxMembers]uint8
@@ -53,15 +53,15 @@ type tablePlan struct {
 	extra   int
 	params  []paramColumn
 	parents []parentColumn
-	ordinal int // or -1
+	ordinal int // the column, or -1
 	width   int // bytes of a row without its texts
-	// bare is the member that takes an element that is text instead of an object, or nil.
+	// bare is the member to which an element is assigned that is text instead of an object, or nil.
 	bare *member
-	// protected are the columns whose values change when the rows are complete.
+	// protected are the columns whose values the profile changes once the rows are complete.
 	protected []protectedColumn
-	// The fields below are of a plan whose decoders drop rows: the columns that hold a student's bid; whether no text is
-	// coded, because a dropped row's text would stay among the texts of a coded column and reach scratch files with them;
-	// the columns that may mention a suppressed student; and whether _extra is always null.
+	// The fields below belong to a plan whose decoders drop rows: the columns that hold a student's bid; whether texts
+	// must not be coded, because a dropped row's text would stay among the texts of a coded column and reach scratch
+	// files; the columns that may mention a suppressed student; and whether _extra is always null.
 	students   []int
 	plain      bool
 	searched   []int
@@ -71,7 +71,7 @@ type tablePlan struct {
 type paramColumn struct {
 	column int
 	name   string
-	kind   string // of its pseudonym, empty if it is written as it is
+	kind   string // the kind of its pseudonym; empty if it is written unchanged
 }
 
 type parentColumn struct {
@@ -129,7 +129,8 @@ type objectPlan struct {
 // member is one declared member of an object.
 type member struct {
 	name string
-	// pattern is the name with its closing quote and colon, width bytes, as it usually follows the opening quote.
+	// pattern is the name with its closing quote and colon, width bytes long, in the form that usually follows the opening
+	// quote.
 	pattern pattern
 	width   int
 	number  uint8 // in the object's members
@@ -140,11 +141,11 @@ type member struct {
 	child   *tablePlan  // of a childArray
 }
 
-// Compile returns the plan of a dataset whose rows hold everything. An error is a mistake in the declaration.
+// Compile returns the plan of a dataset without a privacy profile. An error means a mistake in the declaration.
 func Compile(ds *schemas.Dataset) (*Plan, error) { return CompileFor(ds, schemas.Full, nil) }
 
-// CompileFor returns the plan of a dataset under a profile. Without a key, identifiers stay as received: such rows name
-// what other calls are made for and must not be written anywhere.
+// CompileFor returns the plan of a dataset under a profile. Without a key, identifiers stay as received: such rows
+// supply ids for other calls and must not be written anywhere.
 func CompileFor(ds *schemas.Dataset, profile schemas.Profile, key *privacy.Key) (*Plan, error) {
 	p := &Plan{dataset: ds, profile: profile, key: key, modified: -1}
 	if len(ds.Tables) == 0 {
@@ -277,7 +278,7 @@ func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 	return p.compileMember(tp, i, bits)
 }
 
-// compileMember adds the member of a column and the objects around it.
+// compileMember adds a column's member and the objects around it.
 func (p *Plan) compileMember(tp *tablePlan, i int, bits *int) error {
 	c := &tp.table.Columns[i]
 	k := columnKinds[c.Type]

@@ -74,8 +74,8 @@ func TestCompileRefusesMistakes(t *testing.T) {
 	}
 }
 
-// TestLongAndManyNames reads names beyond the window of the fast path, that share their beginnings, or that are a part
-// of each other.
+// TestLongAndManyNames reads names that exceed the window of the fast path, share their beginnings, or contain one
+// another.
 func TestLongAndManyNames(t *testing.T) {
 	t.Parallel()
 	names := []string{

@@ -13,16 +13,16 @@ import (
 // Page describes one page that was read.
 type Page struct {
 	Records int
-	// Next is the cursor of the next page, empty on the last one. It may be student data: never log it.
+	// Next is the cursor of the next page, empty on the last page. It may contain student data: never log it.
 	Next string
 }
 
 // Result holds the rows of all pages.
 type Result struct {
-	// Tables are in the order of the dataset's; Order is set in each. They belong to the decoder and are valid until
-	// its Reset.
+	// Tables are in the order of the dataset's tables, and Order is set in each. They belong to the decoder and are valid
+	// until its Reset.
 	Tables []*rows.Batch
-	// Records counts the records received, Duplicates those of them that were dropped.
+	// Records counts the records received, Duplicates how many of them were dropped as duplicates.
 	Records, Duplicates int64
 	// Drift is sorted by table, field and kind.
 	Drift []Drift
@@ -36,17 +36,17 @@ type Decoder struct {
 	params Params
 	limits Limits
 	count  int // records of all pages read
-	// others counts the records of the current page that were dropped. matched lists the students of the cohort whose
-	// records were kept, and suppressed the suppressed students whose rows were dropped.
+	// others counts the records of the current page that were dropped. matched lists the students of the cohort whose rows
+	// were kept, and suppressed the suppressed students whose rows were dropped.
 	others              int
 	matched, suppressed []int
-	only                Only // the records that are kept; all without values
+	only                Only // the records that are kept; all if it has no values
 	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int
 	recordDrift     int   // where the drift of the current record begins
 	limitErr        error // set when a scan returns limitReached
-	// runs are the numbers of records in the runs written.
+	// runs has the number of records in each run that was written.
 	runs            []int
 	childRowsInRuns int64
 	modifiedInRuns  []int64 // tableRows.modified of the records in runs, in their order
@@ -58,22 +58,22 @@ type Decoder struct {
 
 	// The fields below belong to the current page.
 	body []byte
-	// source is where the body comes from while body is a window of it, and sourceErr the error that ended it. window
-	// keeps the memory.
+	// source is the reader of the body while body is a window of it, and sourceErr the error that ended it. window keeps
+	// the memory.
 	source    io.Reader
 	sourceErr error
 	window    []byte
 	// depth is the number of brackets around the members of a record.
 	depth   int
 	skipper skipper
-	// hints guess the next member: per object, by the number of the last one.
+	// hints guess the next member, by object and by the number of the last member.
 	hints [][]uint8
-	// unknown is the name of the last undeclared member, and unknownReplaced the number of its characters that were not
-	// text.
+	// unknown is the name of the last undeclared member, and unknownReplaced how many parts of it were replaced because
+	// they are not text.
 	unknown         []byte
 	unknownReplaced int
 	left            leftovers
-	// dropped holds the positions, ascending, of the record's members that a later one of the same name replaces;
+	// dropped holds the positions, in ascending order, of the record's members that a later one of the same name replaces;
 	// nextDropped is the next of them, or -1.
 	dropped     []int
 	nextDropped int
@@ -112,7 +112,7 @@ func (d *Decoder) addHints(obj *objectPlan) {
 }
 
 // Reset empties the decoder for calls with these parameters, which must not change before Finish. A parameter that a
-// column needs and params lacks is an empty text.
+// column needs but params lacks is empty.
 func (d *Decoder) Reset(params Params) {
 	d.params = params
 	d.limits, d.only = unlimited, Only{}
@@ -151,7 +151,7 @@ func (d *Decoder) Bytes() int {
 	return n
 }
 
-// prepare makes the room of all tables accessible for what the window holds.
+// prepare makes the memory of all tables accessible for the contents of the window.
 func (d *Decoder) prepare() error {
 	for _, t := range d.tables {
 		if err := t.prepare(len(d.body)); err != nil {
@@ -177,7 +177,7 @@ func (d *Decoder) finishPage() (page Page, err error) {
 	}
 	d.rollBack()
 	if shape := (*ShapeError)(nil); errors.As(err, &shape) {
-		return Page{}, err // names the dataset itself
+		return Page{}, err // already names the dataset
 	}
 	return Page{}, fmt.Errorf("read a page of %s: %w", d.plan.dataset.Name, err)
 }
@@ -211,7 +211,7 @@ func (d *Decoder) commitPage() error {
 	return nil
 }
 
-// pageRecords returns the number of records kept of the current page.
+// pageRecords returns how many records of the current page were kept.
 func (d *Decoder) pageRecords() int { return d.tables[0].n - d.tables[0].committed }
 
 // repeatsTooMuch reports whether the rows of the table repeat too much text of their records. They hold it once, but

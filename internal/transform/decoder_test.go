@@ -31,8 +31,8 @@ func readPage(d *transform.Decoder, body []byte) (transform.Page, error) {
 	return d.ReadPage(bytes.NewReader(body))
 }
 
-// TestAFailedPageLeavesNothing reads a page again after it was broken in various ways: the result equals the result of
-// a decoder without errors.
+// TestAFailedPageLeavesNothing reads a page again after it was broken in various ways, and expects the same result as
+// without errors.
 func TestAFailedPageLeavesNothing(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(31, 32))
@@ -54,7 +54,7 @@ func TestAFailedPageLeavesNothing(t *testing.T) {
 					broken = append(bytes.Clone(page), " x"...)
 				}
 				if json.Valid(broken) {
-					continue // white space was cut off
+					continue // only white space was cut off
 				}
 				_, err := readPage(decoder, broken)
 				require.ErrorIs(t, err, transform.ErrNotJSON)
@@ -99,7 +99,7 @@ func TestDecoderWithoutPagesIsEmpty(t *testing.T) {
 	}
 }
 
-// TestMemoryIsReused: no record allocates.
+// TestMemoryIsReused expects records not to allocate memory.
 //
 //nolint:paralleltest // allocations can only be counted alone
 func TestMemoryIsReused(t *testing.T) {
@@ -122,7 +122,7 @@ func TestMemoryIsReused(t *testing.T) {
 	require.Equal(t, held, decoder.Bytes())
 }
 
-// TestRolledBackDataIsFreed reads pages that are rolled back, again and again.
+// TestRolledBackDataIsFreed repeatedly reads pages that are rolled back.
 func TestRolledBackDataIsFreed(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())

@@ -1,7 +1,7 @@
 // Package transform decodes the service's answers into rows: one pass over a page's bytes, each value straight to its
 // column, as the tables in schemas declare. It owns every rule about columns and values: which values fit a type,
-// _extra, the shapes in which a list may come, duplicate members and records, drift, what a privacy profile withholds
-// or changes, and the order of rows.
+// _extra, the shapes that a list may have, duplicate members and records, drift, the columns that a privacy profile
+// withholds or changes, and the order of rows.
 //
 // It is pure: no network, disk, clock or goroutine, and it imports only schemas, rows and privacy. The result of a
 // Decoder is a function of the pages it was given.
@@ -30,9 +30,9 @@
 //	                            block.go       a part of such a list
 //
 // The fast path reads values in their usual form only (plain ASCII text, short numbers) and leaves everything else, at
-// the same position, to the slow path. A record with a duplicate member is undone and read again, knowing which members
-// count. Both keep the fast path free of special cases; a fuzz test compares the whole with a slow reference built on
-// encoding/json.
+// the same position, to the slow path. A record with a duplicate member is undone and read again, once it is known
+// which members count. Both keep the fast path free of special cases. A fuzz test compares the decoder with a slow
+// reference built on encoding/json.
 //
 // Errors name the dataset and the shape of the answer, never a value.
 package transform

@@ -21,8 +21,9 @@ const (
 // Drift counts one deviation of the service's answers from the declarations.
 type Drift struct {
 	Table string
-	// Field is the source of a column as in tables.csv, the JSON path of any other member (its name masked unless it
-	// looks like a name in code, and always under a privacy profile), or valueName for an element that is not an object.
+	// Field is the source of a column as in tables.csv, the JSON path of any other member, or valueName for an element
+	// that is not an object. The name of an undeclared member is masked unless it looks like a name in code, and always
+	// under a privacy profile.
 	Field string
 	Kind  string
 	Count int64
@@ -35,7 +36,8 @@ const valueName = "_value"
 // is counted under maskedName.
 const maxFields = 1000
 
-// driftCounter counts drift. The drift of the current page waits in pending, so that a page or a record can be undone.
+// driftCounter counts drift. The drift of the current page is kept in pending, so that a page or a record can be
+// undone.
 type driftCounter struct {
 	pending []driftEvent
 	marked  int // length of pending at the last mark
@@ -86,7 +88,7 @@ func (c *driftCounter) add(table *tablePlan, kind, path string, name []byte, n i
 	if n == 0 {
 		return
 	}
-	if kind != DuplicateRecord { // whose field is a declared source, or none
+	if kind != DuplicateRecord { // its field is a declared source or empty
 		name = reportableName(name)
 	}
 	number := c.field(table, path, name)
@@ -176,7 +178,7 @@ const (
 	maskedName = "#"
 )
 
-// reportableName returns the name of a member as drift reports it. A service may use data, such as student ids, as
+// reportableName returns the name under which drift reports a member. A service may use data, such as student ids, as
 // member names, so only names that look like identifiers in code are reported.
 func reportableName(name []byte) []byte {
 	digits := 0

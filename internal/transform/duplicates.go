@@ -11,12 +11,13 @@ import (
 
 // namedMember is the position of a member.
 type namedMember struct {
-	name         []byte // escapes resolved
+	name         []byte // with escapes resolved
 	start, value int    // of the name and of the value
 }
 
-// findDuplicates adds to d.dropped, and counts as drift, the members that a later one replaces: in an object, its
-// nested objects and its child rows. It reads from behind the opening brace to behind the closing one.
+// findDuplicates finds the members that a later one replaces, in an object, its nested objects and its child rows. It
+// adds them to d.dropped and counts them as drift. pos is after the object's opening brace; the result is after its
+// closing one.
 func (d *Decoder) findDuplicates(obj *objectPlan, pos int) int {
 	members, end := d.namedMembers(pos, d.depth+obj.depth)
 	if end < 0 {
@@ -42,8 +43,8 @@ func (d *Decoder) findDuplicates(obj *objectPlan, pos int) int {
 	return end
 }
 
-// findDuplicatesInElements searches the elements of an array, from behind its opening bracket. They are known to be
-// valid JSON.
+// findDuplicatesInElements searches the elements of an array. pos is after its opening bracket. The elements are known
+// to be valid JSON.
 func (d *Decoder) findDuplicatesInElements(obj *objectPlan, pos int) {
 	pos, more := firstEnd(d.body, pos, ']')
 	for more {
@@ -56,8 +57,8 @@ func (d *Decoder) findDuplicatesInElements(obj *objectPlan, pos int) {
 	}
 }
 
-// namedMembers lists the members of an object that is within depth brackets, its own included, from behind its opening
-// brace to behind its closing one.
+// namedMembers lists the members of an object that is within depth brackets, including its own. pos is after its
+// opening brace, end after its closing one.
 func (d *Decoder) namedMembers(pos, depth int) (members []namedMember, end int) {
 	b := d.body
 	pos, more := firstEnd(b, pos, '}')
@@ -76,7 +77,7 @@ func (d *Decoder) namedMembers(pos, depth int) (members []namedMember, end int) 
 	return members, pos
 }
 
-// skipDropped passes over the value of a member that does not count.
+// skipDropped skips the value of a member that does not count.
 func (d *Decoder) skipDropped(pos int, obj *objectPlan) int {
 	d.dropped = d.dropped[1:]
 	d.setNextDropped()

@@ -20,17 +20,17 @@ var (
 	ErrTooManyInRecord = fmt.Errorf("a record with more than %d child rows", MaxRecordChildRows)
 	// ErrNearlyEmpty means that the rows of a list would take several times the memory of its pages.
 	ErrNearlyEmpty = errors.New("nearly empty records, whose rows would take several times the size of the answer")
-	// errDuplicateMember is a bug here: a record that was read again still has a member twice.
+	// errDuplicateMember is a bug in this package: a record that was read again still has a member twice.
 	errDuplicateMember = errors.New("a duplicate member remains in a record that was read again")
 )
 
 // MaxRecordChildRows is the maximum number of child rows of one record.
 const MaxRecordChildRows = 10_000
 
-// ShapeError means that a body is JSON, but not in any shape in which the dataset's operation may answer.
+// ShapeError means that a body is JSON, but does not have any shape that the dataset's operation may return.
 type ShapeError struct {
 	Dataset string
-	// Met describes the body by kinds, counts and declared names, never by what the service sent.
+	// Met describes the body by kinds, counts and declared names, never by values that the service sent.
 	Met string
 }
 

@@ -10,13 +10,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// generator writes random pages of a dataset: mostly right, often odd.
+// generator writes random pages of a dataset: mostly correct, often odd.
 type generator struct {
 	rnd *rand.Rand
 	ds  *schemas.Dataset
-	// odd is the chance, one in so many, of each oddity; 0 is never.
+	// odd sets the chance of each oddity to one in odd; 0 means never.
 	odd int
-	// loose pages have white space wherever it is allowed.
+	// loose adds white space wherever it is allowed.
 	loose bool
 	odds  []string
 }
@@ -221,7 +221,7 @@ func (g *generator) value(c *schemas.Column) string {
 		`"2026-01-01T00:00:00Z"`, "null")
 }
 
-// anything writes any value, fit or not.
+// anything writes any value, whether it fits or not.
 func (g *generator) anything(depth int) string {
 	if depth > 0 && g.one(4) {
 		var parts []string
@@ -239,7 +239,7 @@ func (g *generator) anything(depth int) string {
 	return g.pick(g.odds...)
 }
 
-// oddValues returns values at and beyond the edges of what fits.
+// oddValues returns values that just fit or just do not.
 func oddValues() []string {
 	return []string{
 		"null", "true", "false", "0", "-0", "-0.0", "1", "-1", "12.5", "65.0", "1e2", "1E+2", "100e-2", "1e-1", "1e400", "-1e400", "1e-400", "0e999999999999999999999",

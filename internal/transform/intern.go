@@ -7,26 +7,26 @@ import (
 )
 
 // Text columns are coded until their texts prove to be varied: a text that repeats is held once, and sorting and
-// writing the rows moves its code. A column that is varied stays so for the decoder's next lists.
+// writing the rows only moves its code. A column that is varied stays varied for the decoder's next lists.
 
 // textIndex finds the codes of the texts of a coded column.
 type textIndex struct {
 	// varied means that the column is not worth coding.
 	varied bool
 	seed   maphash.Seed
-	// slots is an open hash table of 2^n slots: the upper half of a slot is a part of the text's hash, the lower half
-	// its code plus one, 0 if free.
+	// slots is an open hash table of 2^n slots: the upper half of a slot is a part of the text's hash, the lower half its
+	// code plus one. A free slot is 0.
 	slots []uint64
 	texts int
-	// next holds, for each code, the code of the plain text that followed it last time; last is the newest code. Many
-	// columns repeat a text or a sequence of texts.
+	// next holds, for each code, the code of the plain text that last followed it; last is the newest code. This helps
+	// because many columns repeat a text or a sequence of texts.
 	next []int32
 	last int32
 }
 
 const minSlots = 32
 
-// reset makes an empty column coded, unless it is varied. Code 0 is the empty text, and of nulls.
+// reset makes an empty column coded, unless it is varied. Code 0 is the code of the empty text and of nulls.
 func (x *textIndex) reset(v *rows.Vector) {
 	if x.varied {
 		return
@@ -42,8 +42,8 @@ func (x *textIndex) reset(v *rows.Vector) {
 	x.code(v, nil)
 }
 
-// read returns the code of the plain text whose opening quote is at pos, and the position after it. It adds a text that
-// is new. For any other value, end is failed.
+// read returns the code of the plain text whose opening quote is at pos, and the position after the text. It adds new
+// texts. For any other value, end is failed.
 func (x *textIndex) read(v *rows.Vector, b []byte, pos int) (code int32, end int) {
 	code = x.next[x.last]
 	text := v.Entry(int(code))
@@ -98,10 +98,11 @@ func (x *textIndex) grow(v *rows.Vector) {
 	}
 }
 
-// isVaried reports whether a coded column of n rows has too many texts to be worth it.
+// isVaried reports whether a coded column of n rows has too many texts for coding to be worth it.
 func (x *textIndex) isVaried(n int) bool { return !x.varied && x.texts > 64+n/4 }
 
-// setPlain makes a coded column of n rows plain, for this list and the next ones, unless it has very much text.
+// setPlain makes a coded column of n rows plain, for this list and the next ones, unless a plain column could not hold
+// its texts.
 func (x *textIndex) setPlain(v *rows.Vector, n int) {
 	size := 0
 	for row := range n {

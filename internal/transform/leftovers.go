@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// leftovers are the members that no column took, of every open object.
+// leftovers are the members without a column, of every open object.
 type leftovers struct {
 	off     bool // nothing is collected
 	members []leftover
 	text    []byte
 }
 
-// leftover is one member: its name, escapes resolved, and its value in compact form follow each other in
+// leftover is one member. Its name, with escapes resolved, and its value in compact form follow each other in
 // leftovers.text.
 type leftover struct {
 	start, value, end int
-	// null members are not written. They are here so that duplicates of them are found.
+	// null marks a member whose value is null. It is not written, but kept so that duplicates of it are found.
 	null bool
 }
 
@@ -33,7 +33,7 @@ func (l *leftovers) mark() leftoverMark { return leftoverMark{len(l.members), le
 // count returns the number of members from a mark on.
 func (l *leftovers) count(mark leftoverMark) int { return len(l.members) - mark.members }
 
-// add adds a member and returns how many parts of its value were replaced because they are not text.
+// add adds a member, and returns how many parts of its value were replaced because they are not text.
 func (l *leftovers) add(name, value []byte) (replaced int) {
 	if l.off {
 		return 0

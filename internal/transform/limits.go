@@ -21,17 +21,17 @@ func (d *Decoder) stopAtLimit(err error) int {
 }
 
 const (
-	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the pages, of which a few kilobytes on
-	// the wire can be many megabytes. A record without any member takes a row like all others; an honest record is
-	// larger than the empty row it needs.
+	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the decompressed pages. A record without
+	// members takes as much room for its row as any other record; a real record is larger than the empty row that it
+	// needs.
 	minRowBytes        = 4 << 20
 	maxRowBytesPerByte = 4
 )
 
-// maxRowBytes returns the maximum memory of the rows of what was received.
+// maxRowBytes returns the maximum memory for the rows of the pages received so far.
 func (d *Decoder) maxRowBytes() int64 { return minRowBytes + maxRowBytesPerByte*d.received }
 
-// makeRoom makes room for another row of a table, or reports that rows take too much memory.
+// makeRoom makes room for another row of a table. It returns false if rows take too much memory.
 func (d *Decoder) makeRoom(t *tableRows) bool {
 	if t.n < t.capacity {
 		return true

@@ -48,7 +48,7 @@ func TestLimits(t *testing.T) {
 		"too many of both":                {[]string{"[{},{},{},{}]", "[" + parts(most+1) + "]"}, transform.ErrTooManyRecords},
 		"child rows that are not objects": {[]string{`[{"parts":` + array("1", most+1) + `}]`}, transform.ErrTooManyInRecord},
 		"a record of too many child rows": {[]string{"[" + parts(most+1) + "]"}, transform.ErrTooManyInRecord},
-		// The first reading of a record with a duplicate member counts nothing.
+		// The first reading of a record with a duplicate member does not count.
 		"a doubled member": {[]string{`[{"id":1,"parts":` + array("{}", 9000) + `,"id":2},{"parts":` + array("{}", 3000) + `}]`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBombs: a small body that would expand to many rows is rejected, or capped, before they are built.
+// TestBombs checks that a small body that would expand to many rows is rejected, or capped, before the rows are built.
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	var names strings.Builder
@@ -86,7 +86,7 @@ func TestBombs(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string
 		err  error
-		// maxTimes is how many bytes a decoder may hold for a byte of the body.
+		// maxTimes is how many bytes a decoder may hold for each byte of the body.
 		maxTimes float64
 	}{
 		"records":    {"[" + ones, transform.ErrTooManyRecords, 9},
@@ -104,8 +104,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestNearlyEmptyRecords: however many records a limit allows, their rows take no more than several times the memory of
-// the pages.
+// TestNearlyEmptyRecords checks that rows take at most several times the memory of the pages, however many records a
+// limit allows.
 func TestNearlyEmptyRecords(t *testing.T) {
 	t.Parallel()
 	const n = 300_000
@@ -137,7 +137,7 @@ func TestNearlyEmptyRecords(t *testing.T) {
 	}
 }
 
-// TestDriftNamesAreCapped: drift names at most the first thousand fields of a table.
+// TestDriftNamesAreCapped checks that drift names at most the first thousand fields of a table.
 func TestDriftNamesAreCapped(t *testing.T) {
 	t.Parallel()
 	record := func(from, to int) string {

@@ -2,15 +2,15 @@ package transform
 
 import "encoding/binary"
 
-// Names are found without being read: the bytes behind the opening quote are compared, as words, to a declared name
-// with its closing quote and colon. A hash of the first two words, up to the closing quote, selects the name to compare
-// to. No branch depends on the name, which matters because the order of members changes from record to record.
+// Names are found without being decoded: the bytes after the opening quote are compared, as words, with a declared name
+// including its closing quote and colon. A hash of the first two words, up to the closing quote, selects the declared
+// name. No branch depends on the name, which matters because the order of members changes from record to record.
 
-// window is the number of bytes compared. Longer names, names with escapes, white space before the colon and names at
-// the very end of a body take the slow way, by a map.
+// window is the number of bytes compared. Longer names, names with escapes, names with white space before the colon,
+// and names at the very end of a body are looked up in a map, which is slower.
 const window = 32
 
-// pattern is the required contents of the window: words, where the masks are set.
+// pattern is the required content of the window: words, compared where the bits of the masks are set.
 type pattern struct {
 	words, masks [window / 8]uint64
 	short        bool // whether name, quote and colon fit the window
@@ -37,8 +37,8 @@ func (p *pattern) matches(b *[window]byte) bool {
 	return differ == 0 && p.short
 }
 
-// nameIndex finds members by name: slots is a hash table with open addressing for names that fit the window, all maps
-// every name.
+// nameIndex finds members by name: slots is a hash table with open addressing for names that fit the window, and all is
+// a map of every name.
 type nameIndex struct {
 	slots      []uint8 // numbers of members; 0 is an empty slot
 	multiplier uint64
@@ -96,13 +96,13 @@ func (x *nameIndex) fill(members []member) (collisions int) {
 	return collisions
 }
 
-// slot returns where the search for a name starts, given the first two words behind its opening quote.
+// slot returns where the search for a name starts, given the first two words after its opening quote.
 func (x *nameIndex) slot(first, second uint64) uint64 {
 	quote := first ^ '"'*ones
 	quote = (quote - ones) &^ quote & highs
 	quote2 := second ^ '"'*ones
 	quote2 = (quote2 - ones) &^ quote2 & highs
-	// Only the lowest mark is reliable. The name is below it, or everywhere if there is none.
+	// Only the lowest mark is reliable. The name is below it, or fills both words if there is no mark.
 	first &= (quote&-quote)>>7 - 1
 	second &= (quote2&-quote2)>>7 - 1
 	if quote != 0 {

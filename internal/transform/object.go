@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// readRecords reads the array of records, from behind its opening bracket to behind its closing one. In a window, it
-// drops them and reads the rest of the body.
+// readRecords reads the array of records. pos is after its opening bracket; the result is after its closing one. In a
+// window, it drops the records that it has read, and reads on in the body.
 //
-// If the rows take too much memory, it only counts the other records: too many of them is the better reason to fail.
+// If the rows take too much memory, it only counts the remaining records, because too many records is the better error.
 func (d *Decoder) readRecords(pos int) int {
 	start, counted := pos, int64(-1)
 	if spaceEnd(d.body, pos) == len(d.body) && d.source != nil {
-		d.readAll() // perhaps the array is empty
+		d.readAll() // the array may be empty
 	}
 	pos, more := firstEnd(d.body, pos, ']')
 	for more {
@@ -29,7 +29,7 @@ func (d *Decoder) readRecords(pos int) int {
 			end, more = nextEnd(d.body, end, ']')
 		}
 		switch {
-		case end == failed && d.source != nil: // the record may end behind the window
+		case end == failed && d.source != nil: // the record may end after the window
 			d.undoRecord()
 			d.advance(start, pos)
 			pos, more = spaceEnd(d.body, start), true
@@ -76,7 +76,7 @@ func (d *Decoder) readRecord(pos int) int {
 		return end
 	}
 
-	// Read it again without the members that a later one replaces.
+	// Read it again without members that a later one replaces.
 	d.undoRecord()
 	d.dropped = d.dropped[:0]
 	if end = d.findDuplicates(t.plan.root, pos+1); end < 0 {
@@ -112,7 +112,7 @@ func (d *Decoder) undoRecord() {
 	}
 }
 
-// readElements reads an array of child rows, from behind its opening bracket to behind its closing one.
+// readElements reads an array of child rows. pos is after its opening bracket; the result is after its closing one.
 func (d *Decoder) readElements(t *tableRows, pos int) int {
 	pos, more := firstEnd(d.body, pos, ']')
 	for ordinal := int32(0); more; ordinal++ {
@@ -149,7 +149,8 @@ func (d *Decoder) readElements(t *tableRows, pos int) int {
 	return pos
 }
 
-// readRow reads an object, from behind its opening brace to behind its closing one, into the next row of a table.
+// readRow reads an object into the next row of a table. pos is after its opening brace; the result is after its closing
+// one.
 func (d *Decoder) readRow(t *tableRows, pos int) int {
 	mark := d.left.mark()
 	pos, seen := d.readMembers(t.plan.root, t, pos, 0)
@@ -178,8 +179,8 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 	return pos
 }
 
-// readMembers reads the members of an object, from behind its opening brace to behind its closing one, into the next
-// row. The bits of seen are the members that the row already has.
+// readMembers reads the members of an object into the next row. pos is after the object's opening brace, end after its
+// closing one. The bits of seen are the members that the row already has.
 //
 // This is the fast path: a value in its column's usual form is read here, any other by readOther.
 func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
@@ -268,7 +269,7 @@ func (d *Decoder) readName(obj *objectPlan, pos int) (m *member, end int) {
 	return m, colonEnd(b, pos)
 }
 
-// readNested reads a nested object, from behind its opening brace. Its leftovers become one leftover of the object
+// readNested reads a nested object. pos is after its opening brace. Its leftovers become one leftover of the object
 // around it.
 func (d *Decoder) readNested(m *member, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
 	mark := d.left.mark()

@@ -23,8 +23,8 @@ func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
 	return Result{Tables: tables, Records: int64(d.count), Duplicates: duplicates, Drift: d.drift.sorted()}
 }
 
-// completeRows ends the reading of rows: it protects them and writes the columns of child rows that come from their
-// record.
+// completeRows ends the reading of rows: it applies the profile to them and fills the columns of child rows that come
+// from their record.
 func (d *Decoder) completeRows() {
 	if d.plan.coarsensModified() {
 		d.tables[0].keepModified(d.plan.modified)
@@ -65,14 +65,14 @@ func (d *Decoder) finishRows() (tables []*rows.Batch, duplicates int64) {
 	return tables, duplicates
 }
 
-// sortedRow is a record and the first bytes of its key, which are enough to order most records.
+// sortedRow is a record with the first bytes of its key, which are enough to order most records.
 type sortedRow struct {
 	prefix uint64
 	row    int32
 }
 
-// sortRecords lists the records by their keys, nulls first, equal ones as received, and makes room to order the rows of
-// all tables. The parameters of the calls are the same for all.
+// sortRecords sorts the records by their keys, nulls first, and equal ones in the order received. It makes room to
+// order the rows of all tables. Parameters of the calls are the same for all records and are not compared.
 func (d *Decoder) sortRecords() {
 	for _, t := range d.tables {
 		t.order = slices.Grow(t.order[:0], t.n)
@@ -130,9 +130,9 @@ func (d *Decoder) hasWholeKey(row int32) bool {
 	return true
 }
 
-// withoutDuplicates returns the records to keep of a group with one key: the one modified last or, if several are or
-// their times cannot be read, the one of them received last. With WholeRecordDuplicates only equal records are
-// duplicates.
+// withoutDuplicates returns the records to keep of a group with the same key: the record modified last or, if there are
+// several or their times cannot be read, the one of these received last. With WholeRecordDuplicates, only equal records
+// are duplicates.
 func (d *Decoder) withoutDuplicates(group []sortedRow) []sortedRow {
 	if d.plan.dataset.WholeRecordDuplicates {
 		return d.withoutEqualRows(group)
@@ -180,9 +180,9 @@ func (d *Decoder) withoutEqualRows(group []sortedRow) []sortedRow {
 
 func compareCells(v *rows.Vector, a, b int32) int { return rows.Compare(v, int(a), v, int(b)) }
 
-// orderChildren adds the child rows of consecutive records with one key. The rows of one record are in order. Those of
-// several, which happens if the key is not complete, are merged by position, because a file is sorted by the key
-// columns alone.
+// orderChildren adds the child rows of consecutive records with the same key. The rows of one record are in order. If
+// there are several records, which happens if the key is not complete, their rows are merged by position, because a
+// file is sorted only by the key columns.
 func (t *tableRows) orderChildren(records []sortedRow) {
 	start := len(t.order)
 	for _, s := range records {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// The functions here parse the text of a value, escapes resolved. ok reports whether the value fits the type without
-// loss.
+// The functions here parse the text of a value, with escapes resolved. ok reports whether the value fits the type
+// without loss.
 
 // parseWhole parses a JSON number that is mathematically whole and fits 64 bits: 12, 65.0, 1e2, -0. It reads the digits
 // once, whatever the exponent.
@@ -16,8 +16,8 @@ func parseWhole(number []byte) (x int64, ok bool) {
 	if negative {
 		number = number[1:]
 	}
-	// The value is the digits read so far, times ten to the power of scale. Zeros wait in pending until a digit
-	// follows, so that trailing ones cost no range.
+	// The value is the digits read so far, times ten to the power of scale. Zeros wait in pending until another digit
+	// follows, so that trailing zeros do not use up the range.
 	var magnitude uint64
 	var scale, pending int64
 	fraction, overflow := false, false
@@ -105,8 +105,8 @@ func parseDouble(number []byte) (x float64, ok bool) {
 const (
 	microsPerDay = 24 * 60 * 60 * 1_000_000
 
-	// The first moment that fits, and the first one that no longer does: the beginnings of the years 1 and 10000 in UTC.
-	// Python reads no other years.
+	// The first moment that fits, and the first moment that no longer fits: the beginnings of the years 1 and 10000 in
+	// UTC. Python supports only these years.
 	firstMoment = -719_162 * microsPerDay
 	endMoment   = 2_932_897 * microsPerDay
 )
@@ -120,9 +120,10 @@ func parseDate(text []byte) (days int32, ok bool) {
 	return int32(micros / microsPerDay), true
 }
 
-// parseTimestamp parses a time of RFC 3339, of the years 1 to 9999 UTC, into microseconds since 1970-01-01 UTC: with T
-// or a blank, any fraction whose digits beyond microseconds are zero, and an offset or Z; no zone means UTC, a date
-// alone its midnight. Second 60 does not fit: the column could not distinguish it from the first of the next minute.
+// parseTimestamp parses a time of RFC 3339 in the years 1 to 9999 UTC into microseconds since 1970-01-01 UTC. It
+// accepts T or a blank, any fraction whose digits beyond microseconds are zero, and an offset or Z. Without a zone the
+// time is UTC, and a date alone means midnight. Second 60 does not fit, because the column could not distinguish it
+// from the first second of the next minute.
 func parseTimestamp(text []byte) (micros int64, ok bool) {
 	micros, ok = parseMoment(text)
 	return micros, ok && micros >= firstMoment && micros < endMoment
@@ -183,7 +184,7 @@ func parseMoment(text []byte) (micros int64, ok bool) {
 }
 
 // A layout is eight characters as a little-endian word, with zeros for digits. Adding its check word to the difference
-// sets the high bit of each byte that is not a digit, or not the layout's character.
+// sets the high bit of each byte that should be a digit but is not, or that differs from the layout's character.
 const (
 	clockLayout = 0x30_30_3A_30_30_3A_30_30 // 00:00:00
 	clockCheck  = 0x76_76_7F_76_76_7F_76_76
@@ -191,7 +192,8 @@ const (
 	monthCheck  = 0x7F_76_76_7F_76_76_76_76
 )
 
-// parsePairs reads eight characters of a layout. The byte of a pair's first digit holds the number of the pair.
+// parsePairs reads eight characters of a layout. In the result, the byte of a pair's first digit holds the number of
+// the pair.
 func parsePairs(word, layout, check uint64) (numbers uint64, ok bool) {
 	x := word ^ layout
 	// A carry can only come from a byte that fails the check anyway.
@@ -210,7 +212,7 @@ func parseDay(text []byte) (days int32, ok bool) {
 	if month < 1 || month > 12 || d < 1 || d > daysOf(year, month) {
 		return 0, false
 	}
-	// Count years from March, so that the leap day is the last.
+	// Count years from March, so that the leap day is the last day of a year.
 	y, m := year, month-3
 	if month < 3 {
 		y, m = year-1, month+9

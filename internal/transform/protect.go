@@ -11,15 +11,15 @@ import (
 )
 
 // A profile withholds some columns and changes others (schemas.PrivacyMatrix). A withheld value is skipped while a page
-// is read: neither _extra nor drift collects it, nor the names of undeclared members. Identifiers and times are held as
-// received, so that a text that repeats is held once, and change before the rows leave the decoder: in Finish and
-// WriteRun, before they are sorted. Only the choice among duplicates needs modified_date_time as received: it stays in
-// memory, in tableRows.modified and, for the rows in runs, in Decoder.modifiedInRuns.
+// is read: neither _extra nor drift collects it, nor the names of undeclared members. Identifiers and times are first
+// held as received, so that a repeated text is held once. They are changed before the rows leave the decoder, in Finish
+// and WriteRun, and before the rows are sorted. Only the choice among duplicates needs modified_date_time as received:
+// it stays in memory, in tableRows.modified and, for the rows in runs, in Decoder.modifiedInRuns.
 
 // protectedColumn is a column whose values change.
 type protectedColumn struct {
 	column int
-	kind   string // of its pseudonyms; empty for a time of which only a part is kept
+	kind   string // the kind of its pseudonyms; empty for a time of which only a part is kept
 	keeps  schemas.Treatment
 }
 
@@ -31,7 +31,7 @@ func (p *Plan) pseudonymKind(c *schemas.Column) string {
 	return c.PseudonymKind()
 }
 
-// protect notes the protection of a member's column and returns the kind of the member.
+// protect records the protection of a member's column and returns the kind of the member.
 func (p *Plan) protect(tp *tablePlan, i int, k kind) (kind, error) {
 	c := &tp.table.Columns[i]
 	switch c.Under(p.profile) {
@@ -54,15 +54,15 @@ func (p *Plan) protect(tp *tablePlan, i int, k kind) (kind, error) {
 	return k, nil
 }
 
-// coarsensModified reports whether modified_date_time is written with less than was received.
+// coarsensModified reports whether modified_date_time is written less precisely than it was received.
 func (p *Plan) coarsensModified() bool {
 	return p.modified >= 0 && slices.ContainsFunc(p.tables[0].protected, func(c protectedColumn) bool { return c.column == p.modified })
 }
 
-// unreadTime stands for a modified_date_time that is null. It is less than every other.
+// unreadTime represents a modified_date_time that is null. It is less than every other value.
 const unreadTime = math.MinInt64
 
-// keepModified notes modified_date_time of all rows before it changes.
+// keepModified saves modified_date_time of all rows before it changes.
 func (t *tableRows) keepModified(column int) {
 	v := &t.cols[column]
 	t.modified = append(t.modified[:0], v.I64[:t.n]...)
@@ -73,7 +73,7 @@ func (t *tableRows) keepModified(column int) {
 	}
 }
 
-// coarsen replaces the values of a column of dates or timestamps by the beginnings of their days, months or years.
+// coarsen replaces the values of a column of dates or timestamps by the beginning of the day, month or year.
 func coarsen(v *rows.Vector, keeps schemas.Treatment) {
 	for row, present := range v.Present {
 		switch {
@@ -105,7 +105,7 @@ func startOf(day int64, keeps schemas.Treatment) int64 {
 // withholdsExtra reports whether _extra is null, and drift does not name undeclared members.
 func (p *Plan) withholdsExtra() bool { return p.profile.NeedsKey() }
 
-// Written returns the value that a parameter of the calls has in the rows.
+// Written returns the value of a call's parameter as rows have it.
 func (p *Plan) Written(param, value string) string {
 	for _, c := range p.tables[0].params {
 		if c.name == param && c.kind != "" {

@@ -97,8 +97,8 @@ func expectedMoment(v *rows.Vector, row int, profile schemas.Profile) int64 {
 	return day.UnixMicro()
 }
 
-// TestLatestDuplicateUnderAProfile: of records with one key the one modified last is kept, though its time is not
-// written, at once and in runs.
+// TestLatestDuplicateUnderAProfile checks that the record modified last is kept of records with the same key, although
+// its time is not written, both in memory and in runs.
 func TestLatestDuplicateUnderAProfile(t *testing.T) {
 	t.Parallel()
 	pages := []string{
@@ -140,7 +140,7 @@ func TestLatestDuplicateUnderAProfile(t *testing.T) {
 	}
 }
 
-// TestProfiles reads random pages, most of them odd, with and without a profile, at once and in runs.
+// TestProfiles reads random pages, most of them odd, with and without a profile, both in memory and in runs.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
@@ -176,7 +176,7 @@ func TestProfiles(t *testing.T) {
 						expected, found := expectedRows(t, want.Tables[i], profile), rowsAsText(t, b)
 						slices.Sort(expected)
 						slices.Sort(found)
-						if ds.WholeRecordDuplicates { // records that differed only in what is withheld
+						if ds.WholeRecordDuplicates { // records may differ only in withheld values
 							expected, found = slices.Compact(expected), slices.Compact(found)
 						}
 						require.Equal(t, expected, found, b.Table.Name)
@@ -202,7 +202,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// declared reports whether drift names a declared member or none.
+// declared reports whether drift names a declared member or no member.
 func declared(ds *schemas.Dataset, d transform.Drift) bool {
 	if slices.Contains(append([]string{"#", "_value", "pagination", "pagination.hasNextPage", "pagination.nextPage", ds.Operation.Records, ""}, ds.Known...), d.Field) {
 		return true
@@ -232,8 +232,8 @@ func requireSorted(tb testing.TB, b *rows.Batch) {
 	}
 }
 
-// TestNothingIsCollected: what a profile takes away is in no byte of a run, and no text that drift, pages or errors
-// have.
+// TestNothingIsCollected checks that values removed by a profile occur neither in the bytes of a run nor in the texts
+// of drift, pages or errors.
 func TestNothingIsCollected(t *testing.T) {
 	t.Parallel()
 	const page = `{"pagination":{"hasNextPage":true,"nextPage":"7","Zelda":"Zelda"},"schoolClasses":[{"schoolClassBid":"c1","className":"Ms Zelda",
@@ -262,7 +262,8 @@ func TestNothingIsCollected(t *testing.T) {
 	}
 }
 
-// TestFeedsKeepIdentifiers: without a key, a profile still withholds names, and parameters stay as they are.
+// TestFeedsKeepIdentifiers checks that without a key a profile still withholds names, and that parameters do not
+// change.
 func TestFeedsKeepIdentifiers(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("students")
@@ -284,7 +285,7 @@ func TestFeedsKeepIdentifiers(t *testing.T) {
 	require.Equal(t, "s1", plan.Written("school_bid", "s1"))
 }
 
-// TestAColumnWithoutClassIsWithheld: what has not been classified does not leave.
+// TestAColumnWithoutClassIsWithheld checks that values of columns without a class are not written.
 func TestAColumnWithoutClassIsWithheld(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.CompileFor(small(), schemas.Pseudonymous, testKey(t))

@@ -17,17 +17,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The reference reads pages slowly, with encoding/json, following the text of the contract. It shares no code with the
-// package and is written to be read.
+// The reference reads pages slowly, with encoding/json. It shares no code with the package and is written to be easy to
+// read.
 
 // refRow is a row as text: one cell per column, "null" or a Go literal.
 type refRow struct {
 	cells []string
 	keys  []refKey
-	// order is the position received.
+	// order is the position in the order received.
 	order    int
 	ordinal  int
-	modified string // comparable, "" if it cannot be read
+	modified string // in comparable form; "" if it cannot be read
 	children map[string][]refRow
 }
 
@@ -478,7 +478,7 @@ func elements(tb testing.TB, list json.RawMessage) []json.RawMessage {
 	return all
 }
 
-// lastOnes keeps the last of the members of each name and calls dropped for the others.
+// lastOnes keeps the last member of each name and calls dropped for the others.
 func lastOnes(members []refMember, dropped func(refMember)) []refMember {
 	var last []refMember
 	for i, m := range members {

@@ -112,7 +112,7 @@ func refText(quoted []byte) (text []byte, replaced int, lone bool) {
 	return text, replaced, lone
 }
 
-// refEscape is an escape, or two that are one character.
+// refEscape matches an escape, or two that form one character.
 var refEscape = regexp.MustCompile(`\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}|\\u[[:xdigit:]]{4}|\\.`)
 
 // refCompact returns a value without white space between its parts. Parts that are not text are replaced and counted.

@@ -255,7 +255,8 @@ func TestElementsThatAreNoObjects(t *testing.T) {
 	require.EqualValues(t, 5, result.Records)
 }
 
-// TestBareIdentifiers: in the rosters of classes an element that is text is the person's identifier, and not drift.
+// TestBareIdentifiers checks that in the rosters of classes an element that is text is read as the person's identifier
+// and not counted as drift.
 func TestBareIdentifiers(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("school_classes")

@@ -9,15 +9,15 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// A list that does not fit in memory is written in sorted runs, which are merged at its end. The records of one key,
+// A list that does not fit in memory is written in sorted runs, which are merged at its end. Records with the same key,
 // which may come from several runs, are merged into the same part. A part is then finished like the rows of a decoder
-// that holds all of them, so the result is the same.
+// that holds the whole list, so the result is the same.
 
 // sizeInterval is the number of records after which the size of a part is checked.
 const sizeInterval = 8
 
-// WriteRun writes the rows that the decoder holds to w, sorted, and drops them. MergeRuns then takes the place of
-// Finish.
+// WriteRun writes the rows that the decoder holds to w, sorted, and drops them. MergeRuns must then be called instead
+// of Finish.
 func (d *Decoder) WriteRun(w io.Writer) error {
 	d.completeRows()
 	d.sortRecords()
@@ -44,8 +44,8 @@ func (d *Decoder) WriteRun(w io.Writer) error {
 	return nil
 }
 
-// MergeRuns ends a list all of whose rows are in runs, given in the order in which they were written. It passes the
-// rows that Finish would return to use, part by part; they are valid until use returns. The result has no Tables.
+// MergeRuns ends a list whose rows are all in runs, given in the order in which they were written. It passes the rows
+// that Finish would return to use, part by part. They are valid until use returns. The result has no Tables.
 func (d *Decoder) MergeRuns(runs []io.Reader, use func(tables []*rows.Batch) error) (Result, error) {
 	m := merger{plan: d.plan}
 	if err := m.start(runs, d.runs); err != nil {
@@ -96,8 +96,8 @@ func (d *Decoder) MergeRuns(runs []io.Reader, use func(tables []*rows.Batch) err
 	return d.result(nil, duplicates), nil
 }
 
-// maySplit reports whether the records of one key, which begin with group, may be finished in several parts: none of
-// them is dropped, and there are no child rows to merge.
+// maySplit reports whether the records with the same key, which begin with group, may be finished in several parts,
+// because none of them is dropped and there are no child rows to merge.
 func (d *Decoder) maySplit(group int) bool {
 	for _, t := range d.tables[1:] {
 		if int(t.starts[group]) < t.n {
@@ -121,7 +121,7 @@ type cursor struct {
 	run    int
 	from   io.Reader
 	left   int // records of the run that are not read yet
-	read   int // position of the record in the order of all runs
+	read   int // position of the record across all runs
 }
 
 func (m *merger) start(runs []io.Reader, records []int) error {
@@ -187,7 +187,7 @@ func (m *merger) advance(c *cursor) (bool, error) {
 	return true, nil
 }
 
-// compare orders records by their keys, equal ones as received.
+// compare orders records by their keys, and records with equal keys as received.
 func (m *merger) compare(a, b *cursor) int {
 	if a.prefix != b.prefix {
 		return cmp.Compare(a.prefix, b.prefix)

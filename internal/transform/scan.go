@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Functions that scan return the position behind what they read, or one of these.
+// Functions that scan return the position after the bytes that they have read, or one of these.
 const (
 	failed       = -1 // not JSON
 	tooDeep      = -2 // nested deeper than maxDepth
@@ -37,13 +37,13 @@ func plainEnd(b []byte, pos int) int {
 }
 
 // specials marks, in the highest bit, the bytes of a word that are not plain. A borrow can mark a byte wrongly, but
-// only above one that is marked rightly, so the lowest mark is always right.
+// only above a correct mark, so the lowest mark is always correct.
 func specials(w uint64) uint64 {
 	return ((w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
 }
 
-// stringEnd reads a text from behind its opening quote to behind its closing one. Invalid UTF-8 passes; it is replaced
-// where the text is kept.
+// stringEnd reads a text. pos is after its opening quote; the result is after its closing one. Invalid UTF-8 is
+// accepted; it is replaced if the text is kept.
 func stringEnd(b []byte, pos int) int {
 	for {
 		pos = plainEnd(b, pos)
@@ -199,12 +199,12 @@ func firstEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	return pos, true
 }
 
-// skipper passes over values. It keeps its memory.
+// skipper skips values. It reuses its memory.
 type skipper struct {
 	open []byte // closing brackets still to come
 }
 
-// skip passes over one value of any kind at pos, which is within depth brackets.
+// skip skips one value of any kind at pos, which is within depth brackets.
 func (s *skipper) skip(b []byte, pos, depth int) int {
 	s.open = s.open[:0]
 	for {
@@ -254,7 +254,7 @@ func scalarEnd(b []byte, pos int) int {
 	return numberEnd(b, pos)
 }
 
-// at returns the byte at pos, or 0, which never occurs in JSON, behind the end.
+// at returns the byte at pos. After the end it returns 0, which never occurs in JSON.
 func at(b []byte, pos int) byte {
 	if pos < len(b) {
 		return b[pos]

@@ -5,26 +5,26 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Suppress makes the plan's decoders drop, as they read them, all records and child rows of suppressed students. The
-// rules are those of package erase: a row is a student's if one of its columns for student bids holds the student's bid.
-// If it has such columns and all of them are empty, it is the student's if it mentions the bid or a number of the
-// student as a whole value in another column or in _extra. A row of others that mentions one of them in _extra loses
-// _extra. Decoders made before drop nothing.
+// Suppress makes the plan's decoders drop all records and child rows of suppressed students while reading. The rules
+// are the same as in package erase: a row belongs to a student if one of its columns for student bids holds the
+// student's bid. If it has such columns and all of them are empty, it belongs to a student if it mentions the student's
+// bid or a number as a whole value in another column or in _extra. A row of others that mentions one of them in _extra
+// loses its _extra. Decoders that already exist drop nothing.
 func (p *Plan) Suppress(s *privacy.Suppressed) {
 	p.suppressed = s
 	p.dropRows()
 	for _, tp := range p.tables {
 		tp.searched = nil
 		for _, i := range tp.texts {
-			if tp.table.Columns[i].Class != schemas.Grade { // which looks like a number
+			if tp.table.Columns[i].Class != schemas.Grade { // grades look like numbers
 				tp.searched = append(tp.searched, i)
 			}
 		}
 	}
 }
 
-// suppressedIn returns the position, in the suppression list, of the student whose row the one just read is, or -1. The
-// row loses an _extra that mentions another one.
+// suppressedIn returns the position in the suppression list of the student to whom the row just read belongs, or -1.
+// Otherwise the row loses its _extra if that mentions a suppressed student.
 func (d *Decoder) suppressedIn(t *tableRows) int {
 	if d.finder == nil {
 		return -1
@@ -66,6 +66,6 @@ func (d *Decoder) suppressedIn(t *tableRows) int {
 	return -1
 }
 
-// Suppressed returns the positions in the suppression list of the students whose rows were dropped, some of them several
-// times. They are valid until Reset.
+// Suppressed returns the positions in the suppression list of the students whose rows were dropped. A position may
+// occur several times. They are valid until Reset.
 func (d *Decoder) Suppressed() []int { return d.suppressed }

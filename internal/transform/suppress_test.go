@@ -36,7 +36,7 @@ func suppressedList(t *testing.T) *privacy.Suppressed {
 }
 
 // TestSuppress puts erased students into every place of every dataset where the service may put them. Rows about them
-// hold the text GONE; rows of others that mention them hold it in _extra alone.
+// hold the text GONE; rows of others that mention them hold it only in _extra.
 func TestSuppress(t *testing.T) {
 	t.Parallel()
 	ofErased := []string{
@@ -77,13 +77,13 @@ func TestSuppress(t *testing.T) {
 					}
 					kept, others := read(ofOthers)
 					require.Equal(t, len(ofOthers), kept, "rows of others stay")
-					if profile != schemas.Full { // which has no _extra to find students by
+					if profile != schemas.Full { // without _extra, students cannot be found in it
 						return
 					}
 					require.NotContains(t, others, "GONE")
 					require.Equal(t, 2, strings.Count(others, "STAYS"))
 					column := func(name string) bool { return ds.Tables[0].Column(name) >= 0 }
-					if column("requested_student_bid") { // a call for another student, whose rows these are
+					if column("requested_student_bid") { // these rows belong to another student, whom the call was for
 						return
 					}
 					require.NotContains(t, text, "GONE")
@@ -96,7 +96,8 @@ func TestSuppress(t *testing.T) {
 	}
 }
 
-// TestSuppressChildren drops erased students from the rosters of classes, and the details of those for whom a call is made.
+// TestSuppressChildren drops erased students from the rosters of classes, and the details of erased students for whom a
+// call is made.
 func TestSuppressChildren(t *testing.T) {
 	t.Parallel()
 	plan := compile(t, "school_classes")
@@ -124,7 +125,7 @@ func TestSuppressChildren(t *testing.T) {
 	require.Zero(t, decoder.Finish().Tables[0].Len())
 }
 
-// TestSuppressInACohort leaves out a listed student who was erased.
+// TestSuppressInACohort leaves out a student of the cohort who was erased.
 func TestSuppressInACohort(t *testing.T) {
 	t.Parallel()
 	plan := compile(t, "test_results")
@@ -140,8 +141,8 @@ func TestSuppressInACohort(t *testing.T) {
 	require.Equal(t, []string{`"s-kept"`}, cells(t, decoder.Finish(), "test_results", "student_bid"))
 }
 
-// readSuppressed reads a page and returns the number of records kept, and all that is held of them: rows, scratch files and
-// drift.
+// readSuppressed reads a page and returns the number of records kept, and everything that is stored about them: rows,
+// scratch files and drift.
 func readSuppressed(t *testing.T, plan *transform.Plan, page string, inRuns bool) (kept int, holds string) {
 	t.Helper()
 	decoder := plan.NewDecoder()

@@ -9,14 +9,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// tableRows is a table's batch while it is filled by row number. Every column that takes members, and the ordinal, has
-// room for capacity rows, of which n exist and committed belong to complete pages. _extra ends with the last row that
-// has one. The other columns are empty until complete fills them, and give their memory back at reset: most decoders
-// wait for an answer most of the time.
+// tableRows is a table's batch while it is filled by row number. Every column for members, and the ordinal, has room
+// for capacity rows. n rows exist, and committed of them belong to complete pages. The column _extra ends with the last
+// row that has a value. The other columns are empty until complete fills them. They release their memory at reset,
+// because most decoders spend most of their time waiting for an answer.
 type tableRows struct {
 	plan      *tablePlan
 	batch     *rows.Batch
-	cols      []rows.Vector // the batch's
+	cols      []rows.Vector // the batch's columns
 	indexes   []textIndex   // by column
 	capacity  int
 	n         int
@@ -24,7 +24,7 @@ type tableRows struct {
 	starts    []int32 // of a child table: the first row of each record
 	order     []int32
 	spare     []byte  // the memory of texts that pseudonyms have replaced
-	modified  []int64 // modified_date_time of each record as received, if it is written otherwise
+	modified  []int64 // modified_date_time of each record as received, if it is written differently
 }
 
 // minCapacity is the minimum number of rows to make room for.
@@ -74,8 +74,8 @@ func (t *tableRows) reset(p *Plan, params Params) {
 	extra.Present, extra.End, t.order = nil, nil, nil
 }
 
-// maxExpansion is how many bytes of one column one byte of a page can become: an element of two bytes that is not an
-// object takes 13 in _extra.
+// maxExpansion is the maximum number of bytes in one column for one byte of a page: an element of two bytes that is not
+// an object takes 13 bytes in _extra.
 const maxExpansion = 8
 
 // maxRows is the maximum number of rows that a batch can order.
@@ -112,7 +112,7 @@ func (t *tableRows) grow() {
 	t.resize(t.capacity)
 }
 
-// resize gives every column that is filled row by row that many slots; texts stay as they are.
+// resize gives every column that is filled row by row that many slots. Texts do not change.
 func (t *tableRows) resize(slots int) {
 	for _, column := range t.plan.slots {
 		v := &t.cols[column]
@@ -147,7 +147,8 @@ func resized[T any](s []T, n int) []T {
 	return grown
 }
 
-// complete cuts the batch's columns to its rows and fills those that are empty until then. No more rows are added.
+// complete cuts the batch's columns to its rows and fills the columns that are still empty. No rows may be added
+// afterwards.
 func (t *tableRows) complete(records *tableRows, maker *privacy.Maker) {
 	t.resize(t.n)
 	t.batch.N = t.n
@@ -159,7 +160,7 @@ func (t *tableRows) complete(records *tableRows, maker *privacy.Maker) {
 	t.fillParents(records)
 }
 
-// extendExtra gives every row of the table that lacks an _extra a null.
+// extendExtra adds a null for every row of the table that has no slot in _extra yet.
 func (t *tableRows) extendExtra() {
 	v := &t.cols[t.plan.extra]
 	missing := t.n - len(v.End)
@@ -177,7 +178,7 @@ func (t *tableRows) rewind(n int) {
 	for _, column := range t.plan.texts {
 		v := &t.cols[column]
 		if v.Coded {
-			continue // a text that no row has is not written
+			continue // texts that no row has are not written
 		}
 		end := uint32(0)
 		if n > 0 {
@@ -221,14 +222,14 @@ func (t *tableRows) setText(column, row int, text []byte) {
 	v.End[row] = uint32(len(v.Data))
 }
 
-// fillNulls makes the columns null whose members were not seen.
+// fillNulls sets the columns whose members were not seen to null.
 func (t *tableRows) fillNulls(row int, seen uint64) {
 	for missing := t.plan.filled &^ seen; missing != 0; missing &= missing - 1 {
 		t.setNull(int(t.plan.columnOf[bits.TrailingZeros64(missing)]), row)
 	}
 }
 
-// childEnd returns the row behind the last child row of a record.
+// childEnd returns the row after the last child row of a record.
 func (t *tableRows) childEnd(record int) int {
 	if record+1 < len(t.starts) {
 		return int(t.starts[record+1])
@@ -236,7 +237,7 @@ func (t *tableRows) childEnd(record int) int {
 	return t.n
 }
 
-// protect changes the values of the rows that the table holds. No more rows are added to it.
+// protect changes the values of the table's rows as the profile requires. No rows may be added afterwards.
 func (t *tableRows) protect(maker *privacy.Maker) {
 	for _, p := range t.plan.protected {
 		if p.kind == "" {

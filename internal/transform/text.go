@@ -8,11 +8,11 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// replacement replaces what is not text: an invalid byte of UTF-8 or a lone surrogate escape.
+// replacement replaces bytes that are not text: an invalid byte of UTF-8 or a lone surrogate escape.
 const replacement = "\uFFFD"
 
-// unescape appends the text between two quotes: escapes resolved, each invalid byte of UTF-8 and each lone surrogate
-// escape replaced and counted. lone reports whether there was such an escape.
+// unescape appends the text between two quotes. It resolves escapes, and replaces and counts each invalid byte of UTF-8
+// and each lone surrogate escape. lone reports whether there was such an escape.
 func unescape(dst, raw []byte) (text []byte, replaced int, lone bool) {
 	for i := 0; i < len(raw); {
 		c := raw[i]
@@ -45,7 +45,7 @@ func unescape(dst, raw []byte) (text []byte, replaced int, lone bool) {
 	return dst, replaced, lone
 }
 
-// decodeEscape reads a \u escape, and the one behind it if both form a surrogate pair. A lone surrogate is U+FFFD.
+// decodeEscape reads a \u escape, and the next one if both form a surrogate pair. A lone surrogate becomes U+FFFD.
 func decodeEscape(raw []byte) (r rune, size int, lone bool) {
 	const width = len(`\uXXXX`)
 	r = hex4(raw[2:])
@@ -103,8 +103,8 @@ func appendQuoted(dst, name []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendCompact appends a JSON value as sent, without the white space between its parts, each invalid byte of UTF-8 and
-// each lone surrogate escape replaced and counted.
+// appendCompact appends a JSON value as sent, but without the white space between its parts. It replaces and counts
+// each invalid byte of UTF-8 and each lone surrogate escape.
 func appendCompact(dst, value []byte) (text []byte, replaced int) {
 	for i := 0; i < len(value); {
 		switch c := value[i]; {
@@ -124,8 +124,8 @@ func appendCompact(dst, value []byte) (text []byte, replaced int) {
 	return dst, replaced
 }
 
-// appendValid appends a JSON text, with its quotes and escapes as sent, each invalid byte of UTF-8 and each lone
-// surrogate escape replaced and counted.
+// appendValid appends a JSON text, with its quotes and escapes as sent. It replaces and counts each invalid byte of
+// UTF-8 and each lone surrogate escape.
 func appendValid(dst, quoted []byte) (out []byte, replaced int) {
 	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return append(dst, quoted...), 0

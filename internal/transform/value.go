@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// keepNonObject reads an element, of an array of records or child rows, that is not an object. Its row has no columns
-// but _extra, which holds it.
+// keepNonObject reads an element that is not an object, in an array of records or child rows. All columns of its row
+// are null except _extra, which holds the element.
 func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 	end := d.skip(t.plan.root.depth-1, pos)
 	if end < 0 {
@@ -31,7 +31,8 @@ func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 	return end
 }
 
-// readBareText reads an element that is text instead of an object: the value of one column of its row, if it fits.
+// readBareText reads an element that is text instead of an object. The text is the value of one column of its row, if
+// it fits.
 func (d *Decoder) readBareText(t *tableRows, pos int) int {
 	m := t.plan.bare
 	end := d.readUsual(m, t, t.n, pos)
@@ -54,8 +55,8 @@ func (d *Decoder) skip(depth, pos int) int {
 	return d.skipper.skip(d.body, pos, d.depth+depth)
 }
 
-// readOther reads a value that the fast path does not: a null, an unusual form of a value that fits its column, or a
-// leftover. An undeclared member's name is in d.unknown.
+// readOther reads a value that the fast path does not read: a null, an unusual form of a value that fits its column, or
+// a leftover. An undeclared member's name is in d.unknown.
 func (d *Decoder) readOther(obj *objectPlan, m *member, t *tableRows, row, pos int) int {
 	end := d.skip(obj.depth, pos)
 	if end < 0 {
@@ -90,7 +91,7 @@ func (d *Decoder) readOther(obj *objectPlan, m *member, t *tableRows, row, pos i
 	case null:
 	case m.kind == documented:
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), d.left.add([]byte(m.name), value))
-	case m.kind == childArray && d.plan.cohort != nil && len(m.child.students) > 0: // a roster that is not an array names others
+	case m.kind == childArray && d.plan.cohort != nil && len(m.child.students) > 0: // a roster that is not an array may name others
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), 1)
 	default: // nestedObject without an object, childArray without an array
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), 1+d.left.add([]byte(m.name), value))
@@ -180,7 +181,7 @@ func (d *Decoder) readUsual(m *member, t *tableRows, row, pos int) int {
 		var fraction int
 		mantissa, fraction, end = shortNumber(b, pos)
 		if mantissa == 0 && at(b, pos) == '-' {
-			return failed // -0 is a double of its own
+			return failed // -0 is a distinct double
 		}
 		// Both are exact, so the quotient is the nearest double.
 		v.F64[row] = float64(mantissa) / powersOfTen[fraction]
@@ -209,7 +210,7 @@ func (d *Decoder) readUsual(m *member, t *tableRows, row, pos int) int {
 	return end
 }
 
-// appendPlainText reads a short ASCII text without escapes, copying words while it looks at them.
+// appendPlainText reads a short ASCII text without escapes, and copies its words while checking them.
 func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
 	const maxBytes = 64
 	have := len(v.Data)
@@ -277,7 +278,7 @@ func shortNumber(b []byte, pos int) (mantissa int64, fraction, end int) {
 	return mantissa, fraction, pos
 }
 
-// powersOfTen are exact as doubles.
+// powersOfTen are powers of ten that doubles represent exactly.
 var powersOfTen = [maxShortDigits + 1]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 }

@@ -3,18 +3,19 @@ package transform
 import "io"
 
 const (
-	// windowSize is how much of a body is held at a time. A page of a thousand results is more than ten times as large;
-	// its parts stay in the processor's cache from their arrival to the end of their scan.
+	// windowSize is how much of a body is held at a time. A page of a thousand results is more than ten times as large.
+	// With a window, data stays in the processor's cache from its arrival to the end of its scan.
 	windowSize = 128 << 10
-	// maxKeptWindow bounds the window that is kept for the next page, after one with a large record.
+	// maxKeptWindow is the maximum size of a window that is kept for the next page. A large record may need a larger
+	// window.
 	maxKeptWindow = 1 << 20
 )
 
-// ReadPage reads one page, whose body it reads to its end. It holds only a part of the body: what follows a record that
-// was scanned takes its place.
+// ReadPage reads one page, and its body to the end. It holds only part of the body: scanned records are replaced by the
+// bytes that follow.
 //
-// After an error the decoder holds nothing of the page, so that it can be requested again. That makes sense after
-// ErrNotJSON and ErrEmptyString, not after a *ShapeError, ErrTooLarge or an exceeded limit. An error of source is
+// After an error the decoder holds nothing of the page, so that the page can be requested again. That makes sense after
+// ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. Errors of source are
 // returned too.
 func (d *Decoder) ReadPage(source io.Reader) (Page, error) {
 	if d.body = d.window[:0]; cap(d.body) == 0 {

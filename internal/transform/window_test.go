@@ -49,7 +49,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestWindowsOfAnySize reads bodies of every shape in windows of every size, which end at every byte of them.
+// TestWindowsOfAnySize reads bodies of every shape in windows of every size, so that a window ends at every byte.
 func TestWindowsOfAnySize(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
@@ -74,8 +74,8 @@ func TestWindowsOfAnySize(t *testing.T) {
 	}
 }
 
-// TestBrokenSources: a body that breaks at any byte leaves nothing, and its error is reported rather than that the page
-// is not JSON.
+// TestBrokenSources checks that a body that breaks off at any byte leaves no rows, and that its own error is reported
+// instead of "not JSON".
 func TestBrokenSources(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("test_results")
@@ -99,8 +99,8 @@ func TestBrokenSources(t *testing.T) {
 	require.Equal(t, everything(t, quiet.Finish()), everything(t, decoder.Finish()))
 }
 
-// TestWindowsBoundMemory: a page takes a window, a record that is larger takes no more than twice its size, and neither
-// stays.
+// TestWindowsBoundMemory checks that a page takes one window, that a larger record takes at most twice its size, and
+// that neither is kept.
 func TestWindowsBoundMemory(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
