@@ -96,7 +96,7 @@ check: ## all checks of a change, as .ci/run runs them: all tests, race detector
 	$(MAKE) lint
 	$(MAKE) test-race
 	$(MAKE) test-modules
-	$(MAKE) $(EXAMPLES_AT_ONCE) test-spark test-airflow test-dbt test-examples
+	$(MAKE) $(EXAMPLES_AT_ONCE) test-spark test-airflow test-dbt test-examples test-site
 
 .PHONY: test-all
 test-all: $(VERSITYGW) $(GOTESTSUM) ## run all tests of the main module, shuffled, also on a real S3 server
@@ -310,6 +310,11 @@ dist: ## make the archives of a release in dist, for all PLATFORMS, and their ch
 .PHONY: site
 site: .tools/site-venv ## make the documentation as a website in .tools/site; needs Python
 	NO_MKDOCS_2_WARNING=1 .tools/site-venv/bin/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml --site-dir $(CURDIR)/.tools/site
+	@echo "The website is in $(CURDIR)/.tools/site; open index.html there in a browser."
+
+.PHONY: test-site
+test-site: site ## test that the website is complete and needs no other host; needs Python
+	.tools/site-venv/bin/python -B docs/site/test_site.py .tools/site
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME
