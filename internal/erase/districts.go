@@ -9,19 +9,19 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// DistrictIndex finds the district of a school. A school belongs to the district of its own that the list of schools
-// names (specification 4.1), as plans and tables keep it. Schools change districts, so the run's own data decides for
-// that run; if it does not name the school's district, any other run decides. A school without a district in any run
-// belongs to the districts whose lists name it (4.3), if all of them are purged.
+// DistrictIndex finds the district of a school. A school belongs to its own district according to the list of schools
+// (specification 4.1), which plans and tables hold. Schools change districts, so for the rows of a run that run's data
+// decides. If it does not name the school's district, any other run decides. A school without a district in any run
+// belongs to the districts whose lists name it (4.3), but only if all of them are purged.
 type DistrictIndex struct {
-	// own are the districts of schools by run, and listed the districts that name a school, by school.
+	// own has the districts of schools by run, and listed, by school, the districts whose lists name it.
 	own    map[string]map[string]Set
 	listed map[string]Set
-	// everywhere are the districts of schools over all runs.
+	// everywhere has the districts of schools in all runs.
 	everywhere map[string]Set
-	// recorded holds the schools that an interrupted purge had resolved; the rows it resolved them from may be gone.
+	// recorded has the schools that an interrupted purge has already found; the rows in which it found them may be gone.
 	recorded Set
-	// spans are the districts of schools by day, as the history has them.
+	// spans has the districts of schools by day, according to the history.
 	spans map[string][]districtSpan
 }
 
@@ -82,12 +82,12 @@ func (k *DistrictIndex) AddTables(ctx context.Context, catalog snapshot.Catalog,
 	return nil
 }
 
-// SchoolsOf returns the schools of the districts, for the rows of a run.
+// SchoolsOf returns the schools that belong to the districts, for the rows of a run.
 func (k *DistrictIndex) SchoolsOf(run string, districts Set) Set {
 	return k.schools(k.own[run], districts)
 }
 
-// schools returns the schools of the districts where own says to which of them schools belong.
+// schools returns the schools that belong to the districts. own has the districts of schools that decide first.
 func (k *DistrictIndex) schools(own map[string]Set, districts Set) Set {
 	found := make(Set)
 	for school, of := range own {
@@ -153,7 +153,7 @@ func (k *DistrictIndex) AddHistory(ctx context.Context, catalog snapshot.Catalog
 // validFrom is the column of a version's first day.
 const validFrom = "valid_from"
 
-// districtSpan is the district of a school on the days from one until before another.
+// districtSpan is the district of a school in a range of days, without the last one.
 type districtSpan struct {
 	district string
 	from, to int32

@@ -12,16 +12,16 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// File is a visible data file, open for reading, with the columns that it has: an earlier release may have written
-// it, with other columns than are declared today, or of a table that is no longer declared.
+// File is a visible data file, open for reading, with the columns that it has. An earlier release may have written it
+// with columns or for a table that are no longer declared.
 type File struct {
 	sink.Object
 
 	Table *schemas.Table
 }
 
-// OpenFile opens a file. A column that is declared has the declared class, and the declared type where both are
-// text, so that JSON is known as such.
+// OpenFile opens a file. A declared column gets the declared class and, if both types are text, the declared type, so
+// that JSON is recognized.
 func OpenFile(ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table) (*File, error) {
 	object, err := catalog.Open(ctx, path)
 	if err != nil {
@@ -47,7 +47,7 @@ func OpenFile(ctx context.Context, catalog snapshot.Catalog, path string, declar
 // IsText reports whether a column holds text.
 func IsText(c *schemas.Column) bool { return c.Type == schemas.String || c.Type == schemas.JSON }
 
-// TextColumns returns the columns of a table that hold text: the bids, and the keys of records, are among them.
+// TextColumns returns the columns of a table that hold text, which include bids and the keys of records.
 func TextColumns(table *schemas.Table) *schemas.Table {
 	text := &schemas.Table{Name: table.Name}
 	for i := range table.Columns {
@@ -58,12 +58,12 @@ func TextColumns(table *schemas.Table) *schemas.Table {
 	return text
 }
 
-// SelectText returns a function that picks the named text columns that a table has.
+// SelectText returns a function that picks the named text columns, as far as a table has them.
 func SelectText(names ...string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(TextColumns(table), names...) }
 }
 
-// ReadFile hands the rows of a visible file to use, page by page, with the columns that pick selects from the file's.
+// ReadFile passes the rows of a visible file to use, page by page, with the columns that pick selects from the file's.
 func ReadFile(
 	ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table,
 	pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,
@@ -85,7 +85,7 @@ func ReadFile(
 	return nil
 }
 
-// TextOf returns the text of a column that the batch may have.
+// TextOf returns the text in a column of row i, or "" if the batch does not have the column.
 func TextOf(batch *rows.Batch, i int, column string) string {
 	c := batch.Table.Column(column)
 	if c < 0 || batch.Cols[c].Null(i) {

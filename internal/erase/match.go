@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// schoolColumns returns the columns with the bid of a school, districtColumns the ones with the bid of a district, and
-// numberColumns the ones with a number of a student.
+// schoolColumns returns the columns with the bid of a school, districtColumns those with the bid of a district, and
+// numberColumns those with a number of a student.
 func schoolColumns() []string { return []string{"requested_school_bid", "school_bid"} }
 
 func districtColumns() []string {
@@ -33,8 +33,8 @@ func GivesNumbers(table *schemas.Table) bool {
 // extraColumn holds the members of a record without a column of their own.
 const extraColumn = "_extra"
 
-// Columns returns the columns of a file that a Match needs: all texts for students, and otherwise those that hold a bid or
-// identify the record of a child row.
+// Columns returns the columns of a file that a Match needs: for students all text columns, and otherwise the columns
+// that hold a bid or identify the record of a child row.
 func (t *Target) Columns(file, table *schemas.Table, dataset *schemas.Dataset) *schemas.Table {
 	if t.Students != nil {
 		return TextColumns(file)
@@ -46,8 +46,8 @@ func (t *Target) Columns(file, table *schemas.Table, dataset *schemas.Dataset) *
 	return SelectText(wanted...)(file)
 }
 
-// recordKey returns the columns that identify the record of a row: the key of the dataset's first table, within this
-// table. It returns none for a dataset of one table, or for a table that is not declared.
+// recordKey returns the columns of this table that identify the record of a row: the key of the dataset's first table.
+// It returns none for a dataset of one table, or for a table that is not declared.
 func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	if dataset == nil || len(dataset.Tables) < 2 {
 		return nil
@@ -67,38 +67,39 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	return key
 }
 
-// Records are the keys of erased records from calls for other schools or perspectives. They are few: results of students
-// who have moved. Records with an incomplete key cannot be told apart: if one of them is erased, the elements of all of
-// them in the same call's answer are.
+// Records are the keys of erased records from calls for other schools or perspectives. There are only a few: results of
+// students who have moved. Records with an incomplete key cannot be told apart. If one of them is erased, so are the
+// elements of all such records in the answer to the same call.
 type Records map[string]bool
 
-// Match decides what becomes of the rows of one table; the table is read whole or in the columns of Target.Columns. Tables
-// of one dataset and bucket share the Records, and are read in the order in which they are declared.
+// Match determines the fate of the rows of one table. The table must be read with all columns, or with Target.Columns.
+// Tables of one dataset and bucket share the Records, and must be read in the order of their declaration.
 type Match struct {
 	*Target
 
-	// Seen are the bids and listed numbers that rows hold.
+	// Seen are the bids and listed numbers found in rows.
 	Seen Set
-	// Gives are the numbers that rows of the students give.
+	// Gives are the numbers found in rows of the students.
 	Gives map[string]Given
-	// Deepest is the highest level of a row that goes.
+	// Deepest is the highest level of an erased row.
 	Deepest int
 
 	schoolAt, districtAt, studentAt, numberAt []int
-	// searched are the text columns in which a number may be mentioned: not a grade, which looks like one.
+	// searched are the text columns in which a number may be mentioned. Grades are left out, because they look like
+	// numbers.
 	searched []int
 	extraAt  int // -1 if the table has no _extra
-	// requests are the columns with parameters of the call, which child rows have too.
+	// requests are the columns with parameters of the call. Child rows have them too.
 	requests map[int]bool
-	level    int   // of the last row of a student
-	of       Set   // the bids and listed numbers by which the last row was found to be of a student
-	key      []int // of the record; -1 for a column that the file lacks
+	level    int   // level of the last row of a student
+	of       Set   // the bids and listed numbers by which the last row was found to belong to a student
+	key      []int // columns of the record's key; -1 for a column that the file lacks
 	first    bool  // the table is the first of its dataset
 	records  Records
 	scratch  []byte
 }
 
-// NewMatch returns the match of a table's rows that are read in these columns.
+// NewMatch returns a Match for a table's rows that are read with these columns.
 func (t *Target) NewMatch(columns, table *schemas.Table, dataset *schemas.Dataset, r Records) *Match {
 	m := &Match{
 		Target: t, first: dataset == nil || table == dataset.Tables[0], extraAt: -1, records: r, requests: make(map[int]bool),
@@ -142,13 +143,13 @@ type Fate uint8
 // The fates of rows.
 const (
 	Stays Fate = iota
-	// Goes is the fate of a row of the target.
+	// Goes is the fate of a row that belongs to the target: it is erased.
 	Goes
-	// LosesExtra is the fate of a row of others that mentions one of the students in _extra.
+	// LosesExtra is the fate of a row of others that mentions one of the students in _extra: it loses _extra.
 	LosesExtra
 )
 
-// Fate returns what becomes of row i.
+// Fate returns the fate of row i.
 func (m *Match) Fate(batch *rows.Batch, i int) Fate {
 	requested, own := m.Owner(batch, i)
 	switch {
@@ -168,13 +169,13 @@ func (m *Match) Fate(batch *rows.Batch, i int) Fate {
 	return Stays
 }
 
-// LosesExtra reports whether _extra of row i, which is not of the target, mentions one of the students.
+// LosesExtra reports whether _extra of row i, which does not belong to the target, mentions one of the students.
 func (m *Match) LosesExtra(batch *rows.Batch, i int) bool {
 	return m.extraAt >= 0 && !batch.Cols[m.extraAt].Null(i) && m.inJSON(batch.Cols[m.extraAt].Text(i), m.sees)
 }
 
-// Owner reports whether row i belongs to the target: because of the call that it answers, or because of its own columns.
-// It does not recognize elements of an erased record.
+// Owner reports whether row i belongs to the target, because of the call that returned it (requested) or because of its
+// own columns (own). It does not recognize elements of an erased record.
 func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	if m.Students != nil {
 		return false, m.ofStudent(batch, i)
@@ -187,13 +188,14 @@ func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	return ofDistrict, own || ownDistrict
 }
 
-// HasRecords reports whether the rows of the dataset's tables are of records that a key identifies.
+// HasRecords reports whether the rows of the dataset's tables come from records that a key identifies.
 func (m *Match) HasRecords() bool { return len(m.key) > 0 }
 
-// IsFirst reports whether the table is the first of its dataset and says which records are erased.
+// IsFirst reports whether the table is the first of its dataset, which determines the erased records.
 func (m *Match) IsFirst() bool { return m.first }
 
-// among reports whether a column holds one of the bids: a column with a parameter of the call, or another one.
+// among reports whether a column holds one of the bids, separately for parameters of the call (requested) and other
+// columns (own).
 func (m *Match) among(batch *rows.Batch, i int, columns []int, of Set) (requested, own bool) {
 	if len(of) == 0 {
 		return false, false
@@ -210,7 +212,7 @@ func (m *Match) among(batch *rows.Batch, i int, columns []int, of Set) (requeste
 	return false, own
 }
 
-// ofStudent reports whether row i is of one of the students.
+// ofStudent reports whether row i belongs to one of the students.
 func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 	anonymous, byBid := len(m.studentAt) > 0, false
 	for _, c := range m.studentAt {
@@ -255,8 +257,8 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 	return m.level < noLevel
 }
 
-// Given is a number that rows of the students give: the lowest level of these rows, and the listed bids and numbers, as rows
-// hold them, of the students whose rows they are.
+// Given describes a number in rows of the students: the lowest level of these rows, and the listed bids and numbers, in
+// the form that rows hold, of the students to whom the rows belong.
 type Given struct {
 	Level int
 	Of    Set
@@ -284,7 +286,7 @@ func AddGiven(to, numbers map[string]Given) {
 // noLevel is higher than every level.
 const noLevel = math.MaxInt
 
-// give records the numbers that row i, of a student, gives.
+// give records the numbers in row i, which belongs to a student.
 func (m *Match) give(batch *rows.Batch, i int) {
 	for _, c := range m.numberAt {
 		v := &batch.Cols[c]
@@ -295,7 +297,7 @@ func (m *Match) give(batch *rows.Batch, i int) {
 	}
 }
 
-// hasNumber reports whether a column for numbers of row i holds a number of the students. A row that only mentions one
+// hasNumber reports whether a column for numbers holds a number of the students in row i. A row that only mentions one
 // elsewhere may hold the numbers of another student, such as a sibling.
 func (m *Match) hasNumber(batch *rows.Batch, i int) bool {
 	return slices.ContainsFunc(m.numberAt, func(c int) bool {
@@ -327,8 +329,9 @@ func (m *Match) Record(batch *rows.Batch, i int) string {
 	return string(m.scratch)
 }
 
-// Mentions returns the first column of row i in which a text, or a text within JSON, is one of the bids, or a number that
-// was listed; empty if there is none. A number that only rows of a student give may be another student's too.
+// Mentions returns the first column of row i in which a text, or a text within JSON, equals one of the bids or listed
+// numbers; empty if there is none. Numbers that were only found in rows of a student do not count, because they may
+// also belong to another student.
 func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	for c := range batch.Cols {
 		m.inText(&batch.Cols[c], i, func(text []byte) {
@@ -341,7 +344,8 @@ func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	return column
 }
 
-// inText passes the bids and numbers that a value of any column holds to use. The file need not say which texts are JSON.
+// inText passes the bids and numbers in a value of any column to use. It recognizes JSON even if the file does not
+// declare it.
 func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	if !v.IsText() || v.Null(i) {
 		return
@@ -355,7 +359,7 @@ func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	}
 }
 
-// inJSON reports whether a text or number within JSON is one of the bids and numbers, and passes each to use.
+// inJSON reports whether JSON contains any of the bids and numbers, and passes each of them to use.
 func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	privacy.EachValue(text, func(value []byte) bool {
 		if t.named(value) {

@@ -40,7 +40,7 @@ func (s Set) overlaps(other Set) bool {
 	return false
 }
 
-// add adds a text without copying it if it is a member.
+// add adds a text. It does not copy the text if it is already a member.
 func (s Set) add(text []byte) {
 	if !s[string(text)] {
 		s[string(text)] = true

@@ -7,7 +7,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Target says whose rows are erased. The rows of a school or district are those that
+// Target defines whose rows are erased. The rows of a school or district are those that
 //
 //   - have one of the schools as requested_school_bid or school_bid,
 //   - have one of the districts as district_bid or requested_district_bid: the districts themselves, their schools,
@@ -22,26 +22,28 @@ type Target struct {
 	Students           *Students // nil if no student is erased
 }
 
-// Students are the students of an erasure. A row is theirs if a column with the bid of a student holds one of their bids. If
-// a table has such columns, and all of them are null in a row, it is theirs if it mentions one of their bids or numbers as
-// a whole value of a column or in _extra. Elements of their records are theirs too. Every other row that mentions them
-// in _extra loses _extra. Their numbers are the listed ones, and those in rows with their bid or with one of these numbers.
+// Students are the students of an erasure. A row belongs to them if a column for the bid of a student holds one of
+// their bids. If a table has such columns, and all of them are null in a row, the row belongs to them if it mentions
+// one of their bids or numbers as a whole value of a column or in _extra. Elements of their records belong to them too.
+// Every other row that mentions them in _extra loses _extra. Their numbers are the listed ones, and those in rows with
+// their bid or with one of these numbers.
 type Students struct {
-	// ByNumber means that the students were listed by their numbers, because the service gives them no bid.
+	// ByNumber means that the students were listed by their numbers, because the service does not give them a bid.
 	ByNumber bool
-	// Least is the lowest level of rows that go. A row that holds a listed bid or number has level 0, and one that was found by
-	// a number of a row of level n has level n+1. If rows of higher levels go first, the rest is found again after a kill.
+	// Least is the lowest level of rows that are erased. A row that holds a listed bid or number has level 0, and a row
+	// that was found by a number in a row of level n has level n+1. If rows of higher levels are erased first, the
+	// remaining rows can still be found after a kill.
 	Least int
 
 	key    *privacy.Key // may be nil
 	listed []string     // in clear, sorted
-	// asked is the list as rows hold it: in clear, and as pseudonyms under the key. Rows are searched for both, because no
-	// pseudonym is also a value in clear.
+	// asked is the list in the forms that rows hold: in clear, and as pseudonyms under the key. Rows can be searched for
+	// both at once, because a pseudonym never equals a value in clear.
 	asked Set
 	bids  Set // asked, or nil
-	// numbers are the listed ones and those that rows give, with the level of the rows that are found by them.
+	// numbers are the listed numbers and those found in rows, with the level of the rows that are found by them.
 	numbers map[string]int
-	// owners are the listed bids and numbers, as rows hold them, of the students who have a number.
+	// owners maps a number to the listed bids and numbers, in the form that rows hold, of the students who have it.
 	owners map[string]Set
 }
 
@@ -74,7 +76,7 @@ func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 // Listed returns the list, sorted and without duplicates.
 func (s *Students) Listed() []string { return s.listed }
 
-// Written returns how rows may hold a listed bid or number.
+// Written returns the forms in which rows may hold a listed bid or number.
 func (s *Students) Written(text string) []string {
 	forms := []string{text}
 	if s.key != nil {
@@ -98,8 +100,8 @@ func (s *Students) Matched(seen Set) int {
 	return n
 }
 
-// Learn adds numbers that rows of the students give, as the rows hold them. It reports whether more rows may be found now. Must
-// not be called while rows are matched.
+// Learn adds numbers found in rows of the students, in the form that the rows hold. It reports whether more rows may be
+// found now. It must not be called while rows are being matched.
 func (s *Students) Learn(numbers map[string]Given) (learned bool) {
 	for number, given := range numbers {
 		for of := range given.Of {
@@ -118,9 +120,10 @@ func (s *Students) Learn(numbers map[string]Given) (learned bool) {
 	return learned
 }
 
-// NumbersOf returns the numbers that rows of the students give, as the rows hold them, by the listed bid or number.
+// NumbersOf returns the numbers found in rows of the students, in the form that the rows hold, by the listed bid or
+// number.
 func (s *Students) NumbersOf() map[string]Set {
-	listed := make(map[string]string) // by how rows may hold it
+	listed := make(map[string]string) // by the forms in which rows may hold it
 	for _, text := range s.listed {
 		for _, written := range s.Written(text) {
 			listed[written] = text
@@ -135,8 +138,8 @@ func (s *Students) NumbersOf() map[string]Set {
 	return found
 }
 
-// Identifies reports whether a number can identify a student. A text of one repeated character, such as 0, is what schools
-// enter for an unknown number.
+// Identifies reports whether a number can identify a student. Schools enter a text of one repeated character, such as
+// 0, for an unknown number.
 func Identifies(number []byte) bool {
 	for i := range number {
 		if number[i] != number[0] {

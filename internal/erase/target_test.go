@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestKnowledge gives schools to districts as the runs tell it.
+// TestKnowledge checks to which districts schools belong according to the runs.
 func TestKnowledge(t *testing.T) {
 	const moved, goneDistrict, staysToo = "school-of-both", "district-that-goes", "district-that-stays"
 	t.Parallel()
@@ -30,8 +30,8 @@ func TestKnowledge(t *testing.T) {
 	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.SchoolsOf("silent", districts).Sorted())
 }
 
-// TestPurgeColumns fails when a column is declared that may hold the bid of a school or a district and that no purge
-// looks at.
+// TestPurgeColumns fails if a declared column may hold the bid of a school or a district but is not searched by a
+// purge.
 func TestPurgeColumns(t *testing.T) {
 	t.Parallel()
 	known := slices.Concat(schoolColumns(), districtColumns())

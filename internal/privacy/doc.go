@@ -1,5 +1,6 @@
-// Package privacy makes pseudonyms: it reads the key of an export and turns identifiers into values that are equal
-// wherever the identifier and the key are equal, and that cannot be traced back without the key.
+// Package privacy makes pseudonyms: it reads the key of an export, and turns identifiers into values that are equal if
+// identifier and key are equal, and that cannot be traced back without the key.
 //
-// Which columns get a pseudonym is declared in schemas; transform applies it. The package imports nothing of ours.
+// Package schemas declares which columns get a pseudonym, and package transform applies it. This package imports no
+// other package of this module.
 package privacy

@@ -14,8 +14,8 @@ import (
 const (
 	// MinKeyBytes is the minimum length of a key.
 	MinKeyBytes = 32
-	// minDistinctBytes is how many different bytes a key must have. Of 32 random bytes about 30 are different; a word
-	// repeated, or zeros, have fewer.
+	// minDistinctBytes is how many different bytes a key must have. Of 32 random bytes, about 30 are different; a repeated
+	// word or zeros have fewer.
 	minDistinctBytes = 12
 )
 
@@ -26,13 +26,13 @@ const PseudonymLength = 32
 type Key struct{ raw []byte }
 
 // ParseKey reads a key of at least MinKeyBytes in hexadecimal or, if it is not hexadecimal, in base64. Line breaks and
-// blanks do not count. Errors never contain the text.
+// blanks are ignored. Errors never contain the text.
 func ParseKey(text string) (*Key, error) {
 	text = strings.Join(strings.Fields(text), "")
 	digits := strings.TrimPrefix(text, "0x")
 	raw, err := hex.DecodeString(digits)
 	switch {
-	case errors.Is(err, hex.ErrLength): // not base64: a key of another length would make other pseudonyms
+	case errors.Is(err, hex.ErrLength): // do not try base64: that would give another key, and so other pseudonyms
 		return nil, errors.New("the key has an odd number of hexadecimal digits: one may be missing")
 	case err != nil:
 		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))

@@ -18,7 +18,8 @@ import (
 // raw is a key whose base64 has characters of every kind.
 var raw = bytes.Repeat([]byte{0xfb, 0xff, 0x1e, 0x00, 1, 2, 3, 4, 5, 6, 7, 8}, 4)
 
-// TestPseudonym compares with crypto/hmac, for keys shorter and longer than a block and values longer than any buffer.
+// TestPseudonym compares pseudonyms with crypto/hmac, for keys shorter and longer than a block and for values longer
+// than any buffer.
 func TestPseudonym(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{32, 40, 64, 65, 200} {
@@ -71,11 +72,11 @@ func TestBadKeys(t *testing.T) {
 	for text, complaint := range map[string]string{
 		"":                              "0 bytes",
 		strings.Repeat("ab", 31):        "31 bytes, and 32 are needed",
-		strings.Repeat("0123", 11):      "22 bytes", // would be 33 as base64, but it is hexadecimal
+		strings.Repeat("0123", 11):      "22 bytes", // as base64 it would have 33, but it is hexadecimal
 		strings.Repeat("ab", 32)[1:]:    "odd number of hexadecimal digits",
 		"0x" + strings.Repeat("a", 63):  "odd number of hexadecimal digits",
 		"not a key!":                    "neither hexadecimal nor base64",
-		strings.Repeat("pass word ", 9): "only 6 different bytes", // also base64
+		strings.Repeat("pass word ", 9): "only 6 different bytes", // it is valid base64
 		strings.Repeat("00", 32):        "only 1 different bytes",
 		strings.Repeat("a", 64):         "only 1 different bytes",
 		strings.Repeat("CHANGEME", 6):   "different bytes",

@@ -15,8 +15,8 @@ func (k *Key) ListDigest(bids []string) string {
 	return k.Pseudonym(listKind, strings.Join(bids, "\n")+"\n")
 }
 
-// KeyOfList returns the key that the digest of a list was computed with: the stored key, or own if the text of the stored
-// key is empty. It returns nil if the list has another digest under that key.
+// KeyOfList returns the key with which the digest of a list was computed: the stored key, or own if the text of the
+// stored key is empty. It returns nil if the list has another digest under that key.
 func KeyOfList(bids []string, digest, stored string, own *Key) *Key {
 	key := own
 	if stored != "" {

@@ -1,10 +1,10 @@
 package privacy
 
-// The kinds of the pseudonyms by which a suppression list knows students.
+// The kinds of the digests that identify students in a suppression list.
 const (
 	studentKind = "student"
 	numberKind  = "student_number"
-	// suppressedKind keeps the digests of suppression lists apart from pseudonyms: who holds pseudonymised rows must not
+	// suppressedKind keeps the digests of suppression lists apart from pseudonyms: a holder of pseudonymised rows must not
 	// be able to find the students of a list in them.
 	suppressedKind = "suppressed"
 )
@@ -19,13 +19,13 @@ func (k *Key) SuppressedNumber(number string) string {
 	return k.SuppressedPseudonym(k.Pseudonym(numberKind, number))
 }
 
-// SuppressedPseudonym returns the digest of a bid or number of which only the pseudonym under the key is known.
+// SuppressedPseudonym returns the digest of a bid or number if only its pseudonym under the key is known.
 func (k *Key) SuppressedPseudonym(pseudonym string) string {
 	return k.Pseudonym(suppressedKind, pseudonym)
 }
 
-// Suppressed are the students of a suppression list, known by the digests of their bids and numbers. It does not change
-// once it is in use, and may be shared.
+// Suppressed is a suppression list, which identifies students by the digests of their bids and numbers. It does not
+// change once it is in use, and may be shared.
 type Suppressed struct {
 	key *Key
 	// bids and numbers hold the positions of the students in the list, by digest.
@@ -47,14 +47,14 @@ func (s *Suppressed) Add(position int, bid string, numbers []string) {
 	}
 }
 
-// maxRemembered is how many texts a Finder remembers.
+// maxRemembered is the maximum number of texts that a Finder caches.
 const maxRemembered = 4096
 
-// Finder looks texts up among suppressed students. It is used by one goroutine at a time.
+// Finder looks up texts among the bids and numbers of suppressed students. It is used by one goroutine at a time.
 type Finder struct {
 	list  *Suppressed
 	maker *Maker
-	// bids and texts remember what Bid and Text have found, because digests take much longer than a look-up.
+	// bids and texts cache the results of Bid and Text, because computing a digest takes much longer than a look-up.
 	bids, texts       map[string]int
 	pseudonym, digest []byte
 }
@@ -74,7 +74,7 @@ func (f *Finder) Bid(text []byte) int {
 	return position
 }
 
-// Text returns the position of the student whose bid or number a text is, or -1.
+// Text returns the position of the student whose bid or number equals a text, or -1.
 func (f *Finder) Text(text []byte) int {
 	position, ok := f.texts[string(text)]
 	if !ok {
@@ -86,7 +86,8 @@ func (f *Finder) Text(text []byte) int {
 	return position
 }
 
-// Value returns the position of the student whose bid or number a text is, or a value within it if it is JSON, or -1.
+// Value returns the position of the student whose bid or number equals a text, or a value within the text if it is
+// JSON; otherwise -1.
 func (f *Finder) Value(text []byte) int {
 	position := f.Text(text)
 	if position < 0 && len(text) > 0 && (text[0] == '{' || text[0] == '[') {
@@ -95,7 +96,7 @@ func (f *Finder) Value(text []byte) int {
 	return position
 }
 
-// JSON returns the position of the student whose bid or number is a value within JSON, or -1.
+// JSON returns the position of the student whose bid or number equals a value within JSON, or -1.
 func (f *Finder) JSON(text []byte) int {
 	position := -1
 	EachValue(text, func(value []byte) bool {

@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/privacy"
 )
 
-// TestSuppressed finds students by bid and number, in text and JSON, and more of them than a Finder remembers.
+// TestSuppressed finds students by bid and number, in text and JSON, and more of them than a Finder caches.
 func TestSuppressed(t *testing.T) {
 	t.Parallel()
 	key, err := privacy.ParseKey(hex.EncodeToString(raw))
@@ -45,8 +45,9 @@ func TestSuppressed(t *testing.T) {
 	require.Equal(t, key.SuppressedNumber("100"), key.SuppressedPseudonym(key.Pseudonym("student_number", "100")))
 }
 
-// TestSuppressedNamesNobody tries to name the students of a list with a roster and everything else that is public: the
-// fingerprint of the key, and the pseudonyms in an older copy of the data. It finds nobody, and with the key everybody.
+// TestSuppressedNamesNobody tries to identify the students of a list with a roster and everything else that is public:
+// the fingerprint of the key, and the pseudonyms in an older copy of the data. It finds no student, but with the key
+// all of them.
 func TestSuppressedNamesNobody(t *testing.T) {
 	t.Parallel()
 	key, err := privacy.ParseKey(hex.EncodeToString(raw))

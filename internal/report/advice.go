@@ -36,7 +36,7 @@ func advice(p *Page) []wording.Advice {
 			}
 		}
 		say := "Run the same command again: it fetches only what is missing"
-		if m.Kind != snapshot.AsOf { // whose run id does not depend on the day
+		if m.Kind != snapshot.AsOf { // the id of an as-of run does not depend on the day
 			say += " (on a later day, add " + runID.String() + " " + m.RunID + ")"
 		}
 		return []wording.Advice{{Say: say + "."}}

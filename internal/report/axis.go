@@ -8,14 +8,14 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// mark is a labelled place on an axis. Narrow pages leave out minor ones.
+// mark is a labelled position on an axis. Narrow pages leave out minor marks.
 type mark struct {
 	At    percent
 	Label string
 	Minor bool
 }
 
-// percent is a place from the left or top of a chart. Places outside are moved to the edge.
+// percent is a position from the left or top of a chart. Positions outside the chart are moved to its edge.
 type percent float64
 
 // String returns the number as CSS and SVG write it. NaN becomes 0.
@@ -26,7 +26,8 @@ func (p percent) String() string {
 	return "0"
 }
 
-// thin removes marks that follow another by less than apart, and makes marks minor for which a narrow page has no room.
+// thin removes marks that are closer than apart to the previous mark, and marks those as minor for which a narrow page
+// has no room.
 func thin(marks []mark, apart percent) []mark {
 	var kept []mark
 	next, nextMajor := percent(0), percent(0)
@@ -86,7 +87,7 @@ func durationTicks(largest float64) (y scale, ticks []mark) {
 	})
 }
 
-// roundStep returns the least of 1, 2, 5, 10, 20, 50, ... that is not below atLeast.
+// roundStep returns the smallest of 1, 2, 5, 10, 20, 50, ... that is not below atLeast.
 func roundStep(atLeast float64) float64 {
 	power := math.Pow10(int(math.Log10(max(atLeast, 1))))
 	for _, digit := range []float64{1, 2, 5} {
@@ -97,7 +98,7 @@ func roundStep(atLeast float64) float64 {
 	return 10 * power
 }
 
-// logarithmic returns a scale of durations in seconds, between round ones around low and high, and its ticks.
+// logarithmic returns a scale of durations in seconds, between round values around low and high, and its ticks.
 func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	round := []time.Duration{
 		time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
@@ -117,7 +118,7 @@ func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	return y, ticks
 }
 
-// roundSpan returns a round number of seconds for clocks that is not below atLeast, or a day.
+// roundSpan returns the smallest round length of time, in seconds, that is not below atLeast, and at most a day.
 func roundSpan(atLeast float64) int64 {
 	for _, seconds := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200} {
 		if float64(seconds) >= atLeast {

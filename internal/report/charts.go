@@ -9,12 +9,13 @@ import (
 	"example.org/growthexport/internal/activity"
 )
 
-// chart is a chart over time, which the template draws: shapes as SVG that fills the width of the page, labels as HTML.
+// chart is a chart over time, which the template draws: the shapes as SVG that fills the width of the page, and the
+// labels as HTML.
 type chart struct {
 	*timeline
 
 	ID, Title, About string
-	Low              bool // less high than the others
+	Low              bool // lower than the other charts
 	Legend           []series
 	Y                []mark
 	Shapes           []shape
@@ -55,8 +56,8 @@ func seriesOf(cause string) string {
 	}
 }
 
-// requestsChart stacks requests by why they were retried. A retry counts when it starts, which may be an interval after
-// the request that it repeats.
+// requestsChart stacks requests by the cause of their retry. A retry counts in the interval in which it starts, which
+// may be later than the interval of the request that it repeats.
 func (t *timeline) requestsChart() chart {
 	c := chart{
 		timeline: t, ID: "plot-requests", Title: "Completed requests",
@@ -81,7 +82,7 @@ func (t *timeline) requestsChart() chart {
 	}
 	y, ticks := countTicks(t.largest(func(s *activity.Step) float64 { return height(s, len(retries)) }))
 	c.Y = ticks
-	for layers := len(retries); layers >= 0; layers-- { // each covers the lower part of the one before
+	for layers := len(retries); layers >= 0; layers-- { // each area covers the lower part of the previous one
 		c.add("area", c.Legend[layers], t.area(y, func(s *activity.Step) float64 { return height(s, layers) }))
 	}
 	return c
@@ -133,7 +134,7 @@ func (t *timeline) concurrencyChart() chart {
 	return c
 }
 
-// area returns a path that encloses a value per interval, 0 where there were no requests.
+// area returns a path around the area below the values, which are 0 in intervals without requests.
 func (t *timeline) area(y scale, value func(*activity.Step) float64) string {
 	var path strings.Builder
 	path.WriteString("M0 100")
@@ -165,7 +166,7 @@ func (t *timeline) line(y scale, value func(*activity.Step) float64) string {
 	return path.String()
 }
 
-// steps returns a line that keeps its value where it is 0, which means unknown.
+// steps returns a line that keeps the previous value in intervals in which the value is 0, which means unknown.
 func (t *timeline) steps(y scale, value func(*activity.Step) float64) string {
 	var path strings.Builder
 	last := 0.0

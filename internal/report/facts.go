@@ -15,7 +15,7 @@ type fact struct {
 	Name, Value, Note string
 }
 
-// currentSnapshot returns the age of what readers see while the run is not published.
+// currentSnapshot returns the age of the snapshot that readers see while the run is not published.
 func currentSnapshot(p *Page) fact {
 	f := fact{Name: "current snapshot", Value: "none", Note: "of the same scope"}
 	b := p.Current
@@ -52,7 +52,7 @@ func lastRequest(m *snapshot.Manifest) time.Time {
 	return time.Unix(steps[len(steps)-1].At+m.Activity.StepSeconds, 0)
 }
 
-// runTime returns how long the run took and what that includes, or nothing if it is unknown.
+// runTime returns how long the run took and which steps that includes; zero if it is unknown.
 func runTime(m *snapshot.Manifest) (took time.Duration, note string) {
 	end, note := m.PublishedAt, "start to publishing"
 	if end.IsZero() {
@@ -96,7 +96,7 @@ func settings(p *Page) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-// students says how much of a list of students the run has found; empty if it is of all students.
+// students describes how many listed students the run has found; empty if the run is not restricted to some students.
 func students(s *snapshot.Students) string {
 	if s == nil || s.Matched == nil {
 		return ""
@@ -104,7 +104,7 @@ func students(s *snapshot.Students) string {
 	return wording.Count(s.Listed) + " listed, " + wording.Count(*s.Matched) + " with rows"
 }
 
-// suppressed says how many students the run has left out because they were erased; empty if none are suppressed.
+// suppressed describes how many students the run has left out because they were erased; empty if none are suppressed.
 func suppressed(s *snapshot.Suppression) string {
 	if s == nil || s.Matched == nil {
 		return ""

@@ -15,11 +15,11 @@ import (
 // failureList is a section about failures, or about denials.
 type failureList struct {
 	All int64
-	// Reasons are the most frequent ones, if there are many failures.
+	// Reasons are the most frequent reasons, if there are many failures.
 	Reasons []reasonLine
-	// Shown are the first failures, Folded some more.
+	// Shown are the first failures. Folded are further ones, which the page hides at first.
 	Shown, Folded []failureLine
-	// Query selects all of them.
+	// Query is a query for all of them.
 	Query string
 }
 
@@ -120,7 +120,7 @@ func ledgerQuery(p *Page, status snapshot.Status) string {
 	return "SELECT line.* FROM (SELECT unnest(ledger) AS line FROM read_json(" + checkpoints + ")) WHERE line.status = '" + string(status) + "';"
 }
 
-// place is the subject of a row of the ledger, mostly a school. Bid is empty if Name is the bid.
+// place is the subject of a row of the ledger, usually a school. Bid is empty if Name is the bid.
 type place struct{ Name, Bid string }
 
 func (p *Page) placeOf(row *snapshot.LedgerRow) place {

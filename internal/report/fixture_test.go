@@ -20,7 +20,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// draw writes a page and checks what holds of every page.
+// draw writes a page and checks the properties that every page has.
 func draw(t *testing.T, page *report.Page) string {
 	t.Helper()
 	var b, again bytes.Buffer
@@ -29,7 +29,7 @@ func draw(t *testing.T, page *report.Page) string {
 	require.Equal(t, b.String(), again.String(), "the same page again")
 	icon := regexp.MustCompile(`<link rel="icon" href="data:image/svg[&#0-9;+]+xml,%3Csvg[a-zA-Z0-9%./:=-]+">`)
 	require.Len(t, icon.FindAllString(b.String(), -1), 1)
-	text := icon.ReplaceAllString(b.String(), "") // the only thing that a page may link to
+	text := icon.ReplaceAllString(b.String(), "") // the only link that a page may have
 	has(t, text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">`)
 	for _, never := range []string{"<script", "javascript:", "@import", "<link", "<img", "<iframe", "<form", "ZgotmplZ", "NaN", "Inf", "<no value>"} {
 		hasNot(t, text, never)
@@ -58,7 +58,7 @@ func hasNot(t *testing.T, text, part string) {
 	require.Negative(t, at, "%q is there: %q", part, text[max(at-100, 0):min(max(at, 0)+100, len(text))])
 }
 
-// wellFormed reads elements that are closed in order, and no id twice.
+// wellFormed requires that elements are closed in order and that ids are unique.
 func wellFormed(t *testing.T, d *xml.Decoder) {
 	t.Helper()
 	ids := make(map[string]bool)
@@ -101,7 +101,7 @@ func inOrder(t *testing.T, text string, parts ...string) {
 
 func began() time.Time { return time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC) }
 
-// night returns a published run of three schools, of which one failed and one was denied.
+// night returns a published run of three schools, one of which failed and one of which was denied.
 func night() *report.Page {
 	var recorder activity.Recorder
 	for i := range 300 {
@@ -158,7 +158,7 @@ func night() *report.Page {
 	return page
 }
 
-// shrunk returns the reason to hold a run that a table has fewer rows.
+// shrunk returns a reason to hold a run because a table has fewer rows.
 func shrunk(table string, was, is int64) []review.Reason {
 	reason := review.New(review.MaxShrink, "20%", []review.Finding{{Table: table, N: was - is, Of: was}})
 	reason.With, reason.SnapshotDate = "2026-11-19-abc", "2026-11-19"

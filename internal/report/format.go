@@ -20,7 +20,7 @@ func change(before, now int64) string {
 		return "new"
 	}
 	part := (float64(now)/float64(before) - 1) * 100
-	if math.Abs(part) < 0.05 { // -0.0% would say nothing
+	if math.Abs(part) < 0.05 { // "-0.0%" is not informative
 		return strings.Replace(fmt.Sprintf("%+d", now-before), "-", "−", 1)
 	}
 	digits := 1
@@ -54,7 +54,7 @@ func runDuration(d time.Duration) string {
 
 type percentiles struct{ P50, P90, P99 string }
 
-// percentilesOf returns empty texts if there were no requests.
+// percentilesOf formats the percentiles of a histogram. They are empty if there were no requests.
 func percentilesOf(h activity.Histogram) percentiles {
 	if h.Count() == 0 {
 		return percentiles{}
@@ -91,8 +91,8 @@ func day(date string) string {
 // maxEscaped is how many characters one byte can become as an escape.
 const maxEscaped = len(`\U0010ffff`)
 
-// clip shortens text, and shows characters as escapes that have no shape of their own or reverse the direction of
-// writing. Line breaks and tabs become blanks.
+// clip shortens text. Characters that are invisible or reverse the direction of writing become escapes, line breaks and
+// tabs become blanks.
 func clip(text string, maxChars int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {

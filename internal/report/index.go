@@ -22,13 +22,13 @@ type indexView struct {
 	Lines  []indexLine
 }
 
-// indexLine is a run. It has nothing that names a school: the page is for everyone who may know that there are runs.
+// indexLine is a run. It does not name schools, because everyone who may know that there are runs may see the page.
 type indexLine struct {
 	*snapshot.RunState
 
 	// State is the state of the run as JSON, for ReadIndex; empty if it has to be read again.
 	State string
-	// Link is the place of the run's report, relative to the page; empty if there is none.
+	// Link is the path of the run's report, relative to the page; empty if there is none.
 	Link                string
 	Tone, Kind, Outcome string
 	Rows, Took, Size    string // empty if unknown
@@ -72,7 +72,7 @@ func ReadIndex(page []byte) map[string]snapshot.RunState {
 func newIndexLine(run *snapshot.RunState) indexLine {
 	line := indexLine{RunState: run}
 	if run.Stamp != "" {
-		state, _ := json.Marshal(indexedRun{run.Stamp, *run}) // texts and numbers alone, which always encode
+		state, _ := json.Marshal(indexedRun{run.Stamp, *run}) // strings and numbers always encode
 		line.State = string(state)
 	}
 	line.Tone, line.Outcome = runOutcome(run)
@@ -81,7 +81,7 @@ func newIndexLine(run *snapshot.RunState) indexLine {
 		line.Link = strings.ReplaceAll(strings.TrimPrefix(snapshot.ReportPath(run.RunID), snapshot.RunsPrefix), "%", "%25")
 	}
 	published := run.State == snapshot.StatePublished || run.State == snapshot.StateReplaced
-	if published && run.SnapshotDate != "" { // its manifest can be read
+	if published && run.SnapshotDate != "" { // the manifest could be read
 		line.Rows, line.Took = wording.Count(run.Rows), runDuration(run.Duration)
 	}
 	if run.State == snapshot.StatePublished && line.Rows != "" { // the files of a replaced run are removed
@@ -90,7 +90,7 @@ func newIndexLine(run *snapshot.RunState) indexLine {
 	return line
 }
 
-// runOutcome returns the outcome of a run and its tone, as of a verdict, or soft if it no longer matters.
+// runOutcome returns the outcome of a run, and its tone: a verdict's tone, or soft if the run no longer matters.
 func runOutcome(run *snapshot.RunState) (tone, outcome string) {
 	switch {
 	case len(run.Problems) > 0:

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// drawIndex writes the page of all runs and checks what holds of every such page.
+// drawIndex writes the page of all runs and checks the properties that every such page has.
 func drawIndex(t *testing.T, runs ...snapshot.RunState) string {
 	t.Helper()
 	var b bytes.Buffer

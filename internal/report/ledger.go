@@ -17,7 +17,7 @@ type Ledger struct {
 	reasons map[reason]int64
 }
 
-// reason is why rows of a dataset failed or were denied.
+// reason counts the rows of a dataset that failed or were denied for the same reason.
 type reason struct {
 	status  snapshot.Status
 	dataset string

@@ -11,33 +11,34 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Notice lists the rows that a purge erased, for a page that a privacy officer can print, sign and pass on. It names students
-// only if it has them.
+// Notice lists the rows that a purge erased, for a page that a privacy officer can print, sign and pass on. It names
+// students only if Students is set.
 type Notice struct {
 	Destination string
 	ToolVersion string
 	// Headline says whose rows were erased.
 	Headline string
-	// HistoryOnly means that only ended rows of the history were erased.
+	// HistoryOnly means that only ended versions of the history were erased.
 	HistoryOnly bool
 	// Incomplete means that rows of others still mention a student. Mentions names their columns.
 	Incomplete bool
 	Mentions   string
-	// Schools, Districts and Students had these rows. Unknown are listed schools or districts that occur nowhere.
+	// Schools, Districts and Students are those to whom the rows belonged. Unknown are listed schools or districts that
+	// occur nowhere.
 	Schools, Districts, Students, Unknown []string
-	// ListedStudents and MatchedStudents count the students who were listed, and the ones with rows. Digest
-	// stands for their list, under the privacy key; empty without one.
+	// ListedStudents counts the listed students, and MatchedStudents those with rows. Digest is the digest of their list
+	// under the privacy key; empty without a key.
 	ListedStudents, MatchedStudents int
 	Digest                          string
 	BegunAt, FinishedAt             time.Time
 	// Tables count the rows that were erased from snapshots and the history, by table.
 	Tables []NoticeTable
 	Runs   []NoticeRun
-	// LedgerRows counts rows that said how the requests for schools ended.
+	// LedgerRows counts the rows erased from ledgers, which record how the requests for schools ended.
 	LedgerRows  int64
 	DroppedRuns []string
-	// FilesRead, RowsRead and BytesRead are what was read again after the last change, and Mentioning the rows of others
-	// that name what was purged.
+	// FilesRead, RowsRead and BytesRead count the data that was read again after the last change, and Mentioning the rows
+	// of others that name a purged school, district or student.
 	FilesRead           int
 	RowsRead, BytesRead int64
 	Mentioning          int64
@@ -46,7 +47,7 @@ type Notice struct {
 	Proof, ProofSHA256 string
 }
 
-// NoticeTable counts what was erased from a table: rows, and _extra of rows that stay.
+// NoticeTable counts the rows that were erased from a table, and the rows that lost _extra.
 type NoticeTable struct {
 	Name                       string
 	Rows, HistoryRows, Cleared int64
@@ -60,7 +61,7 @@ type NoticeRun struct {
 	Files               int
 }
 
-// AddTables adds counts of rows by table, which count returns a place for.
+// AddTables adds counts of rows by table. count returns the field to add to.
 func (n *Notice) AddTables(rows map[string]int64, count func(*NoticeTable) *int64) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		i := slices.IndexFunc(n.Tables, func(t NoticeTable) bool { return t.Name == name })
@@ -90,7 +91,7 @@ func (r NoticeRun) KindText() string {
 	return map[snapshot.Kind]string{snapshot.Full: "snapshot", snapshot.AsOf: "enrollment as of a date", snapshot.Delta: "changes"}[r.Kind]
 }
 
-// WriteNotice writes the page. Its bytes depend on the notice alone.
+// WriteNotice writes the page. Its bytes depend only on the notice.
 func WriteNotice(w io.Writer, n *Notice) error {
 	v := &noticeView{Notice: n, Style: template.CSS(styleText)} //nolint:gosec // a constant
 	for _, t := range n.Tables {

@@ -62,7 +62,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// hasNoControls expects no character that acts on a page or terminal.
+// hasNoControls expects that a text has no characters that control a page or terminal.
 func hasNoControls(t *testing.T, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -106,7 +106,7 @@ func TestLittleToShow(t *testing.T) {
 	hasNot(t, draw(t, nothing), "plot-rows")
 }
 
-// TestDamagedActivity: a page is drawn, or there is an error, whatever a manifest has.
+// TestDamagedActivity expects a page or an error, whatever a damaged manifest contains.
 func TestDamagedActivity(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []func(*activity.Log){
@@ -124,7 +124,7 @@ func TestDamagedActivity(t *testing.T) {
 	}
 }
 
-// TestOddFigures draws what only a damaged manifest can have.
+// TestOddFigures draws figures that only a damaged manifest can contain.
 func TestOddFigures(t *testing.T) {
 	t.Parallel()
 	page := night()
@@ -161,7 +161,7 @@ func TestOddFigures(t *testing.T) {
 	draw(t, page)
 }
 
-// TestManySchools: the page of the largest run is one that a browser opens.
+// TestManySchools checks that the page of the largest run is small enough for a browser.
 func TestManySchools(t *testing.T) {
 	t.Parallel()
 	page := night()
@@ -182,7 +182,7 @@ func TestManySchools(t *testing.T) {
 	has(t, text, "read_parquet(&#39;/data/growth/_runs/2026-11-20-abc/ledger.parquet&#39;) WHERE status = &#39;failed&#39;")
 }
 
-// TestReasonsOfOddSchools: a bid that is longer than what is shown of an error does not hide why.
+// TestReasonsOfOddSchools checks that a bid that is longer than the shown part of an error does not hide the reason.
 func TestReasonsOfOddSchools(t *testing.T) {
 	t.Parallel()
 	for _, bid := range []string{strings.Repeat("B", 10_000), strings.Repeat(`<b>"\u202e`, 1000)} {

@@ -2,10 +2,10 @@ package report
 
 import "example.org/growthexport/internal/snapshot"
 
-// How much of long lists and texts the page shows.
+// Limits on the length of lists and texts on the page.
 const (
 	maxListed   = 100
-	maxOpen     = 20 // of maxListed, the rest is folded
+	maxOpen     = 20 // of maxListed; the rest is folded
 	maxReasons  = 10
 	maxConcerns = 5
 	maxDrift    = 15
@@ -15,7 +15,7 @@ const (
 	maxName     = 80  // characters
 )
 
-// State is how far a run has got.
+// State is the progress of a run.
 type State string
 
 // The states of a run.
@@ -23,7 +23,7 @@ const (
 	Published State = "published"
 	Replaced  State = "replaced"
 	Held      State = "held"
-	// Staged runs have finished all tasks; their results were not checked yet.
+	// Staged runs have finished all tasks, but their results were not checked yet.
 	Staged State = "staged"
 	// Incomplete runs have tasks left to do.
 	Incomplete State = "incomplete"
@@ -32,16 +32,16 @@ const (
 // Page is the input of a report.
 type Page struct {
 	State State
-	// Manifest is the manifest of the run, or what it would be if the run were published now.
+	// Manifest is the manifest of the run or, if it is not published, the manifest that publishing it now would write.
 	Manifest *snapshot.Manifest
 	// Baseline is the manifest of the previous snapshot, or nil.
 	Baseline *snapshot.Manifest
-	// Current is the manifest of the newest snapshot like the run, which readers see while the run is not published;
-	// nil if there is none.
+	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is not
+	// published; nil if there is none.
 	Current *snapshot.Manifest
-	// Nights are full snapshots before the run, of its settings, the oldest first: at most MaxNights.
+	// Nights are the last full snapshots before the run with the same settings, at most MaxNights, the oldest first.
 	Nights []snapshot.RunState
-	// Destination is the place of the run as commands name it.
+	// Destination is the run's destination in the form used by commands.
 	Destination string
 	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.
 	ReplacedBy string
@@ -56,6 +56,6 @@ type Page struct {
 	Filters map[string]string
 	// Names are the names of schools by bid, as far as they are known.
 	Names map[string]string
-	// Ledger sums up the run's ledger.
+	// Ledger is the summary of the run's ledger.
 	Ledger Ledger
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Record is all rows about one student, for a page that can be printed and handed to a person who may see it.
+// Record holds all rows about one student, for a page that can be printed and given to a person who is entitled to see
+// it.
 type Record struct {
 	Destination, ToolVersion string
 	// At is when the destination was searched.

@@ -34,8 +34,7 @@ func TestEveryFigureIsThere(t *testing.T) {
 		">test_results<", ">students<", ">schools<", "<h2>Requests", "plot-requests", "plot-latency", "plot-concurrency", "<h2>Slowest", "<h2>Drift", "<h2>Settings")
 }
 
-// TestSchoolsByName shows names beside bids: of failures, denials and the
-// slowest schools.
+// TestSchoolsByName expects names beside bids for failures, denials and the slowest schools.
 func TestSchoolsByName(t *testing.T) {
 	t.Parallel()
 	page := night()
@@ -69,7 +68,7 @@ func TestTablesBesideTheRunBefore(t *testing.T) {
 	hasNot(t, text, "previous run, where different")
 }
 
-// TestResumedRun: a night between two parts of a run takes little of the axis.
+// TestResumedRun checks that a night between two parts of a run takes little room on the axis.
 func TestResumedRun(t *testing.T) {
 	t.Parallel()
 	page := night()
@@ -86,7 +85,7 @@ func TestResumedRun(t *testing.T) {
 	}
 }
 
-// TestOperationsInTrouble come first, with the figures of each.
+// TestOperationsInTrouble expects operations with retries first, with the figures of each.
 func TestOperationsInTrouble(t *testing.T) {
 	t.Parallel()
 	page := night()
@@ -98,7 +97,8 @@ func TestOperationsInTrouble(t *testing.T) {
 	inOrder(t, draw(t, page), "<h3>Operations", `>retried</th><td class="num">33</td><td class="num">7</td>`, `>slow</th><td class="num">22</td>`, `>quick</th><td class="num">11</td>`)
 }
 
-// TestRunOfManyPauses: what it did stays larger than the pauses between, and their labels do not lie on one another.
+// TestRunOfManyPauses checks that the active parts of a run take more room than the pauses between them, and that
+// labels do not overlap.
 func TestRunOfManyPauses(t *testing.T) {
 	t.Parallel()
 	page := night()

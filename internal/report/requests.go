@@ -23,7 +23,7 @@ type requestsView struct {
 	Causes               []causeLine
 }
 
-// minIntervals is the least number of intervals for a chart.
+// minIntervals is the minimum number of intervals for a chart.
 const minIntervals = 3
 
 type operationLine struct {
@@ -83,7 +83,7 @@ func statuses(r *snapshot.Requests) []fact {
 	return facts
 }
 
-// causes counts retries by why they were made, the most frequent first.
+// causes counts retries by cause, the most frequent first.
 func causes(log *activity.Log) []causeLine {
 	all := make(map[string]int64)
 	for i := range log.Steps {
@@ -105,7 +105,7 @@ func byCount(counts map[string]int64) []string {
 	})
 }
 
-// meaning explains how a request ended: a status or the cause of a retry.
+// meaning explains the outcome of a request: a status or the cause of a retry.
 func meaning(outcome string) string {
 	return map[string]string{
 		"200": "OK", "401": "access token rejected and renewed", "403": "access denied", "404": "not found", "408": "request timeout",

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// sinceView is the section about what differs from the previous snapshot.
+// sinceView is the section about the differences from the previous snapshot.
 type sinceView struct {
 	*snapshot.Comparison
 
@@ -28,7 +28,7 @@ type sinceLine struct {
 	snapshot.TableComparison
 
 	Name string
-	// Rows are the table's rows in this run, those of schools that were not compared included.
+	// Rows is the number of the table's rows in this run, including rows of schools that were not compared.
 	Rows int64
 	// Compared is false for a table that the other snapshot does not have.
 	Compared bool
@@ -72,7 +72,7 @@ func newSinceView(p *Page) *sinceView {
 	return v
 }
 
-// because lists why rows are gone. Rows of most tables have no other reason than being removed.
+// because lists the reasons why rows are gone. For most tables there is only one reason, "removed".
 func because(counts map[string]int64) string {
 	if len(counts) == 1 && counts[snapshot.Removed] > 0 {
 		return ""
@@ -93,7 +93,7 @@ func listCounts(counts map[string]int64) string {
 	return wording.First(parts, maxCounts)
 }
 
-// minPart is the least width at which a part of a bar can be seen and pointed at.
+// minPart is the minimum width at which a part of a bar can be seen and pointed at.
 const minPart = 0.8
 
 // parts returns the parts of the line's bar, whose full width is all rows of both snapshots.
@@ -118,7 +118,7 @@ func (l *sinceLine) parts() []part {
 		parts = append(parts, p)
 	}
 	at := percent(0)
-	for i := range parts { // small parts were widened: the others give way
+	for i := range parts { // the other parts make room for small parts, which were widened
 		parts[i].From = at
 		parts[i].Width *= percent(100 / width)
 		at += parts[i].Width

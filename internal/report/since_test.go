@@ -77,7 +77,7 @@ func TestSinceTheLastRun(t *testing.T) {
 	has(t, text, "much has changed since the last run, see below.")
 }
 
-// TestHeldTablesAreRed expects the tables that a guard names to stand out, and no others.
+// TestHeldTablesAreRed expects exactly the tables for which the run is held to be highlighted.
 func TestHeldTablesAreRed(t *testing.T) {
 	t.Parallel()
 	page := compared()

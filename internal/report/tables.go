@@ -47,7 +47,7 @@ func tables(m, baseline *snapshot.Manifest) (lines []tableLine, total tableLine)
 	return lines, total
 }
 
-// largeFall is the share of its rows that a table may lose before a published run needs attention.
+// largeFall is the share of rows that a table may lose before a published run needs attention.
 const largeFall = 0.2
 
 // falls returns the tables that lost more than largeFall of their rows since the baseline, the largest loss first.

@@ -18,13 +18,13 @@ type timeline struct {
 	Tips      []tip
 }
 
-// tip is a text that is shown on pointing at a part of the chart.
+// tip is a text that is shown when the user points at a part of the chart.
 type tip struct {
 	From, Width percent
 	Text        string
 }
 
-// interval is a step of the log, its place on the axis and its figures.
+// interval is a step of the log with its position on the axis and its figures.
 type interval struct {
 	*activity.Step
 	percentiles
@@ -32,7 +32,7 @@ type interval struct {
 	At       string
 	Retries  int64
 	From, to percent
-	// idle reports whether time passed since the interval before, and gap whether some of it is cut.
+	// idle reports whether time passed since the previous interval, and gap whether part of that time is cut out.
 	idle, gap bool
 }
 
@@ -82,7 +82,7 @@ func newTimeline(log *activity.Log, layout string) *timeline {
 		spans[last].end = s.At + log.StepSeconds
 	}
 	gaps := float64(len(spans) - 1)
-	gap := min(length/12, length/2/max(gaps, 1)) // all gaps together are at most a third of the axis
+	gap := min(length/12, length/2/max(gaps, 1)) // all gaps together take at most a third of the axis
 	length += gap * gaps
 	at := func(s *span, moment int64) percent { return percent((s.x + float64(moment-s.start)) / length * 100) }
 	for i := 1; i < len(spans); i++ {

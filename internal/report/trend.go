@@ -9,20 +9,20 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// MaxNights is how many snapshots before the run the trend shows: with the run there are 30.
+// MaxNights is how many snapshots before the run the trend shows. With the run itself there are 30.
 const MaxNights = 29
 
-// minSlots is the least number of bars for which a chart of the trend has room.
+// minSlots is the minimum number of bars for which a chart of the trend has room.
 const minSlots = 10
 
-// trend is the section about the last nights, of which the last is this run.
+// trend is the section about the last nights, which end with this run.
 type trend struct {
 	nights []snapshot.RunState
 	// last is the colour of this run.
 	last string
 }
 
-// newTrend returns a trend without nights if the run is not to be compared with those before it.
+// newTrend returns a trend. It has no nights if the run is not to be compared with earlier ones.
 func newTrend(p *Page, v *view) trend {
 	m := p.Manifest
 	if len(p.Nights) == 0 || !v.Complete || m.Kind != snapshot.Full {
@@ -80,7 +80,7 @@ func (t trend) chart(id, title string, value func(*snapshot.RunState) float64, t
 	return c
 }
 
-// axis returns a place for each night, with the same distance between all.
+// axis returns a position for each night, at equal distances.
 func (t trend) axis() *timeline {
 	width := percent(100 / float64(max(len(t.nights), minSlots)))
 	axis := &timeline{}

@@ -13,7 +13,7 @@ import (
 
 // verdict is the headline of the page and the reasons for it.
 type verdict struct {
-	// Tone chooses the colour: good, fair or bad. Mark follows Word.
+	// Tone selects the colour: good, fair or bad. Mark follows Word.
 	Tone, Word, Mark, Text string
 	Reasons                []string
 }
@@ -115,7 +115,7 @@ func concerns(p *Page) (short, long []string) {
 	return short, long
 }
 
-// warnedOf says in a few words what the warnings of a comparison are about.
+// warnedOf describes in a few words what the warnings of a comparison are about.
 func warnedOf(c *snapshot.Comparison) (short []string) {
 	if c == nil {
 		return nil

@@ -141,8 +141,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestWhatIsStillCurrent expects the page of an unpublished run to say how old
-// the current snapshot is.
+// TestWhatIsStillCurrent expects the page of an unpublished run to show the age of the current snapshot.
 func TestWhatIsStillCurrent(t *testing.T) {
 	t.Parallel()
 	page := night()

@@ -90,7 +90,7 @@ func newView(p *Page) *view {
 	return v
 }
 
-// icon returns the icon of the browser's tab: a disc in the colour of the verdict.
+// icon returns the icon for the browser's tab: a disc in the colour of the verdict.
 func icon(tone string) template.URL {
 	colour := map[string]string{"good": "1a7f4b", "fair": "e8a33d", "bad": "c2271d"}[tone]
 	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" + //nolint:gosec // constants
@@ -119,7 +119,7 @@ func (v *view) MostRows() int64 {
 // Share returns the length of a bar.
 func (v *view) Share(rows int64) percent { return percent(float64(rows) / float64(v.MostRows()) * 100) }
 
-// addDatasets adds datasets with failures first, then datasets with denials, then the others as they are declared.
+// addDatasets adds datasets with failures first, then datasets with denials, then the others in declaration order.
 func (v *view) addDatasets(p *Page) {
 	v.AllOK = v.Complete
 	for _, d := range schemas.Datasets() {
@@ -128,7 +128,7 @@ func (v *view) addDatasets(p *Page) {
 			continue
 		}
 		line := datasetLine{Name: d.Name, LedgerSums: p.Ledger.Datasets[d.Name], WithRows: counts.SchoolsWithRow, Per: "school"}
-		line.OK, line.Denied, line.Failed = counts.OK, counts.Denied, counts.Failed // also without a ledger
+		line.OK, line.Denied, line.Failed = counts.OK, counts.Denied, counts.Failed // known even without a ledger
 		switch d.Per {
 		case schemas.Once:
 			line.Per = "run"

@@ -17,10 +17,10 @@ var templates embed.FS
 //go:embed page.css
 var styleText string
 
-// Write writes the report. Its bytes depend on page alone.
+// Write writes the report. Its bytes depend only on page.
 func Write(w io.Writer, page *Page) error { return draw(w, "page.html", newView(page)) }
 
-// WriteIndex writes the page of all runs, which are in its order. Its bytes depend on them alone.
+// WriteIndex writes the page of all runs, in the order given. Its bytes depend only on the runs.
 func WriteIndex(w io.Writer, runs []snapshot.RunState) error {
 	return draw(w, "index.html", newIndexView(runs))
 }
