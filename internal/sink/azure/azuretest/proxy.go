@@ -1,0 +1,76 @@
+package azuretest
+
+import (
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// Exchange is a request that a proxy has received, and its response.
+type Exchange struct {
+	Request *http.Request
+	// Body is the body of the response; empty before Forward.
+	Body []byte
+
+	server *Server
+	w      http.ResponseWriter
+	status int
+	header http.Header
+}
+
+// Proxy starts a proxy that runs until the test ends, and returns the endpoint of the account behind it. Handle is called
+// concurrently.
+func (s *Server) Proxy(t testing.TB, handle func(e *Exchange)) string {
+	t.Helper()
+	listener := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handle(&Exchange{Request: r, server: s, w: w})
+	}))
+	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // Lost responses cause errors.
+	listener.Start()
+	t.Cleanup(listener.Close)
+	return listener.URL + "/" + Account
+}
+
+// Forward sends the request to the server, which carries it out.
+func (e *Exchange) Forward() {
+	out := e.Request.Clone(e.Request.Context())
+	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", e.server.address, ""
+	if out.ContentLength == 0 {
+		out.Body = http.NoBody
+	}
+	response, err := e.server.transport.RoundTrip(out)
+	if err != nil {
+		e.Lose()
+	}
+	e.status, e.header = response.StatusCode, response.Header
+	e.Body, err = io.ReadAll(response.Body)
+	_ = response.Body.Close() // It has been read.
+	if err != nil {
+		e.Lose()
+	}
+}
+
+// Answer answers as the server did, with the first bytes of the body.
+func (e *Exchange) Answer(bytes int) {
+	maps.Copy(e.w.Header(), e.header)
+	e.w.WriteHeader(e.status)
+	_, _ = e.w.Write(e.Body[:bytes]) // The client may be gone.
+	if bytes < len(e.Body) {
+		e.Lose()
+	}
+}
+
+// Pass forwards the request and answers as the server did.
+func (e *Exchange) Pass() {
+	e.Forward()
+	e.Answer(len(e.Body))
+}
+
+// Write answers with a body, without the server.
+func (e *Exchange) Write(body string) { _, _ = io.WriteString(e.w, body) }
+
+// Lose closes the connection.
+func (*Exchange) Lose() { panic(http.ErrAbortHandler) }

@@ -1,0 +1,90 @@
+package azure
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
+)
+
+// checkFolder is where checks write empty blobs, which they remove.
+const checkFolder = "_check/"
+
+// Check verifies the credentials, that the container can be listed, and that blobs can be written and removed under the
+// prefix. It also removes the blobs that a killed Check has left.
+func (s *Store) Check(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		err = s.checkWriting(s.shortRetries(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("destination %s: %w", s, err)
+	}
+	return nil
+}
+
+func (s *Store) checkWriting(ctx context.Context) error {
+	left, err := s.list(ctx, checkFolder, false)
+	if err != nil {
+		return err
+	}
+	paths := []string{checkFolder + rand.Text()}
+	for _, entry := range left {
+		paths = append(paths, entry.Path)
+	}
+	return s.replaceAndRemove(ctx, paths)
+}
+
+// replaceAndRemove commits an empty list of blocks at the first path, which removes its uncommitted ones, and then removes
+// the blobs at all paths.
+func (s *Store) replaceAndRemove(ctx context.Context, paths []string) error {
+	_, written := s.blob(paths[0]).CommitBlockList(ctx, nil, nil)
+	if written != nil {
+		written = s.failed("write", paths[0], written)
+		if answered(written) {
+			return written
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
+	defer cancel()
+	return errors.Join(written, sink.RemoveAll(ctx, s, paths))
+}
+
+// CheckReading verifies the credentials and that the container exists, within seconds. Without permission to list the
+// container it passes, since reading may still be allowed.
+func (s *Store) CheckReading(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+		Prefix: &s.prefix, MaxResults: new(int32(1)),
+	}).NextPage(s.shortRetries(ctx))
+	if err != nil && !denied(err) {
+		return fmt.Errorf("destination %s: list blobs: %w", s, s.describe(err))
+	}
+	return nil
+}
+
+// ListsStaged uploads a block and reports whether a list shows its blob: what is documented of accounts with a flat
+// namespace may not hold for others.
+func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
+	return s.listing.Ask(func() (listed bool, err error) {
+		path := checkFolder + rand.Text()
+		defer func() { err = errors.Join(err, s.replaceAndRemove(ctx, []string{path})) }()
+		body := streaming.NopCloser(strings.NewReader("-"))
+		if _, err := s.blob(path).StageBlock(ctx, block{upload: rand.Text(), size: 1}.id(), body, &blockblob.StageBlockOptions{}); err != nil {
+			return false, s.failed("upload", path, err)
+		}
+		entries, err := s.list(ctx, path, true)
+		return slices.ContainsFunc(entries, func(e sink.Entry) bool { return e.Path == path }), err
+	})
+}

@@ -1,0 +1,180 @@
+package azure
+
+import (
+	"context"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// maxCommits bounds the attempts to commit a file while other processes commit others at its path.
+const maxCommits = 5
+
+// Commit puts the list of the blocks of a staged file and looks at the blob, which decides: this process, whose response
+// was lost, or another may have committed the file before.
+func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
+	defer func() {
+		if errors.Is(err, sink.ErrStagedLost) {
+			s.lost.Store(true)
+		}
+	}()
+	if err := ready(ctx, file.Path); err != nil {
+		return err
+	}
+	token, err := decodeStaged(file)
+	if err != nil {
+		return err
+	}
+	if token.ID != "" && token.Bytes == file.Bytes {
+		err = s.commit(ctx, file.Path, &token)
+	} else {
+		var there bool
+		if there, err = s.isCommitted(ctx, file, &token); err == nil && !there {
+			err = sink.ErrStagedLost
+		}
+	}
+	if err != nil {
+		return s.failed("publish", file.Path, err)
+	}
+	s.own.Delete(token.ID)
+	return nil
+}
+
+// commit commits the blocks of a token, unless that was done before.
+func (s *Store) commit(ctx context.Context, path string, token *stagedBlocks) error {
+	held, err := s.holds(ctx, path, token)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	if token.Bytes > 0 {
+		for _, b := range token.blocks() {
+			ids = append(ids, b.id())
+		}
+	}
+	condition := absent()
+	for range maxCommits {
+		if held {
+			_, err := s.blob(path).CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{
+				Metadata: map[string]*string{idName: &token.ID}, AccessConditions: condition,
+			})
+			if err != nil && !conditionFailed(err) && !bloberror.HasCode(err, bloberror.InvalidBlockList) && !noBlob(err) {
+				return err
+			}
+		}
+		there, err := s.head(ctx, path)
+		switch {
+		case noBlob(err):
+			return sink.ErrStagedLost
+		case err != nil:
+			return err
+		case there.id == token.ID && there.size == token.Bytes:
+			return nil
+		case there.id == token.ID:
+			return s.discard(ctx, path, there.etag)
+		case !held:
+			return sink.ErrStagedLost
+		}
+		condition = matches(there.etag)
+		if held, err = s.holds(ctx, path, token); err != nil {
+			return err
+		}
+	}
+	return sink.ErrStagedLost
+}
+
+// discard removes a blob whose blocks another process has dropped while they were being committed.
+func (s *Store) discard(ctx context.Context, path string, version azcore.ETag) error {
+	_, err := s.blob(path).Delete(ctx, &blob.DeleteOptions{AccessConditions: matches(version)})
+	if err != nil && !noBlob(err) && !conditionFailed(err) {
+		return err
+	}
+	return sink.ErrStagedLost
+}
+
+// properties describe a committed blob.
+type properties struct {
+	id   string // of its upload or document; empty if another program wrote it
+	size int64
+	etag azcore.ETag
+}
+
+// head reads the properties of the blob at a path. A folder is not one.
+func (s *Store) head(ctx context.Context, path string) (properties, error) {
+	out, err := s.blob(path).GetProperties(ctx, nil)
+	if err != nil {
+		return properties{}, err
+	}
+	if isFolder(out.Metadata) {
+		return properties{}, errFolder
+	}
+	p := properties{id: metadata(out.Metadata, idName)}
+	if out.ContentLength != nil {
+		p.size = *out.ContentLength
+	}
+	if out.ETag != nil {
+		p.etag = *out.ETag
+	}
+	return p, nil
+}
+
+// isCommitted reports whether the blob at the file's path is the file: of its size, and of its upload if that is known.
+func (s *Store) isCommitted(ctx context.Context, file sink.File, token *stagedBlocks) (bool, error) {
+	there, err := s.head(ctx, file.Path)
+	if noBlob(err) {
+		return false, nil
+	}
+	return err == nil && there.size == file.Bytes && (there.id == token.ID || there.id == "" || token.ID == ""), err
+}
+
+// Holds compares the list of the blocks with what was staged, or looks for the committed blob.
+func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, error) {
+	if err := ready(ctx, file.Path); err != nil {
+		return false, err
+	}
+	token, err := decodeStaged(file)
+	if err != nil {
+		return false, err
+	}
+	if token.ID != "" {
+		if token.Bytes != file.Bytes {
+			return false, nil
+		}
+		if held, err := s.holds(ctx, file.Path, &token); held || err != nil {
+			return held, err
+		}
+	}
+	there, err := s.isCommitted(ctx, file, &token)
+	if err != nil {
+		return false, s.failed("stat", file.Path, err)
+	}
+	return there, nil
+}
+
+// Intact does the same as Holds for files of other processes: the service has verified the checksum of every block. A file
+// that this Store has staged is taken to be intact, without a request, until Commit finds that one was lost.
+func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
+	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes && !s.lost.Load() {
+		if _, own := s.own.Load(token.ID); own {
+			return true, ready(ctx, file.Path)
+		}
+	}
+	return s.Holds(ctx, owner, file)
+}
+
+// Abort drops the blocks of a staged file. A committed one is left alone.
+func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
+	if err := ready(ctx, file.Path); err != nil {
+		return err
+	}
+	token, err := decodeStaged(file)
+	if err != nil || token.ID == "" {
+		return err
+	}
+	return s.drop(ctx, file.Path, token.ID)
+}

@@ -1,0 +1,181 @@
+package azure
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"hash/crc64"
+	"io"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
+)
+
+// idName is the metadata of a blob that holds its random id. Names of metadata have no dashes.
+const idName = "growth_export_id"
+
+// absent returns the condition that there is no blob.
+func absent() *blob.AccessConditions {
+	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}}
+}
+
+// matches returns the condition that the blob has an ETag.
+func matches(etag azcore.ETag) *blob.AccessConditions {
+	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}
+}
+
+// metadata returns a value of a blob's metadata, whose names come back in any case.
+func metadata(of map[string]*string, name string) string {
+	for key, value := range of {
+		if strings.EqualFold(key, name) && value != nil {
+			return *value
+		}
+	}
+	return ""
+}
+
+// isFolder reports whether metadata belongs to a folder of a hierarchical namespace, which the service shows as an empty
+// blob.
+func isFolder(of map[string]*string) bool { return metadata(of, "hdi_isfolder") == "true" }
+
+// Read returns a document; its version is the ETag.
+func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
+	if err := ready(ctx, path); err != nil {
+		return nil, "", err
+	}
+	data, etag, err := s.read(ctx, path)
+	switch {
+	case noBlob(err):
+		return nil, "", sink.ErrNotFound
+	case err != nil:
+		return nil, "", s.failed("read", path, err)
+	}
+	return data, etag, nil
+}
+
+// read reads a blob whole. It retries bodies that are cut short, which the SDK does not.
+func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
+	for attempt := 1; ; attempt++ {
+		out, err := s.blob(path).DownloadStream(ctx, nil)
+		if err != nil {
+			return nil, "", err
+		}
+		data, err := io.ReadAll(out.Body)
+		_ = out.Body.Close() // The data has been read.
+		if err == nil && out.ContentLength != nil && *out.ContentLength != int64(len(data)) {
+			err = io.ErrUnexpectedEOF
+		}
+		switch {
+		case err == nil && isFolder(out.Metadata):
+			return nil, "", errFolder
+		case err == nil && out.ETag == nil:
+			return nil, "", errors.New("the service sent no ETag")
+		case err == nil:
+			return data, string(*out.ETag), nil
+		}
+		if err := s.pauseRead(ctx, attempt, err); err != nil {
+			return nil, "", err
+		}
+	}
+}
+
+// Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
+// Write, whose response was lost, has written the blob.
+func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if err := ready(ctx, path); err != nil {
+		return err
+	}
+	id := rand.Text()
+	options := &blockblob.UploadOptions{
+		Metadata: map[string]*string{idName: &id}, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new(remote.ContentType(path))},
+		TransactionalValidation: blob.TransferValidationTypeCRC64(crc64.Checksum(data, crcTable)),
+	}
+	switch {
+	case when.Absent:
+		options.AccessConditions = absent()
+	case when.Version != "":
+		options.AccessConditions = matches(azcore.ETag(when.Version))
+	}
+	_, err := s.blob(path).Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), options)
+	if options.AccessConditions != nil && (conditionFailed(err) || noBlob(err)) {
+		var there properties
+		switch there, err = s.head(ctx, path); {
+		case noBlob(err), err == nil && there.id != id:
+			return sink.ErrConflict
+		case err == nil:
+			return nil
+		}
+	}
+	if err != nil {
+		return s.failed("write", path, err)
+	}
+	return nil
+}
+
+// Remove removes a blob; a missing one is not an error.
+func (s *Store) Remove(ctx context.Context, path string) error {
+	if err := ready(ctx, path); err != nil {
+		return err
+	}
+	if _, err := s.blob(path).Delete(ctx, nil); err != nil && !noBlob(err) {
+		return s.failed("remove", path, err)
+	}
+	return nil
+}
+
+// Open opens a blob. Reads fail if it has been replaced since.
+func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
+	if err := ready(ctx, path); err != nil {
+		return nil, err
+	}
+	there, err := s.head(ctx, path)
+	switch {
+	case noBlob(err):
+		return nil, sink.ErrNotFound
+	case err != nil:
+		return nil, s.failed("open", path, err)
+	}
+	return remote.NewObject(there.size,
+		func(from, to int64) (io.ReadCloser, error) {
+			out, err := s.blob(path).DownloadStream(ctx, &blob.DownloadStreamOptions{
+				Range: blob.HTTPRange{Offset: from, Count: to - from}, AccessConditions: matches(there.etag),
+			})
+			if err != nil {
+				if noBlob(err) { // it was there when it was opened
+					err = sink.ErrNotFound
+				}
+				return nil, s.failed("read", path, err)
+			}
+			return out.Body, nil
+		},
+		func(attempt int, cause error) error {
+			if err := s.pauseRead(ctx, attempt, cause); err != nil {
+				return s.failed("read", path, err)
+			}
+			return nil
+		}), nil
+}
+
+// Encryption returns how the service says it has encrypted a blob: with the keys of an encryption scope, or with its own.
+func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
+	if err := ready(ctx, path); err != nil {
+		return "", err
+	}
+	out, err := s.blob(path).GetProperties(ctx, nil)
+	switch {
+	case err != nil:
+		return "", s.failed("read the properties of", path, err)
+	case out.EncryptionScope != nil:
+		return "scope " + *out.EncryptionScope, nil
+	case out.IsServerEncrypted != nil && *out.IsServerEncrypted:
+		return "AES256", nil
+	}
+	return "", nil
+}

@@ -1,0 +1,177 @@
+package azure
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+
+	"example.org/growthexport/internal/sink/remote"
+	"example.org/growthexport/internal/wording"
+)
+
+// errFolder reports that there is a folder at a path rather than a blob.
+var errFolder = errors.New("it is a folder")
+
+// failed adds the operation and the blob to an error, in one line.
+func (s *Store) failed(verb, path string, err error) error {
+	if _, done := errors.AsType[*remote.DescribedError](err); done {
+		return err
+	}
+	return fmt.Errorf("%s %s/%s: %w", verb, s, path, s.describe(err))
+}
+
+// describe returns an error of the SDK as one line that says what happened and what to do, without request ids, URLs and
+// signatures. errors.Is and errors.As still find the cause. Other errors are returned as they are.
+func (s *Store) describe(err error) error {
+	_, response := errors.AsType[*azcore.ResponseError](err)
+	_, unsent := errors.AsType[*transportError](err)
+	_, unsigned := errors.AsType[*credentialError](err)
+	if !response && !unsent && !unsigned {
+		return err
+	}
+	for _, canceled := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, canceled) {
+			return canceled
+		}
+	}
+	text := remote.Shorten(reason(err))
+	if what, step := s.explain(err); what != "" {
+		if s.endpoint != "" {
+			what += " at " + s.endpoint
+		}
+		text = fmt.Sprintf("%s (%s): %s", what, text, step)
+	}
+	return &remote.DescribedError{Text: text, Cause: err}
+}
+
+// explain returns the cause of an error and the remedy, empty for errors without advice.
+func (s *Store) explain(err error) (what, step string) {
+	code, status, detail := bloberror.Code(codeOf(err)), statusOf(err), answerOf(err).Detail
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noHost := errors.AsType[*net.DNSError](err)
+	_, unsent := errors.AsType[*transportError](err)
+	const dest, endpoint = wording.Setting("dest"), wording.Setting("azure-endpoint")
+	const variables = ConnectionStringVariable + ", " + KeyVariable + " or " + SASTokenVariable
+	where := "check the account in " + dest.String() + " and the network"
+	if s.endpoint != "" {
+		where = "check " + endpoint.String() + " and the network"
+	}
+	if e, ok := errors.AsType[*credentialError](err); ok {
+		if _, answered := errors.AsType[*azidentity.AuthenticationFailedError](e.cause); answered {
+			return "sign-in to Azure failed", "check the tenant, the client and its secret or federated credential"
+		}
+		return "no Azure credentials found", "set " + variables + ", run under a workload or managed identity, or sign in with az login"
+	}
+	switch {
+	case code == bloberror.ContainerNotFound:
+		return "container " + s.opts.Container + " not found", "check " + dest.String() + ", or create the container"
+	case code == bloberror.AuthenticationFailed && strings.Contains(detail, "time frame"):
+		return "credentials expired", "renew them"
+	case code == bloberror.AuthenticationFailed && strings.Contains(detail, "date header"):
+		return "clock skew", "set this machine's clock"
+	case code == bloberror.AuthenticationFailed, code == bloberror.InvalidAuthenticationInfo, status == http.StatusUnauthorized:
+		return "credentials rejected", "check " + variables + ", whether they have expired, and the account"
+	case code == bloberror.AccountIsDisabled:
+		return "account " + s.opts.account() + " is disabled", "enable it"
+	case code == "KeyBasedAuthenticationNotPermitted":
+		return "the account accepts no keys", "use an identity, or a signature that an identity has made"
+	case code == bloberror.AuthorizationFailure:
+		return "access denied", "allow this machine in the network rules of the account, and give " + roles
+	case status == http.StatusForbidden:
+		return "access denied", "give " + roles
+	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests:
+		return "throttled by the store", "run fewer processes at once, or try again later"
+	case untrusted:
+		return "certificate not trusted", "set SSL_CERT_FILE to a file with the certificates to trust"
+	case noHost:
+		return "host not found", where
+	case unsent:
+		return "connection failed", where
+	}
+	return "", ""
+}
+
+// reason returns the service's or the system's own words.
+func reason(err error) string {
+	unsent, isUnsent := errors.AsType[*transportError](err)
+	credential, isCredential := errors.AsType[*credentialError](err)
+	code, status, answer := codeOf(err), statusOf(err), answerOf(err)
+	message, _, _ := strings.Cut(strings.TrimSpace(answer.Message), "\n")
+	switch {
+	case isCredential:
+		return credential.cause.Error()
+	case isUnsent && errors.Is(unsent.cause, io.EOF):
+		return "the store closed the connection"
+	case isUnsent:
+		return unsent.cause.Error()
+	case code != "" && message != "":
+		return code + ": " + message
+	case code != "":
+		return fmt.Sprintf("%s (status %d)", code, status)
+	}
+	return fmt.Sprintf("the store answered %d %s", status, http.StatusText(status))
+}
+
+// answer is the body of an error response.
+type answer struct {
+	Message string `xml:"Message"`
+	Detail  string `xml:"AuthenticationErrorDetail"`
+}
+
+// answerOf returns the body of the response behind an error, as far as it can be decoded.
+func answerOf(err error) (a answer) {
+	if e, ok := errors.AsType[*azcore.ResponseError](err); ok && e.RawResponse != nil {
+		if body, err := runtime.Payload(e.RawResponse); err == nil {
+			_ = xml.Unmarshal(body, &a) // A proxy may answer anything.
+		}
+	}
+	return a
+}
+
+// statusOf returns the HTTP status of the response behind an error, 0 without one.
+func statusOf(err error) int {
+	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return e.StatusCode
+	}
+	return 0
+}
+
+// codeOf returns the service's code for an error, empty without one.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return e.ErrorCode
+	}
+	return ""
+}
+
+// answered reports whether an error is a response that says that the request was not carried out.
+func answered(err error) bool {
+	status := statusOf(err)
+	return status >= 400 && status < 500
+}
+
+// denied reports whether an error says that the credentials are valid and do not allow the request.
+func denied(err error) bool {
+	return bloberror.HasCode(err, bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions)
+}
+
+// noBlob reports whether an error says that there is no blob at the path. A missing container is another error.
+func noBlob(err error) bool {
+	return errors.Is(err, errFolder) || statusOf(err) == http.StatusNotFound && codeOf(err) != string(bloberror.ContainerNotFound)
+}
+
+// conditionFailed reports whether an error says that the condition of a request does not hold.
+func conditionFailed(err error) bool {
+	return statusOf(err) == http.StatusPreconditionFailed || bloberror.HasCode(err, bloberror.BlobAlreadyExists)
+}

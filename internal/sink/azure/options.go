@@ -1,0 +1,177 @@
+package azure
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"example.org/growthexport/internal/sink/remote"
+)
+
+// Scheme starts the URL of a destination on Azure.
+const Scheme = "abfss://"
+
+// The environment variables with credentials.
+const (
+	ConnectionStringVariable = "AZURE_STORAGE_CONNECTION_STRING"
+	KeyVariable              = "AZURE_STORAGE_KEY"
+	SASTokenVariable         = "AZURE_STORAGE_SAS_TOKEN"
+)
+
+// Place is where a destination is; see ParseURL.
+type Place struct {
+	Container string
+	// Host is the account's, such as account.dfs.core.windows.net.
+	Host   string
+	Prefix string
+}
+
+// Options say where the destination is and how to access it. The credentials are the first of ConnectionString, Key and
+// SASToken that is not empty, otherwise Azure's default chain: environment variables, workload identity, managed identity
+// and the command-line tools.
+type Options struct {
+	Place
+
+	// Endpoint is the root of the service, such as http://127.0.0.1:10000/devstoreaccount1. If it is empty, the connection
+	// string or the account decides.
+	Endpoint         string
+	ConnectionString string
+	Key              string
+	SASToken         string
+	// Scratch is the folder where files grow before their upload; the system's temporary folder if empty.
+	Scratch string
+	// Uploads is the maximum number of concurrent uploads of blocks over all files; 4 if 0.
+	Uploads int
+	// Attempts is the maximum number of attempts per request; 14 if 0, which takes more than a minute.
+	Attempts int
+	// MaxBackoff bounds the wait between two attempts; 20 s if 0.
+	MaxBackoff time.Duration
+	// StallTimeout is how long an attempt may transfer nothing before it is cancelled and tried again; 2 min if 0.
+	StallTimeout time.Duration
+	// Log gets warnings about the store; nil discards them.
+	Log *slog.Logger
+	// Credential, if set, overrides all other credentials, and HTTPClient the default client.
+	Credential azcore.TokenCredential
+	HTTPClient *http.Client
+}
+
+// ParseURL splits a destination such as abfss://container@account.dfs.core.windows.net/some/prefix. It does not
+// percent-decode.
+func ParseURL(text string) (Place, error) {
+	rest, ok := strings.CutPrefix(text, Scheme)
+	if !ok {
+		return Place{}, fmt.Errorf("the destination does not start with %s", Scheme)
+	}
+	var p Place
+	authority, prefix, _ := strings.Cut(rest, "/")
+	p.Container, p.Host, _ = strings.Cut(authority, "@")
+	p.Prefix = strings.TrimSuffix(prefix, "/")
+	return p, p.check()
+}
+
+// String returns the URL of the place, as ParseURL takes it.
+func (p Place) String() string {
+	return strings.TrimSuffix(Scheme+p.Container+"@"+p.Host+"/"+p.Prefix, "/")
+}
+
+// account returns the name of the storage account.
+func (p Place) account() string {
+	account, _, _ := strings.Cut(p.Host, ".")
+	return account
+}
+
+// check does not repeat the host in its errors: what is not a host may be a password.
+func (p Place) check() error {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	account, service, _ := strings.Cut(p.Host, ".")
+	switch {
+	case p.Container == "" || account == "" || strings.Trim(p.Host, letters+".-") != "" || !strings.HasPrefix(service, "dfs."):
+		return errors.New("the destination names no container and account: use abfss://container@account.dfs.core.windows.net/prefix")
+	case strings.Trim(p.Container, letters+"-_.$") != "", len(p.Container) < 3, len(p.Container) > 63:
+		return fmt.Errorf("%q is not a valid container name: use 3 to 63 lower-case letters, digits and dashes", p.Container)
+	}
+	return remote.CheckPrefix(p.Prefix)
+}
+
+// access is how the service is reached.
+type access struct {
+	endpoint string
+	key      string
+	sas      string
+}
+
+// access returns the endpoint and the credentials; neither key nor signature means Azure's default chain. Errors contain
+// no part of a credential.
+func (o *Options) access() (access, error) {
+	a := access{endpoint: "https://" + strings.Replace(o.Host, ".dfs.", ".blob.", 1)}
+	switch {
+	case o.Credential != nil:
+	case o.ConnectionString != "":
+		if err := a.parseConnectionString(o.ConnectionString, o.account()); err != nil {
+			return a, fmt.Errorf("%s: %w", ConnectionStringVariable, err)
+		}
+	case o.Key != "":
+		a.key = o.Key
+	default:
+		a.sas = o.SASToken
+	}
+	if o.Endpoint != "" {
+		a.endpoint = o.Endpoint
+	}
+	a.endpoint = strings.TrimSuffix(a.endpoint, "/")
+	if _, err := remote.ParseEndpoint(a.endpoint); err != nil {
+		return a, fmt.Errorf("Azure endpoint: %w", err) //nolint:staticcheck // a name
+	}
+	a.sas = strings.TrimPrefix(a.sas, "?")
+	if values, err := url.ParseQuery(a.sas); a.sas != "" && (err != nil || !values.Has("sig")) {
+		return a, fmt.Errorf("the value of %s is not a shared access signature: it has no sig=", SASTokenVariable)
+	}
+	if u, _ := url.Parse(a.endpoint); a.key == "" && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		return a, errors.New("the Azure endpoint is not encrypted, so it takes only an account key: use https")
+	}
+	return a, nil
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// parseConnectionString reads the members of a connection string, which are separated by semicolons.
+func (a *access) parseConnectionString(text, account string) error {
+	members := make(map[string]string)
+	for part := range strings.SplitSeq(text, ";") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok {
+			members[strings.ToLower(name)] = value
+		}
+	}
+	a.key, a.sas = members["accountkey"], members["sharedaccesssignature"]
+	switch named := members["accountname"]; {
+	case a.key == "" && a.sas == "":
+		return errors.New("it has neither AccountKey nor SharedAccessSignature")
+	case named != "" && named != account:
+		return fmt.Errorf("it is of the account %s, and the destination of %s", named, account)
+	}
+	switch endpoint, suffix := members["blobendpoint"], members["endpointsuffix"]; {
+	case endpoint != "":
+		a.endpoint = endpoint
+	case suffix != "":
+		a.endpoint = "https://" + account + ".blob." + suffix
+	}
+	return nil
+}
+
+// check validates the options before any request.
+func (o *Options) check() error {
+	if o.Uploads < 0 || o.Attempts < 0 {
+		return errors.New("uploads and attempts must not be negative")
+	}
+	return o.Place.check()
+}

@@ -1,0 +1,98 @@
+package azure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
+)
+
+// Store is a destination on Azure.
+type Store struct {
+	remote.NoLocks
+
+	opts     Options
+	prefix   string // empty, or ends in a slash
+	endpoint string // for messages; empty for Azure's own
+	client   *container.Client
+	// uploading holds a token for every block that is being uploaded.
+	uploading chan struct{}
+	// own holds the paths of the files that this Store has begun to stage and neither committed nor dropped, by their ids.
+	own sync.Map
+	// lost is set once a staged file was found to be lost: the others may be, too. See Intact.
+	lost atomic.Bool
+	// listing is whether the service lists blobs that have only uncommitted blocks.
+	listing remote.Answer
+}
+
+var (
+	_ sink.Store      = (*Store)(nil)
+	_ sink.PathLister = (*Store)(nil)
+	_ sink.Encrypter  = (*Store)(nil)
+)
+
+// New returns the store that the options describe. It sends no request to it.
+func New(opts Options) (*Store, error) {
+	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts, uploading: make(chan struct{}, cmp.Or(opts.Uploads, remote.Uploads))}
+	if opts.Prefix != "" {
+		s.prefix = opts.Prefix + "/"
+	}
+	if err := s.connect(); err != nil {
+		return nil, fmt.Errorf("open destination %s: %w", s, err)
+	}
+	return s, nil
+}
+
+// String returns the destination's URL, as ParseURL takes it.
+func (s *Store) String() string { return s.opts.String() }
+
+// Info returns how readers reach the container, and the permissions of a run.
+func (s *Store) Info() sink.Info {
+	return sink.Info{
+		URL: s.String(), HadoopURL: s.String(),
+		Session: "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, PROVIDER credential_chain, ACCOUNT_NAME '" +
+			s.opts.account() + "');",
+		Permissions: roles,
+	}
+}
+
+// roles names what the user must be allowed to do.
+const roles = "the role Storage Blob Data Contributor on the container, or with a shared access signature " +
+	"read, add, create, write, delete and list"
+
+// Draft starts a file in the scratch folder, which Stage uploads as uncommitted blocks.
+func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
+	if err := ready(ctx, path); err != nil {
+		return nil, err
+	}
+	return remote.NewDraft(s.opts.Scratch, path, func(ctx context.Context, file io.ReaderAt, size int64) ([]byte, error) {
+		return s.upload(ctx, path, file, size)
+	})
+}
+
+// CheckCommit does nothing: blocks are committed where they were uploaded.
+func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
+
+// blob returns the client of the blob at a path.
+func (s *Store) blob(path string) *blockblob.Client {
+	return s.client.NewBlockBlobClient(s.prefix + path)
+}
+
+// ready returns an error if ctx is done or the path is not valid.
+func ready(ctx context.Context, path string) error {
+	return errors.Join(ctx.Err(), sink.CheckPath(path))
+}
