@@ -2,15 +2,16 @@ package main
 
 import (
 	"log/slog"
+	"time"
 )
 
 // newLogger returns a logger to stderr, and logs the pending warnings.
 func (a *app) newLogger(o *general) *slog.Logger {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-	options := &slog.HandlerOptions{Level: levels[o.logLevel]}
-	logger := slog.New(slog.NewTextHandler(a.stderr, options))
+	level := levels[o.logLevel]
+	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: wholeSeconds}))
 	if o.logFormat == "json" {
-		logger = slog.New(identified{slog.NewJSONHandler(a.stderr, options), &a.who})
+		logger = slog.New(identified{slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{Level: level}), &a.who})
 		a.records = logger
 	}
 	for _, warning := range a.pending {
@@ -18,4 +19,12 @@ func (a *app) newLogger(o *general) *slog.Logger {
 	}
 	a.pending = nil
 	return logger
+}
+
+// wholeSeconds shortens the time of a line.
+func wholeSeconds(groups []string, attr slog.Attr) slog.Attr {
+	if attr.Key == slog.TimeKey && len(groups) == 0 {
+		attr.Value = slog.StringValue(attr.Value.Time().UTC().Format(time.RFC3339))
+	}
+	return attr
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -24,24 +25,26 @@ const (
 const (
 	barInterval  = 150 * time.Millisecond
 	lineInterval = 10 * time.Second
+	// maxLineInterval is the interval between lines after a few minutes.
+	maxLineInterval = 5 * time.Minute
 	// rateWindow is the time over which the request rate is measured.
 	rateWindow = 5 * time.Second
 )
 
 // showProgress shows the progress of a run until stop is called, which waits for the last line.
-func (a *app) showProgress(o *general, progress *pipeline.Progress) (stop func()) {
+func (a *app) showProgress(o *general, logger *slog.Logger, progress *pipeline.Progress) (stop func()) {
 	v := &progressView{read: func() pipeline.Reading { return progress.Read(a.now()) }}
 	isBar := o.progress == progressBar || o.progress == progressAuto && a.stderr.isTerminal() && a.env["TERM"] != "dumb"
 	switch {
 	case o.progress == progressNone:
-		return func() {}
+		v.interval, v.show = slowInterval, logSlowSchools(logger)
 	case isBar:
 		v.show = func(p pipeline.Reading) { a.stderr.draw(barLine(p, v.pace, a.stderr.width())) }
 	case o.logFormat == "json":
 		// --log-level does not apply: --progress asks for these lines.
-		logger := slog.New(identified{slog.NewJSONHandler(a.stderr, nil), &a.who})
+		lines := slog.New(identified{slog.NewJSONHandler(a.stderr, nil), &a.who})
 		v.show = throttled(func(p pipeline.Reading) {
-			logger.Info("progress", "phase", p.Phase, "retrying", longRetries(p), "paused", p.Paused, "dataset", p.Dataset,
+			lines.Info("progress", "phase", p.Phase, "retrying", longRetries(p), "paused", p.Paused, "dataset", p.Dataset,
 				"schools_done", p.SchoolsDone, "schools_total", p.SchoolsTotal, "failed", p.Failed, "denied", p.Denied,
 				"rows", p.Rows, "requests", p.Requests, "retries", p.Retries,
 				"requests_per_second", v.pace.rate, "seconds", p.Elapsed.Seconds())
@@ -61,13 +64,14 @@ func (a *app) showProgress(o *general, progress *pipeline.Progress) (stop func()
 
 // progressView shows readings of the progress.
 type progressView struct {
-	read func() pipeline.Reading
-	show func(p pipeline.Reading)
-	pace pace
+	read     func() pipeline.Reading
+	show     func(p pipeline.Reading)
+	pace     pace
+	interval time.Duration // between readings; 0 for barInterval
 }
 
 func (v *progressView) refreshUntil(done <-chan struct{}) {
-	ticker := time.NewTicker(barInterval)
+	ticker := time.NewTicker(cmp.Or(v.interval, barInterval))
 	defer ticker.Stop()
 	for {
 		v.refresh()
@@ -86,15 +90,38 @@ func (v *progressView) refresh() {
 	v.show(p)
 }
 
-// throttled shows the first reading of each phase and one per lineInterval.
+// throttled shows the first reading of each phase, and then one per lineInterval, or less often as time passes.
 func throttled(show func(p pipeline.Reading)) func(p pipeline.Reading) {
 	phase, next := "", time.Duration(0)
 	return func(p pipeline.Reading) {
 		if p.Phase == "" || p.Phase == phase && p.Elapsed < next {
 			return
 		}
-		phase, next = p.Phase, p.Elapsed+lineInterval
+		phase, next = p.Phase, p.Elapsed+min(max(lineInterval, p.Elapsed/4), maxLineInterval)
 		show(p)
+	}
+}
+
+const (
+	// minSlow is how long a school must be failing to be logged if no progress is shown.
+	minSlow      = 30 * time.Second
+	slowInterval = 5 * time.Second
+	maxSlow      = 5 // schools
+)
+
+// logSlowSchools returns a function that logs the schools that are being retried for a long time, each once, for runs that
+// show no progress.
+func logSlowSchools(logger *slog.Logger) func(p pipeline.Reading) {
+	logged := make(map[string]bool)
+	return func(p pipeline.Reading) {
+		for _, r := range p.Retrying {
+			if p.Paused != "" || r.SchoolBid == "" || r.For < minSlow || logged[r.SchoolBid] || len(logged) >= maxSlow {
+				continue
+			}
+			logged[r.SchoolBid] = true
+			logger.Info("school is being retried", "dataset", r.Dataset, "school", r.SchoolBid,
+				"name", wording.Cut(r.SchoolName, wording.MaxName), "cause", r.Cause, "attempt", r.Attempt)
+		}
 	}
 }
 
@@ -176,7 +203,7 @@ const (
 	// minRetryShown is how long a call must have been failing to be shown: in a large run some call is always being
 	// retried.
 	minRetryShown = 5 * time.Second
-	maxNamed      = 3
+	maxNamed      = 1
 )
 
 // troubles returns the reasons why a run makes no progress, or nothing if it makes progress.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,12 +73,12 @@ func TestProgressIsCleared(t *testing.T) {
 	t.Parallel()
 	a, _, stderr := testApp(nil)
 	a.now = time.Now
-	stop := a.showProgress(&general{progress: progressBar}, &pipeline.Progress{})
+	stop := a.showProgress(&general{progress: progressBar}, slog.New(slog.DiscardHandler), &pipeline.Progress{})
 	stop()
 	stop()
 	require.True(t, strings.HasSuffix(stderr.String(), clearLine), "%q", stderr)
 	stderr.Reset()
-	a.showProgress(&general{progress: progressNone}, &pipeline.Progress{})()
+	a.showProgress(&general{progress: progressNone}, slog.New(slog.DiscardHandler), &pipeline.Progress{})()
 	require.Empty(t, stderr.String())
 }
 
@@ -119,8 +120,8 @@ func TestTroublesAreNamed(t *testing.T) {
 		{Dataset: "students", SchoolBid: "18", SchoolName: "a\x1b[31m\n", Attempt: 4, Cause: "connection reset", For: 10 * time.Second},
 		{Dataset: "students", SchoolBid: "19", Attempt: 2, Cause: "status 500", For: time.Second},
 	}}
-	require.Equal(t, `progress: fetch 99%, 0/s, 2 schools are being retried: Lincoln Elementary (test_results: status 503, attempt 6), `+
-		`"a\x1b[31m\n" (students: connection reset, attempt 4), 178 of 180 school datasets, 0 rows, 0 requests, after 1m`, plainLine(p, pace{left: -1}))
+	require.Equal(t, `progress: fetch 99%, 0/s, 2 schools are being retried: Lincoln Elementary (test_results: status 503, attempt 6), ..., `+
+		`178 of 180 school datasets, 0 rows, 0 requests, after 1m`, plainLine(p, pace{left: -1}))
 	p.Retrying = p.Retrying[2:]
 	require.NotContains(t, plainLine(p, pace{left: -1}), "retried", "it has just begun")
 
@@ -130,8 +131,61 @@ func TestTroublesAreNamed(t *testing.T) {
 		p.Paused = ""
 		p.Retrying = append(p.Retrying, pipeline.Retry{Dataset: "students", SchoolBid: fmt.Sprint("s", i), Attempt: 3, Cause: "status 500", For: time.Minute})
 	}
-	require.Contains(t, plainLine(p, pace{left: -1}), "7 schools are being retried: s0 (students: status 500, attempt 3), s1 (")
-	require.NotContains(t, plainLine(p, pace{left: -1}), "s3")
+	require.Contains(t, plainLine(p, pace{left: -1}), "7 schools are being retried: s0 (students: status 500, attempt 3), ..., ")
+	require.NotContains(t, plainLine(p, pace{left: -1}), "s1")
+	p.Retrying[0].SchoolName = "a\x1b[31m\n"
+	p.Retrying[0].For = time.Minute
+	require.Contains(t, plainLine(p, pace{left: -1}), `8 schools are being retried: "a\x1b[31m\n" (students: `)
+}
+
+// TestSlowSchoolsAreLogged expects a run without progress to log a school that is retried for half a minute, once.
+func TestSlowSchoolsAreLogged(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	show := logSlowSchools(slog.New(slog.NewTextHandler(&out, nil)))
+	p := pipeline.Reading{Phase: "fetch", Retrying: []pipeline.Retry{
+		{Dataset: "token", Attempt: 3, Cause: "status 503", For: time.Hour},
+		{Dataset: "students", SchoolBid: "17", SchoolName: "Lincoln Elementary", Attempt: 3, Cause: "status 500", For: 29 * time.Second},
+	}}
+	show(p)
+	require.Empty(t, out.String())
+	p.Retrying[1].For = 30 * time.Second
+	p.Paused = "status 503"
+	show(p)
+	require.Empty(t, out.String(), "the pause is logged")
+	p.Paused = ""
+	show(p)
+	show(p)
+	require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
+	require.Contains(t, out.String(), `level=INFO msg="school is being retried" dataset=students school=17 name="Lincoln Elementary" cause="status 500" attempt=3`)
+	for i := range 20 {
+		p.Retrying = append(p.Retrying, pipeline.Retry{Dataset: "students", SchoolBid: fmt.Sprint("s", i), For: time.Minute})
+	}
+	show(p)
+	require.Equal(t, maxSlow, strings.Count(out.String(), "\n"))
+}
+
+// TestLinesBecomeRare expects a line every ten seconds at first, and one every five minutes in the end.
+func TestLinesBecomeRare(t *testing.T) {
+	t.Parallel()
+	var shown []time.Duration
+	show := throttled(func(p pipeline.Reading) { shown = append(shown, p.Elapsed) })
+	for elapsed := range 12000 {
+		show(pipeline.Reading{Phase: "fetch", Elapsed: time.Duration(elapsed) * time.Second})
+	}
+	require.Equal(t, []time.Duration{0, 10 * time.Second, 20 * time.Second}, shown[:3])
+	last := shown[len(shown)-2:]
+	require.Equal(t, 5*time.Minute, last[1]-last[0])
+	require.Less(t, len(shown), 60)
+}
+
+// TestWrapLines breaks lines at blanks, loses nothing, and leaves JSON alone.
+func TestWrapLines(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "short\nlevel=WARN msg=\"the\n    service is\n    failing\"\nanswer? ", wrapLines("short\nlevel=WARN msg=\"the service is failing\"\nanswer? ", 20))
+	require.Equal(t, "a "+strings.Repeat("b", 30)+"\n    c\n", wrapLines("a "+strings.Repeat("b", 30)+" c\n", 20))
+	json := `{"level":"INFO","msg":"a long line of JSON"}` + "\n"
+	require.Equal(t, json, wrapLines(json, 20))
 }
 
 func TestPublishingCountsFiles(t *testing.T) {

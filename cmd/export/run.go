@@ -85,7 +85,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	defer disconnect()
-	stop := a.showProgress(&o.general, deps.Progress)
+	stop := a.showProgress(&o.general, o.log, deps.Progress)
 	defer stop()
 	if err := o.findTerms(ctx, deps, &settings); err != nil {
 		stop()

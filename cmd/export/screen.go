@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -51,15 +53,47 @@ const clearLine = "\r\x1b[K"
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bar == "" {
-		return s.w.Write(p)
+	text := string(p)
+	if width := columns(s.w); width > 0 {
+		text = wrapLines(text, width)
 	}
-	line := make([]byte, 0, 2*len(clearLine)+len(p)+len(s.bar))
-	line = append(append(append(line, clearLine...), p...), s.bar...)
-	if _, err := s.w.Write(line); err != nil {
+	if s.bar != "" {
+		text = clearLine + text + s.bar
+	}
+	if _, err := io.WriteString(s.w, text); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// wrapIndent begins the further lines of a line that is wrapped.
+const wrapIndent = "    "
+
+// wrapLines breaks lines at blanks so that they fit into a terminal. Lines of JSON stay as they are.
+func wrapLines(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "{") || utf8.RuneCountInString(line) <= width {
+			b.WriteString(line)
+			continue
+		}
+		column := 0
+		for i, word := range strings.Split(line, " ") {
+			letters := utf8.RuneCountInString(strings.TrimSuffix(word, "\n"))
+			switch {
+			case i == 0:
+			case column+1+letters > width && column > len(wrapIndent):
+				b.WriteString("\n" + wrapIndent)
+				column = len(wrapIndent)
+			default:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += letters
+		}
+	}
+	return b.String()
 }
 
 // draw replaces the bar; an empty one removes it.

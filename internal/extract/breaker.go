@@ -273,9 +273,8 @@ func (b *breaker) logPause(ctx context.Context, o *outage) {
 	case !inform:
 		return
 	}
-	message := "service failing (" + o.cause + "): pausing all requests for up to " + shortDuration(b.giveUpAfter)
-	b.log.LogAttrs(ctx, level, message, //nolint:sloglint // a complete sentence
-		slog.String("cause", o.cause), slog.Duration("give_up_after", b.giveUpAfter))
+	b.log.LogAttrs(ctx, level, "service failing: pausing all requests",
+		slog.String("cause", o.cause), slog.String("give_up_after", shortDuration(b.giveUpAfter)))
 }
 
 // gaveUpOn records a call that failed in every attempt.

@@ -198,7 +198,7 @@ func TestPausesAreLogged(t *testing.T) {
 					if len(levels) == len(want) {
 						require.Contains(t, line, `msg="service answering again: resuming"`)
 					} else {
-						require.Contains(t, line, `msg="service failing (status 503): pausing all requests for up to 30m"`)
+						require.Contains(t, line, `msg="service failing: pausing all requests" cause="status 503" give_up_after=30m`)
 					}
 				}
 				require.Equal(t, want, levels)

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -25,6 +24,7 @@ type limiter struct {
 	waiting   list.List // of chan sample
 	logged    int       // the limit that was last logged; while there is nothing to log, the highest limit
 	throttled bool      // a lower limit was logged, and the limit is not back at --concurrency
+	lowered   time.Time // when the limit fell to half of the one logged or less; zero if it is higher or that was logged
 }
 
 var _ roundTripper = (*limiter)(nil)
@@ -113,13 +113,13 @@ func (l *limiter) release(ctx context.Context, req *request, s sample, res *resp
 	l.admit()
 	before := l.logged
 	limit := l.aimd.limit
-	if l.shouldLog() { // while mu is held, so that the lines are in the order of the changes; they are rare
-		message := fmt.Sprintf("throttled by the service: concurrency %d → %d", before, limit)
+	if l.shouldLog(time.Now()) { // while mu is held, so that the lines are in the order of the changes; they are rare
+		change := []slog.Attr{slog.Int("from", before), slog.Int("to", limit)}
 		if limit > before {
-			message = fmt.Sprintf("no longer throttled by the service: concurrency %d → %d", before, limit)
+			l.log.LogAttrs(ctx, slog.LevelInfo, "no longer throttled by the service: concurrency restored", change...)
+		} else {
+			l.log.LogAttrs(ctx, slog.LevelInfo, "throttled by the service: concurrency lowered", change...)
 		}
-		l.log.LogAttrs(ctx, slog.LevelInfo, message, //nolint:sloglint // a complete sentence
-			slog.Int("limit", limit), slog.Int("concurrency", l.aimd.max))
 	}
 }
 
@@ -135,13 +135,24 @@ func (l *limiter) tooMany(req *request, res *response) bool {
 	return res.status == http.StatusTooManyRequests
 }
 
+// minLowered is how long the limit must be lower before it is logged: it often halves several times in a row.
+const minLowered = time.Second
+
 // shouldLog reports whether the limit has halved since it was last logged, or is back at --concurrency after that. The
 // caller holds mu.
-func (l *limiter) shouldLog() bool {
+func (l *limiter) shouldLog(now time.Time) bool {
 	limit := l.aimd.limit
+	if limit > l.logged/2 {
+		l.lowered = time.Time{}
+	} else if l.lowered.IsZero() {
+		l.lowered = now
+	}
 	switch {
 	case limit <= l.logged/2:
-		l.logged, l.throttled = limit, true
+		if now.Sub(l.lowered) < minLowered {
+			return false
+		}
+		l.logged, l.throttled, l.lowered = limit, true, time.Time{}
 		return true
 	case l.throttled && limit == l.aimd.max:
 		l.logged, l.throttled = limit, false

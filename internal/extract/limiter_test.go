@@ -194,9 +194,7 @@ func TestLimitIsLogged(t *testing.T) {
 				told = append(told, strings.TrimSpace(figures))
 			}
 		}
-		require.Equal(t, []string{
-			`8 → 4" limit=4 concurrency=12`, `4 → 2" limit=2 concurrency=12`, `2 → 12" limit=12 concurrency=12`,
-		}, told)
+		require.Equal(t, []string{`lowered" from=8 to=2`, `restored" from=2 to=12`}, told)
 		require.Equal(t, 1, strings.Count(log.String(), "no longer throttled"))
 	})
 }

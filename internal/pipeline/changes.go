@@ -242,6 +242,6 @@ func (d *Deps) logComparison(ctx context.Context, g *snapshot.StagedRun) {
 		d.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", g.NotCompared)
 	}
 	for _, warning := range review.Lines(g.Warnings) {
-		d.Logger.WarnContext(ctx, "much has changed since the previous snapshot", "of", g.Baseline.SnapshotDate, "warning", warning)
+		d.Logger.WarnContext(ctx, "much has changed", "since", g.Baseline.SnapshotDate, "warning", warning)
 	}
 }
