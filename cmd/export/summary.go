@@ -300,7 +300,7 @@ func summarizeDrift(b *strings.Builder, drift []snapshot.Drift, kept bool) {
 	case kept:
 		b.WriteString("          fields and values that the schema does not expect are kept in _extra; duplicates are dropped\n")
 	default:
-		b.WriteString("          the privacy profile keeps no fields and values that the schema does not expect; duplicates are dropped\n")
+		b.WriteString("          under the privacy profile, fields and values that the schema does not expect are dropped, and so are duplicates\n")
 	}
 }
 

@@ -105,7 +105,7 @@ func TestASchoolFetchedAgainCountsByItsLongest(t *testing.T) {
 	require.Equal(t, []activity.SchoolTime{{School: "S", Dataset: "d", Seconds: 5}}, r.Take().Slowest)
 }
 
-// TestASecond compares a recorded second with figures worked out by hand.
+// TestASecond compares a recorded second with figures calculated by hand.
 func TestASecond(t *testing.T) {
 	t.Parallel()
 	var first, second activity.Recorder

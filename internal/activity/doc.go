@@ -1,9 +1,9 @@
 // Package activity records what a run does over time, in a few kilobytes: requests, their latency, retries by cause,
 // concurrency, and the slowest schools.
 //
-// A [Recorder] collects the activity of one process. A [Log] is what is stored: each checkpoint has the activity since
-// the previous one, the manifest has all of it. Logs of several processes, or of the parts of a resumed run, add up. A
-// log has no student data; schools are identified by bid.
+// A [Recorder] collects the activity of one process. A [Log] is the stored form: each checkpoint has the activity since
+// the previous one, and the manifest has all of it. Logs of several processes, or of the parts of a resumed run, can be
+// added up. A log does not contain student data; schools are identified by bid.
 //
 // The package knows neither the service nor files: callers pass in the figures of each request.
 package activity

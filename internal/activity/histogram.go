@@ -42,8 +42,8 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// Percentile returns the duration not exceeded by this percentage, as exact as the buckets, or 0 if the histogram is
-// empty.
+// Percentile returns the duration that this percentage of durations does not exceed, to the precision of the buckets.
+// It returns 0 if the histogram is empty.
 func (h Histogram) Percentile(percentage float64) time.Duration {
 	rank := int64(math.Ceil(float64(h.Count()) * percentage / 100))
 	for _, bucket := range slices.Sorted(maps.Keys(h)) {

@@ -58,8 +58,8 @@ type SchoolTime struct {
 	Retries  int64   `json:"retries"`  // requests that repeated another one
 }
 
-// Add adds another log, which it does not change. It ignores malformed steps: they come from a file, and bad statistics
-// must not fail a run.
+// Add adds another log, which it does not change. It ignores malformed steps, because they come from a file, and bad
+// statistics must not fail a run.
 func (l *Log) Add(other *Log) {
 	if len(other.Steps) > 0 && other.Sound() {
 		l.StepSeconds = cmp.Or(l.StepSeconds, other.StepSeconds)
@@ -157,8 +157,8 @@ func (l *Log) operation(name string, change func(*Operation)) {
 	l.Operations[name] = o
 }
 
-// slow records a school's dataset if it is among the slowest. A dataset fetched several times counts with its longest
-// time.
+// slow records a school's dataset if it is among the slowest. If a dataset was fetched several times, its longest time
+// counts.
 func (l *Log) slow(school SchoolTime) {
 	same := func(s SchoolTime) bool { return s.School == school.School && s.Dataset == school.Dataset }
 	if i := slices.IndexFunc(l.Slowest, same); i >= 0 {

@@ -11,7 +11,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// pagesTimeout is how long a command waits for its pages: if the destination is gone, it has already waited for it.
+// pagesTimeout is how long a command waits for its pages. If the destination is unreachable, the command has already
+// waited for it before.
 const pagesTimeout = 2 * time.Minute
 
 // WriteReport writes the report of a run and the page of all runs, and returns the path of the report.
@@ -33,7 +34,8 @@ func (s *Session) writePages(ctx context.Context) {
 	s.writeReports(ctx, ends)
 }
 
-// writePagesOf is writePages after a run, which gets a report whatever its outcome. The summary gets its path.
+// writePagesOf works like writePages after a run. The run gets a report whatever its outcome, and its summary the
+// report's path.
 func (s *Session) writePagesOf(ctx context.Context, summary *pipeline.Summary) {
 	if summary == nil || summary.Ending == nil || errors.Is(summary.Ending.Failure, pipeline.ErrUsage) {
 		s.writePages(ctx)
@@ -50,8 +52,8 @@ func (s *Session) writePagesOf(ctx context.Context, summary *pipeline.Summary) {
 	}
 }
 
-// writeReports writes the reports of runs and of those that they replaced, then the page of all runs, and returns which
-// runs have a new report.
+// writeReports writes the reports of runs and of the runs that they replaced, then the page of all runs. It returns
+// which runs have a new report.
 func (s *Session) writeReports(ctx context.Context, ends map[string]pipeline.Ending) map[string]bool {
 	written := make(map[string]bool)
 	if len(ends) == 0 || ctx.Err() != nil {

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// hung is a store that answers nothing.
+// hung is a store that never answers.
 type hung struct{ sink.Store }
 
 func (hung) Read(ctx context.Context, _ string) (data []byte, version string, err error) {
@@ -23,7 +23,7 @@ func (hung) Read(ctx context.Context, _ string) (data []byte, version string, er
 	return nil, "", ctx.Err()
 }
 
-// TestTellingEnds: a destination that answers no more holds up the end of a command for a bounded time.
+// TestTellingEnds checks that a destination that no longer answers delays the end of a command only for a limited time.
 func TestTellingEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ type Options struct {
 	// History adds new snapshots to the history, and DeltaLake creates missing Delta logs, after a run was published.
 	// Existing Delta logs are always kept up to date.
 	History, DeltaLake bool
-	// DryRun changes nothing, neither before nor after the work of the command.
+	// DryRun prevents all changes before and after the work of the command.
 	DryRun bool
 }
 
@@ -40,13 +40,13 @@ type Session struct {
 	opts Options
 }
 
-// New returns a session that leaves interrupted changes as they are, for commands that give one of them up.
+// New returns a session that does not finish interrupted changes, for commands that abandon one of them.
 func New(catalog snapshot.Catalog, opts Options) *Session {
 	return &Session{Catalog: catalog, Recovered: &snapshot.Recovered{}, opts: opts}
 }
 
-// Open returns a session after finishing every interrupted change. Those that cannot be finished are logged and kept in
-// Recovered: the command decides whether it can go on.
+// Open returns a session after finishing every interrupted change. Changes that cannot be finished are logged and
+// listed in Recovered; the command decides whether it can continue.
 func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session, error) {
 	s := New(catalog, opts)
 	if opts.DryRun {
@@ -141,8 +141,8 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	case published:
 		problems = append(problems, wording.OneLine(err))
 	default:
-		// The command has a failure or a held run to report, and has changed nothing that readers see. The next one tries
-		// again.
+		// The command has a failure or a held run to report, and has not changed anything that readers see. The next command
+		// tries again.
 		s.opts.Log.DebugContext(ctx, "cannot bring the Delta logs up to date", "error", err)
 	}
 	if len(problems) > 0 {
@@ -153,8 +153,8 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	}
 }
 
-// warnOfHistory logs that an existing history lacks the snapshot of a run that was published late, because it already holds
-// later ones. One that it can still add is not worth a warning.
+// warnOfHistory logs a warning if an existing history lacks the snapshot of a run that was published late, because it
+// already holds later ones. There is no warning for a snapshot that can still be added.
 func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) {
 	held, err := s.Catalog.ReadHistory(ctx)
 	if err != nil || held == nil || summary.SnapshotDate >= held.Manifest.Through() {
@@ -167,7 +167,7 @@ func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) 
 	}
 }
 
-// Finish writes what follows from the changes of a command that takes no snapshot.
+// Finish writes the pages and updates the Delta logs after the changes of a command that does not take a snapshot.
 func (s *Session) Finish(ctx context.Context) error {
 	if s.opts.DryRun {
 		return nil
@@ -200,7 +200,7 @@ func (s *Session) logForeign(ctx context.Context, report *deltalake.Report) {
 	}
 }
 
-// UpdateHistory adds the snapshots that are newer than the history to it, or makes it again.
+// UpdateHistory adds the snapshots that are newer than the history to it, or rebuilds it.
 func (s *Session) UpdateHistory(ctx context.Context, rebuild bool) (*history.Report, error) {
 	return history.Update(ctx, s.Catalog, history.Options{
 		Rebuild:   rebuild,

@@ -17,20 +17,21 @@ const OnePublisher = "let only one run or publish at a time work at this destina
 // cleanupTimeout bounds the removal of the probe files.
 const cleanupTimeout = 15 * time.Second
 
-// AdaptConditions tries the conditions of conditional writes with a document, which it removes again, and adapts the
-// store to what the server does. It reports whether the server ignores them. The error is sink.ErrVersionRefused if the
-// server refuses the version that it has just returned, in every form.
+// AdaptConditions tests conditional writes with a document, which it removes again, and adapts the store to the
+// server's behavior. It reports whether the server ignores the conditions. The error is sink.ErrVersionRefused if the
+// server rejects the version that it has just returned, in every form.
 func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (ignored bool, err error) {
 	removeStaleFiles(ctx, store, now)
 	_, path := probePaths(newRun(now))
 	ignored, err = tryConditions(ctx, store, path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = store.Remove(ctx, path) // the next command removes what is left
+	_ = store.Remove(ctx, path) // if it fails, the next command removes the document
 	return ignored, err
 }
 
-// tryConditions writes a document under conditions that hold and under others that do not. The caller removes it.
+// tryConditions writes a document under conditions that hold and under conditions that do not. The caller removes the
+// document.
 func tryConditions(ctx context.Context, store sink.Store, path string) (ignored bool, err error) {
 	absent := sink.Condition{Absent: true}
 	if err := store.Write(ctx, path, probeContent(), absent); err != nil {
@@ -67,7 +68,7 @@ func tryConditions(ctx context.Context, store sink.Store, path string) (ignored 
 	return false, err
 }
 
-// accepts reports whether a write passes under a condition.
+// accepts reports whether a write succeeds under a condition.
 func accepts(ctx context.Context, store sink.Store, path string, when sink.Condition) (bool, error) {
 	err := store.Write(ctx, path, probeContent(), when)
 	if errors.Is(err, sink.ErrConflict) {
@@ -76,12 +77,12 @@ func accepts(ctx context.Context, store sink.Store, path string, when sink.Condi
 	return err == nil, err
 }
 
-// acceptsStale reports whether a write passes under a version that the document does not have.
+// acceptsStale reports whether a write succeeds under a version that the document does not have.
 func acceptsStale(ctx context.Context, store sink.Store, path string) (bool, error) {
 	return accepts(ctx, store, path, sink.Condition{Version: "0"})
 }
 
-// replaces reports whether a document can be replaced under its version, and changes it if so.
+// replaces reports whether a document can be replaced under its version. If so, it changes the document.
 func replaces(ctx context.Context, store sink.Store, path string) (bool, error) {
 	data, version, err := store.Read(ctx, path)
 	if err != nil {
@@ -95,7 +96,7 @@ func replaces(ctx context.Context, store sink.Store, path string) (bool, error) 
 }
 
 const (
-	// racers write a document at once, in so many rounds.
+	// racers is how many writers write a document at once, and raceRounds how often.
 	racers     = 6
 	raceRounds = 3
 )
@@ -109,8 +110,8 @@ func raceDocuments(document string) []string {
 	return paths
 }
 
-// raceWriters lets several writers create each document at once, and then replace it. It reports whether one was
-// overwritten by another. The caller removes the documents.
+// raceWriters lets several writers create each document at once, and then replace it. It reports whether a writer
+// overwrote another one's document. The caller removes the documents.
 func raceWriters(ctx context.Context, store sink.Store, paths []string) (overwritten bool, err error) {
 	for _, path := range paths {
 		when := sink.Condition{Absent: true}
@@ -129,7 +130,7 @@ func raceWriters(ctx context.Context, store sink.Store, paths []string) (overwri
 	return overwritten, nil
 }
 
-// race writes different contents at once under the same condition, and returns how many writes passed.
+// race writes different contents at once under the same condition, and returns how many writes succeeded.
 func race(ctx context.Context, store sink.Store, path string, when sink.Condition) (won int, err error) {
 	passed, err := sink.Map(ctx, racers, make([]struct{}, racers), func(ctx context.Context, _ struct{}) (bool, error) {
 		err := store.Write(ctx, path, fmt.Appendf(probeContent(), "%s %s\n", when.Version, rand.Text()), when)

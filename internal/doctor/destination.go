@@ -15,20 +15,20 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// minFreeBytes is how many bytes a disk should have free in any case.
+// minFreeBytes is how many bytes a disk should always have free.
 const minFreeBytes = 1e9
 
 // Destination is the destination to check.
 type Destination struct {
-	// Store is nil if there is none. Err is why it cannot be used.
+	// Store is nil if the destination cannot be used, for the reason in Err.
 	Store   sink.Store
 	Err     error
 	Scratch string
-	// SSE is the encryption that uploads ask for; empty for the bucket's own.
+	// SSE is the encryption that uploads request; empty for the bucket's own.
 	SSE string
-	// Service and PartitionBy are the settings of the runs to come. The service is empty if none is configured.
+	// Service and PartitionBy are the settings of future runs. The service is empty if none is configured.
 	Service, PartitionBy string
-	// Privacy is the profile of the runs to come. Fingerprint identifies its key, and KeyErr is why there is no key.
+	// Privacy is the profile of future runs. Fingerprint identifies its key, and KeyErr says why there is no key.
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
@@ -55,7 +55,7 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 	return c.findings
 }
 
-// destinationCheck does at a destination what a run does, with a run of its own.
+// destinationCheck performs the operations of a run at a destination, with a probe run.
 type destinationCheck struct {
 	findings
 	Destination
@@ -84,7 +84,7 @@ func (c *destinationCheck) checkStore(ctx context.Context) int64 {
 func (c *destinationCheck) checkWrites(ctx context.Context) {
 	file, document := probePaths(c.run)
 	defer func() {
-		// The delete check has reported errors.
+		// Errors were reported by the delete check.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 		_ = c.Store.Sweep(ctx, c.run)
@@ -213,8 +213,8 @@ func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
 	c.ok(Commit, "a staged file was committed and read back")
 }
 
-// checkEncryption reads how the store has encrypted the committed file. A store that does not report it may have
-// ignored the request.
+// checkEncryption checks how the store has encrypted the committed file. A store that does not report the encryption
+// may have ignored the request.
 func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
 	store, ok := c.Store.(sink.Encrypter)
 	if !ok {
@@ -233,7 +233,8 @@ func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
 	}
 }
 
-// checkConditions checks that of several writers all but one are refused, one after the other and at once.
+// checkConditions checks that all but one of several writers are rejected, both when they write in turn and when they
+// write at once.
 func (c *destinationCheck) checkConditions(ctx context.Context, path string, races []string) {
 	ignored, err := tryConditions(ctx, c.Store, path)
 	way := sink.StandardConditions
@@ -291,7 +292,7 @@ func (c *destinationCheck) checkDelete(ctx context.Context, paths ...string) {
 		err := c.Store.Remove(ctx, path)
 		if err == nil {
 			if _, _, err = c.Store.Read(ctx, path); err == nil {
-				err = errors.New("a removed file is still there")
+				err = errors.New("a removed file still exists")
 			} else if errors.Is(err, sink.ErrNotFound) {
 				err = nil
 			}
@@ -317,7 +318,8 @@ func (c *destinationCheck) checkDelete(ctx context.Context, paths ...string) {
 	c.ok(Delete, "the probe files were removed")
 }
 
-// removeRoot removes the destination's folder if this process created it and it is empty; releasing a lock does that.
+// removeRoot removes the destination's folder if this process created it and it is empty, which is a side effect of
+// releasing a lock.
 func (c *destinationCheck) removeRoot(ctx context.Context) {
 	if unlock, err := c.Store.Lock(ctx, c.run, sink.Exclusive, 0); err == nil {
 		_ = unlock() // the folder may stay

@@ -133,7 +133,7 @@ func filesBelow(t *testing.T, folder string) []string {
 	return found
 }
 
-// TestInterrupted leaves nothing, wherever it is interrupted.
+// TestInterrupted checks that nothing is left behind wherever a check is interrupted.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n++ {
@@ -151,7 +151,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestRemovesStale leaves nothing of a killed doctor, but everything of one that may be at work.
+// TestRemovesStale checks that the leftovers of a killed doctor are removed, but not the files of a doctor that may
+// still be running.
 func TestRemovesStale(t *testing.T) {
 	t.Parallel()
 	most := 0
@@ -185,7 +186,7 @@ func TestRemovesStale(t *testing.T) {
 	require.Equal(t, before, filesBelow(t, d.Store.Info().Folder))
 }
 
-// TestRemovesStaleUploads does the same on S3, where what a killed doctor leaves is an upload.
+// TestRemovesStaleUploads does the same on S3, where a killed doctor leaves an upload behind.
 func TestRemovesStaleUploads(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)
@@ -233,7 +234,7 @@ func TestFreeSpace(t *testing.T) {
 	require.Contains(t, text, "a run may need")
 }
 
-// TestDamagedDestination reports a pointer that is not readable and leaves it as it is.
+// TestDamagedDestination checks that an unreadable pointer is reported and not changed.
 func TestDamagedDestination(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t, t.TempDir())
@@ -243,12 +244,12 @@ func TestDamagedDestination(t *testing.T) {
 	require.Len(t, filesBelow(t, d.Store.Info().Folder), 1)
 }
 
-// racy is a store without locks that keeps the conditions of writes one after the other, but not of writes at once.
+// racy is a store without locks that honors the conditions of consecutive writes, but not of concurrent ones.
 type racy struct {
 	sink.Store
 
 	mu      sync.Mutex
-	waiting map[string]chan struct{} // closed once a second writer is there
+	waiting map[string]chan struct{} // closed once a second writer has arrived
 }
 
 func (r *racy) Info() sink.Info { return sink.Info{} }
@@ -322,7 +323,7 @@ func TestOtherStores(t *testing.T) {
 	}
 }
 
-// TestKilledConditions removes the document of a killed test of conditions.
+// TestKilledConditions checks that the document of a killed test of conditions is removed.
 func TestKilledConditions(t *testing.T) {
 	t.Parallel()
 	store := onDisk(t, t.TempDir()).Store

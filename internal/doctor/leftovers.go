@@ -9,13 +9,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Everything that doctor writes at a destination belongs to a probe run, whose name contains its start, so that a later
-// doctor can remove what a killed one left behind.
+// Everything that doctor writes at a destination belongs to a probe run, whose name contains its start time, so that a
+// later doctor can remove the leftovers of a killed one.
 const (
 	folder     = "_doctor/" // not the folder of a table; removed when it is empty
 	runPrefix  = "doctor-"
 	timeFormat = "20060102T150405Z"
-	// maxAge is longer than any doctor works.
+	// maxAge is longer than any doctor runs.
 	maxAge = 10 * time.Minute
 )
 
@@ -23,13 +23,13 @@ func newRun(now time.Time) string {
 	return runPrefix + now.UTC().Format(timeFormat) + "-" + rand.Text()
 }
 
-// probePaths returns the paths of the data file and of the document of a probe run. The form of the file's name tells
-// the store its run.
+// probePaths returns the paths of the data file and of the document of a probe run. The store derives the run from the
+// file's name.
 func probePaths(run string) (file, document string) {
 	return folder + sink.PartName(0, run), folder + run + ".json"
 }
 
-// isStale reports whether a name holds a probe run that no process works on.
+// isStale reports whether a name contains a probe run that no process is working on.
 func isStale(name string, now time.Time) bool {
 	_, rest, found := strings.Cut(name, runPrefix)
 	stamp, _, cut := strings.Cut(rest, "-")

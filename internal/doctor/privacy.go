@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// checkKey compares the privacy key with the one of the newest snapshot of its profile.
+// checkKey compares the privacy key with the key of the newest snapshot that has the same profile.
 func (c *destinationCheck) checkKey(ctx context.Context) {
 	if c.KeyErr != nil {
 		c.fail(PrivacyKey, c.KeyErr, "")

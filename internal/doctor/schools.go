@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/fetch"
 )
 
-// maxDenied bounds how many schools are tried to find one that is not denied.
+// maxDenied is the maximum number of schools that are tried to find one that is not denied.
 const maxDenied = 10
 
 // schoolList is the service's school list.

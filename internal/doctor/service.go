@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxSkew is the difference between this machine's clock and the service's that is not worth a warning: the service
-	// sends its time in whole seconds.
+	// maxSkew is the maximum difference between this machine's clock and the service's that is not worth a warning. The
+	// service sends its time in whole seconds.
 	maxSkew = time.Minute
 	// maxSchools bounds the school list.
 	maxSchools = 1_000_000
@@ -29,7 +29,7 @@ const (
 
 // Service is the service to check.
 type Service struct {
-	// Err is why there is no service to check.
+	// Err says why there is no service to check.
 	Err error
 
 	BaseURL   *url.URL
@@ -68,7 +68,7 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	return f, context.Cause(ctx)
 }
 
-// checkConnection requests the base URL itself, without credentials; any answer will do. It reports whether there was
+// checkConnection requests the base URL itself, without credentials. Any answer will do; it reports whether there was
 // one.
 func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
@@ -101,7 +101,7 @@ func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 // visit holds the properties of the service that an answer shows.
 type visit struct {
 	tls *tls.ConnectionState
-	// skew is how far this machine's clock is ahead of the service's, known if the answer was dated.
+	// skew is how far this machine's clock is ahead of the service's. It is known if dated is set.
 	dated bool
 	skew  time.Duration
 }
@@ -131,7 +131,7 @@ func (s *Service) visit(ctx context.Context) (visit, error) {
 	return v, nil
 }
 
-// networkError names common network errors in operators' words, without URLs.
+// networkError describes common network errors in operators' words, without URLs.
 func networkError(err error) error {
 	lookup, isLookup := errors.AsType[*net.DNSError](err)
 	var timeout net.Error
@@ -247,8 +247,8 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 	f.checkResults(ctx, fetcher, list.bids)
 }
 
-// checkResults requests a page of test results, and of students if results are denied: only if both are denied has a
-// run nothing to fetch.
+// checkResults requests a page of test results and, if results are denied, a page of students. Only if both are denied
+// does a run have nothing to fetch.
 func (f *findings) checkResults(ctx context.Context, fetcher *fetch.Fetcher, schools []string) {
 	page, err := firstPage(ctx, fetcher, "test_results", schools)
 	if !errors.Is(err, extract.ErrDenied) {

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// finding fails the test unless the check is in this state, and returns the finding and its text and advice.
+// finding fails the test unless the check has this state, and returns the finding with its text and advice.
 func finding(t *testing.T, findings []doctor.Finding, check string, state doctor.State) (found doctor.Finding, text string) {
 	t.Helper()
 	n := 0
@@ -33,7 +33,7 @@ func finding(t *testing.T, findings []doctor.Finding, check string, state doctor
 	return found, found.Text + ": " + found.Advice
 }
 
-// serve serves a simulated service behind a handler and returns what doctor checks it with.
+// serve serves a simulated service behind a handler, and returns the settings with which doctor checks it.
 func serve(t *testing.T, options simulator.ServerOptions, secure bool, handler func(next http.Handler) http.Handler) (*httptest.Server, doctor.Service) {
 	t.Helper()
 	simulated := simulator.New(simulator.NewWorld(simulator.Options{SchoolSizes: []int{3, 2, 1}, Schools: 3}), options)
@@ -58,7 +58,7 @@ func serve(t *testing.T, options simulator.ServerOptions, secure bool, handler f
 	}
 }
 
-// checkService checks a service with a client of its credentials that does not retry.
+// checkService checks a service with a client that has its credentials and does not retry.
 func checkService(t *testing.T, s doctor.Service) []doctor.Finding {
 	t.Helper()
 	s.NewClient = func() (*extract.Client, error) {
@@ -203,7 +203,7 @@ func TestResults(t *testing.T) {
 		})
 	}
 
-	// One school whose agreement has ended is passed over.
+	// One school whose agreement has ended is skipped.
 	world := simulator.NewWorld(simulator.Options{SchoolSizes: []int{3, 2, 1}, Schools: 3})
 	first := world.Schools()[0].Bid
 	for _, school := range world.Schools() {

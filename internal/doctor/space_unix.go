@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// freeBytes returns how much this user may still write to the file system of a folder.
+// freeBytes returns how many bytes this user may still write to the file system of a folder.
 func freeBytes(folder string) (int64, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(folder, &fs); err != nil {

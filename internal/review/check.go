@@ -36,7 +36,7 @@ func CheckNames() []string {
 	return names
 }
 
-// Check is how often the service broke one of its own rules in a run. A count of zero means that the check passed.
+// Check counts how often the service broke one of its own rules in a run. A count of zero means that the check passed.
 type Check struct {
 	Check string `json:"check"` // the name of the rule
 	Table string `json:"table"`

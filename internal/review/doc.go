@@ -1,7 +1,7 @@
-// Package review says what a complete run is judged by, and how the judgement is written down and worded: the checks of the
-// service's own rules, and the reasons to hold a run back, which are also the warnings about a run that is published.
-// Documents hold them as data, every sentence about them is made here, and nothing reads a sentence.
+// Package review defines the criteria for complete runs, and how their results are stored and worded: the checks of the
+// service's own rules, and the reasons to hold a run back, which are also the warnings about published runs. Documents
+// hold them as data. Every sentence about them is made here, and no program parses a sentence.
 //
-// It does not judge: the pipeline does, from the counts of the catalogue, whose documents hold what this package
-// declares.
+// It does not apply the criteria. The pipeline does, with counts from package snapshot, whose documents contain the
+// types of this package.
 package review

@@ -11,9 +11,9 @@ type Held struct {
 	// Destination and RunID identify the run.
 	Destination, RunID string
 	Reasons            []Reason
-	// FixedDate reports whether the run's command names its date and so resumes the run on any day.
+	// FixedDate reports whether the run's command names its date, so that it resumes the run on any day.
 	FixedDate bool
-	// Report is the place of the run's report; empty on the report itself.
+	// Report is the location of the run's report; empty on the report itself.
 	Report string
 }
 

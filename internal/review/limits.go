@@ -25,7 +25,7 @@ const (
 	MaxEmptied       = "max_emptied"
 )
 
-// Share is a share of something, from 0 to 1, beyond which a run is held back. In JSON it is what ParseShare reads.
+// Share is a share from 0 to 1 beyond which a run is held back. In JSON it has the form that ParseShare reads.
 type Share struct {
 	Part float64
 	Off  bool
@@ -47,7 +47,7 @@ func ParseShare(text string) (Share, error) {
 	return Share{Part: percent / 100}, nil
 }
 
-// String returns the share as ParseShare reads it.
+// String returns the share in the form that ParseShare reads.
 func (s Share) String() string {
 	if s.Off {
 		return "off"
@@ -64,5 +64,5 @@ func (s *Share) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Exceeded reports whether n of a whole is more than the share.
+// Exceeded reports whether n is more than the share of the whole.
 func (s Share) Exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part*float64(of) }

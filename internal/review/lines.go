@@ -9,11 +9,11 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// maxDistrictLines bounds the districts that Lines describes one by one.
+// maxDistrictLines is the maximum number of districts that Lines describes individually.
 const maxDistrictLines = 5
 
-// Lines describes warnings for people: a line for each district that they are about, the one with the most rows first,
-// and a line for each warning about something else.
+// Lines describes warnings for people. It returns a line for each district with warnings, the district with the most
+// rows first, and a line for each warning about something else.
 func Lines(warnings []Reason) []string {
 	districts := make(map[string]*districtLine)
 	var lines []string
@@ -48,7 +48,7 @@ func Lines(warnings []Reason) []string {
 	return append(first, lines...)
 }
 
-// clauses say what is wrong with the tables of a district.
+// clauses describe the problem with the tables of a district, by the reason's check.
 var clauses = map[string]string{
 	AllRowsGone: "rows are gone from", ManyRowsGone: "rows are gone from", MaxRemoved: "test results are gone for no known reason:",
 	MaxChanged: "rows have changed in", MaxEmptied: "values are gone from",

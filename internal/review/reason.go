@@ -27,21 +27,22 @@ const (
 	FewCompared       = "few_schools_compared"
 )
 
-// Reason is why a run is held back, or a warning about it. Its JSON has one more member, text, with the sentence.
+// Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, with the
+// sentence.
 type Reason struct {
-	// Check is the name of a limit, such as max_removed, of a check of the service's own rules, or one that only warns, such as
-	// schools_unlisted. Limit is the limit that is exceeded, as a user writes it.
+	// Check is the name of a limit, such as max_removed, of a check of the service's own rules, or of a reason that only
+	// warns, such as schools_unlisted. Limit is the exceeded limit, as a user writes it.
 	Check string `json:"check"`
 	Limit string `json:"limit,omitempty"`
-	// With is the run that was compared with, and SnapshotDate its date.
+	// With is the run with which the run was compared, and SnapshotDate its date.
 	With         string `json:"with,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
-	// Found are the findings with the largest shares. More counts those that are not listed.
+	// Found are the findings with the largest shares. More counts further ones.
 	Found []Finding `json:"found"`
 	More  int       `json:"more,omitempty"`
 }
 
-// Finding is a part of the data that a Reason is about. N of Of are beyond the limit.
+// Finding is a part of the data that a Reason is about. N of Of things in it exceed the limit.
 type Finding struct {
 	Table    string `json:"table,omitempty"`
 	Column   string `json:"column,omitempty"`   // a column of the table
@@ -50,7 +51,8 @@ type Finding struct {
 	Name     string `json:"name,omitempty"`     // of the district or school, if the service lists it
 	N        int64  `json:"n,omitempty"`        // how many rows or values
 	Of       int64  `json:"of,omitempty"`       // how many there were
-	// Counted is the kind of things that N and Of count, if not rows or values of the column: schools, parents or districts.
+	// Counted is the kind of things that N and Of count, if not rows or values of the column: schools, parents or
+	// districts.
 	Counted string `json:"counted,omitempty"`
 }
 
@@ -61,10 +63,10 @@ const (
 	Districts = "districts" // all rows of a district that has lost everything
 )
 
-// maxFound bounds the findings of a Reason.
+// maxFound is the maximum number of findings of a Reason.
 const maxFound = 100
 
-// New returns a reason with the largest findings. It sorts them.
+// New returns a reason with the largest findings. It sorts found.
 func New(check, limit string, found []Finding) Reason {
 	share := func(f Finding) float64 { return float64(f.N) / float64(max(f.Of, 1)) }
 	slices.SortFunc(found, func(a, b Finding) int {
@@ -79,7 +81,7 @@ func (r Reason) Names(table string) bool {
 	return slices.ContainsFunc(r.Found, func(f Finding) bool { return f.Table == table })
 }
 
-// Without returns the reason without some findings, and whether it had any of them. They count as not listed.
+// Without returns the reason without some findings, and whether it had any of them. They then count in More.
 func (r Reason) Without(gone func(Finding) bool) (Reason, bool) {
 	listed := slices.DeleteFunc(slices.Clone(r.Found), gone)
 	n := len(r.Found) - len(listed)
@@ -159,7 +161,7 @@ func (r Reason) String() string {
 	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (" + wording.Setting("strict-checks").String() + ")"
 }
 
-// newlyDenied says which schools are denied now, and which rows are missing because of that.
+// newlyDenied lists the schools that are denied now, and the rows that are missing because of that.
 func (r Reason) newlyDenied() string {
 	var schools, rows []string
 	for _, f := range r.Found {
@@ -235,7 +237,7 @@ func (f Finding) place() string {
 	return where
 }
 
-// String returns the finding as a share of what there was.
+// String returns the finding as a share of the earlier number.
 func (f Finding) String() string {
 	text := f.place() + ": " + wording.Count(f.N) + " of " + wording.Count(f.Of)
 	switch f.Counted {
@@ -247,7 +249,7 @@ func (f Finding) String() string {
 	return text
 }
 
-// fall returns the finding as a count that fell.
+// fall describes the finding as a count that fell.
 func (f Finding) fall() string {
 	what := "rows of "
 	if f.Counted == Schools {

@@ -60,7 +60,7 @@ func TestReasonTexts(t *testing.T) {
 	}
 }
 
-// TestReasonListsTheLargest expects a reason to hold many findings, to word a few, and to count the others.
+// TestReasonListsTheLargest expects a reason to hold many findings, to name a few of them, and to count the others.
 func TestReasonListsTheLargest(t *testing.T) {
 	t.Parallel()
 	var found []review.Finding

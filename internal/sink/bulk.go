@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// MaxConcurrency bounds concurrent small operations on a store. On S3 each takes tens of milliseconds of waiting.
+// MaxConcurrency bounds concurrent small operations on a store. On S3, each of them waits for tens of milliseconds.
 const MaxConcurrency = 64
 
 // ListAll returns the entries that List yields.

@@ -16,12 +16,12 @@ import (
 
 // DirOptions are the options of a Dir.
 type DirOptions struct {
-	// GroupReadable makes files 0640 and folders 0750 instead of 0600 and 0700, unless the destination
-	// was made without it: all its files and folders have the same modes.
+	// GroupReadable makes files 0640 and folders 0750 instead of 0600 and 0700. It is ignored if the destination was
+	// created without it, so that all its files and folders have the same modes.
 	GroupReadable bool
-	// Log gets a warning while a lock is waited for; nil discards it.
+	// Log gets a warning while the Dir waits for a lock; nil discards it.
 	Log *slog.Logger
-	// Command is the name of the running command, which a lock's file shows to other processes.
+	// Command is the name of the running command, which lock files show to other processes.
 	Command string
 	// WrapFileSystem lets tests observe the calls of a Dir and make them fail.
 	WrapFileSystem func(FileSystem) FileSystem
@@ -30,8 +30,8 @@ type DirOptions struct {
 // Dir is a Store on a file system. Staged files are in _staging/<owner>/ under random names and become visible by a
 // rename; nothing below _staging is ever listed. Symbolic links that lead out of the root are refused.
 //
-// The root and every folder are created when something is written, with the modes of the options whatever the umask;
-// existing folders keep theirs.
+// The root and every folder are created when something is written, with the modes of the options whatever the umask.
+// Existing folders keep their modes.
 type Dir struct {
 	name       string // as given, for messages
 	path       string // absolute
@@ -41,16 +41,16 @@ type Dir struct {
 	command    string
 	wrap       func(FileSystem) FileSystem
 
-	// writing admits one conditional write of this process at a time, so that its goroutines need not poll for the lock
-	// of other processes.
+	// writing admits one conditional write of this process at a time, so that goroutines need not poll for the lock
+	// against other processes.
 	writing chan struct{}
-	// syncing admits one goroutine that syncs folders at a time: one whose folder another is syncing must not return
-	// before that is done.
+	// syncing admits one goroutine at a time that syncs folders: if another goroutine is already syncing its folder, it
+	// must not return before that is done.
 	syncing chan struct{}
 
 	mu   sync.Mutex
 	root FileSystem // nil until the folder exists
-	// made are the root and the folders above it that this Dir has created, the outermost first.
+	// made has the root and the folders above it that this Dir has created, the outermost first.
 	made []string
 	// unsynced are the folders whose entries have changed since they were last synced.
 	unsynced map[string]struct{}
@@ -63,7 +63,7 @@ var (
 	_ StagedReader = (*Dir)(nil)
 )
 
-// NewDir returns the store at a path of the file system. It touches nothing.
+// NewDir returns the store at a path of the file system. It does not access the file system.
 func NewDir(name string, opts DirOptions) (*Dir, error) {
 	if name == "" {
 		return nil, errors.New("the destination path is empty")
@@ -99,7 +99,7 @@ func (d *Dir) Info() Info {
 // ready returns an error if ctx is done or the path is not valid.
 func ready(ctx context.Context, path string) error { return errors.Join(ctx.Err(), CheckPath(path)) }
 
-// existing returns the root, nil if its folder does not exist.
+// existing returns the root, or nil if its folder does not exist.
 func (d *Dir) existing() (FileSystem, error) {
 	root, err := d.open(false)
 	if errors.Is(err, ErrNotFound) {
@@ -198,7 +198,7 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// failed adds the operation and the path to an error, and what to do. It keeps only the system's reason.
+// failed adds the operation, the path and advice to an error. It keeps only the system's reason.
 func (d *Dir) failed(verb, name string, err error) error {
 	remedy := ""
 	switch {
@@ -223,7 +223,7 @@ func cause(err error) error {
 	return err
 }
 
-// missing reports whether an error says that there is nothing at a path.
+// missing reports whether an error says that a path does not exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

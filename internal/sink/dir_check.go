@@ -79,7 +79,7 @@ func (d *Dir) checkFolder(folder string) error {
 		return fmt.Errorf("destination %s: cannot create files in %s: %w", d.name, folder, cause(err))
 	}
 	err = f.Close()
-	if removed := os.Remove(f.Name()); !missing(removed) { // else another process's Check has removed it
+	if removed := os.Remove(f.Name()); !missing(removed) { // otherwise another process's Check has removed it
 		err = errors.Join(err, removed)
 	}
 	if err != nil {

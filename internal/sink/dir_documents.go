@@ -18,7 +18,7 @@ const (
 	// documentsFolder is where documents are written before their rename. Only the holder of documentsLock writes there.
 	documentsFolder = stagingPrefix + "~documents"
 	documentsLock   = "documents"
-	// documentsPatience bounds the wait for a lock that is held for one small write: beyond it the holder hangs.
+	// documentsPatience bounds the wait for a lock that is held for one small write. If it takes longer, the holder hangs.
 	documentsPatience = time.Minute
 )
 
@@ -41,8 +41,8 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	return data, Hash(data), nil
 }
 
-// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock; where locks exclude no
-// other process, a link still lets only one of several writers create a document.
+// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. Even if locks do not
+// exclude other processes, a link lets only one of several writers create a document.
 func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
 	if err := ready(ctx, name); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	return d.sync(root)
 }
 
-// lockDocuments takes the lock of writes and removes what a killed holder has left.
+// lockDocuments takes the lock for writes, and removes the leftovers of a killed holder.
 func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
 	select {
 	case d.writing <- struct{}{}:
@@ -155,9 +155,9 @@ func replace(root FileSystem, temporary, name string, when Condition) error {
 	return root.Rename(temporary, name)
 }
 
-// Remove removes a file and the folders it leaves empty. A missing document may mean that files were committed or
-// removed, and other files may be removed because it is missing. So its removal is durable after every earlier change
-// and before every later one.
+// Remove removes a file and the folders that become empty. A missing document may mean that files were committed or
+// removed, and other files may be removed because it is missing. Its removal therefore becomes durable after every
+// earlier change and before every later one.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := ready(ctx, name); err != nil {
 		return err
@@ -252,7 +252,7 @@ func (d *Dir) walk(ctx context.Context, root FileSystem, folder, prefix string, 
 	if err != nil {
 		return yield(Entry{}, d.failed("list", folder, err))
 	}
-	// Whole paths must be in order, so a folder sorts by its name and a slash.
+	// Complete paths must be in order, so a folder sorts by its name with a slash.
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(sortName(a), sortName(b)) })
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())

@@ -17,7 +17,7 @@ type stagedName struct {
 	Name string `json:"name"`
 }
 
-// stagedPath returns the path of a staged file, empty if file.Staged is.
+// stagedPath returns the path of a staged file; empty if file.Staged is empty.
 func stagedPath(owner string, file File) (string, error) {
 	if file.Staged == nil {
 		return "", nil
@@ -106,8 +106,8 @@ func (f *dirDraft) Abort() error {
 // fileCheck reports whether the file at name is the one that was staged at from.
 type fileCheck func(ctx context.Context, root FileSystem, name, from string, file File) (bool, error)
 
-// locate returns the path at which a file is and passes the check, empty if there is none, and the path at which it was
-// staged. Another process may commit the file at any moment, so its final path is checked last.
+// locate returns the path at which a file exists and passes the check, or "", and the path at which it was staged.
+// Another process may commit the file at any moment, so its final path is checked last.
 func (d *Dir) locate(
 	ctx context.Context, owner string, file File, check fileCheck,
 ) (root FileSystem, name, from string, err error) {
@@ -178,7 +178,7 @@ func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) 
 	return name != "", err
 }
 
-// Intact compares the SHA-256 of a file with what was staged.
+// Intact compares the SHA-256 of a file with the hash recorded when it was staged.
 func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
 	_, name, _, err := d.locate(ctx, owner, file, d.sameBytes)
 	return name != "", err
@@ -247,7 +247,7 @@ func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 			return d.failed("publish", file.Path, err)
 		}
 	}
-	// Also if the file was committed before: that process may have been killed before it synced the folder.
+	// Sync even if the file was committed before, because that process may have been killed before it synced the folder.
 	d.changed(folder)
 	return nil
 }
@@ -273,8 +273,8 @@ func (d *Dir) Abort(ctx context.Context, owner string, file File) error {
 	return nil
 }
 
-// Sweep removes the staging folder of the owner, or all in it except the files to keep, and what killed processes have
-// left of locks and documents.
+// Sweep removes the staging folder of the owner, or everything in it except the files to keep, and leftover locks and
+// documents of killed processes.
 func (d *Dir) Sweep(ctx context.Context, owner string, keep ...File) error {
 	if err := ctx.Err(); err != nil {
 		return err

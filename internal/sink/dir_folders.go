@@ -55,8 +55,8 @@ func (d *Dir) makeFolder(root FileSystem, folder string) error {
 	return err
 }
 
-// create creates a file that will be renamed to target, with its final mode: the options' mode, and readable for
-// everyone who may read the file it replaces or the folder it will be in.
+// create creates a file that will be renamed to target, with its final mode: the mode of the options, plus read
+// permission for everyone who may read the file that it replaces or the folder that it will be in.
 func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 	mode := d.fileMode
 	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {
@@ -76,7 +76,7 @@ func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 
 // inherited returns the read permissions of group and others on the nearest folder above name, as bits of a folder's
 // mode, so that a destination created with GroupReadable stays readable for the group. The user may have created the
-// root with any mode, so _runs, which is written first, counts in its place.
+// root with any mode, so the mode of _runs, which is written first, is used in its place.
 func inherited(root FileSystem, name string) fs.FileMode {
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 		if info, err := root.Stat(folder); err == nil {
@@ -89,7 +89,8 @@ func inherited(root FileSystem, name string) fs.FileMode {
 	return 0
 }
 
-// setMode restores the permissions that the umask removed. It ignores file systems without modes, which may report more.
+// setMode restores permissions that the umask has removed. File systems without modes may report more permissions,
+// which it ignores.
 func setMode(f FileHandle, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err == nil && info.Mode().Perm()&mode != mode {
@@ -98,8 +99,8 @@ func setMode(f FileHandle, mode fs.FileMode) error {
 	return err
 }
 
-// prune removes the folder and those above it as long as they are empty. It stops at a link to a folder, which Remove
-// would remove even if the folder is not empty.
+// prune removes the folder and the folders above it as long as they are empty. It stops at a link to a folder, because
+// Remove would remove the link even if the folder is not empty.
 func (d *Dir) prune(root FileSystem, folder string) {
 	for ; folder != "."; folder = path.Dir(folder) {
 		info, err := root.Lstat(folder)
@@ -116,7 +117,7 @@ func removeIfThere(root FileSystem, name string) error {
 	return nil
 }
 
-// readFolder returns the entries of a folder, none if it is missing.
+// readFolder returns the entries of a folder, or none if it is missing.
 func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
 	f, err := openToRead(root, folder)
 	if missing(err) {
@@ -142,8 +143,8 @@ func readAll(root FileSystem, name string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// changed marks a folder to be synced, and the folders above it, which a killed process may have created and not
-// synced.
+// changed marks a folder to be synced, and the folders above it, because a killed process may have created these
+// without syncing them.
 func (d *Dir) changed(folder string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,7 +181,8 @@ func (d *Dir) sync(root FileSystem) error {
 	return nil
 }
 
-// flushFolder syncs a folder where that is possible: some file systems refuse, and Windows cannot open folders for it.
+// flushFolder syncs a folder if that is possible: some file systems do not support it, and Windows cannot open folders
+// for it.
 func flushFolder(f FileHandle) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -14,31 +14,32 @@ import (
 	"time"
 )
 
-// locksFolder has a file for each lock that is held. Escape never returns its name, so it cannot be an owner's folder.
+// locksFolder has a file for each lock that is held. Escape never returns its name, so it cannot be the folder of an
+// owner.
 const locksFolder = stagingPrefix + "~locks"
 
 const (
 	lockPoll = 20 * time.Millisecond
-	// minLockWait is how long Lock waits even without patience: Sweep briefly holds locks that no process needs.
+	// minLockWait is how long Lock waits even without patience, because Sweep briefly holds unused locks.
 	minLockWait = 100 * time.Millisecond
-	// lockLogAfter is when a wait is first logged, lockLogInterval how often it is logged after that.
+	// lockLogAfter is the time after which a wait is first logged, and lockLogInterval how often it is logged after that.
 	lockLogAfter    = 10 * time.Second
 	lockLogInterval = time.Minute
-	// maxLockTries bounds the attempts to lock a file that is still at its path once it is locked.
+	// maxLockTries bounds the attempts to lock a file that must still be at its path once it is locked.
 	maxLockTries = 100
-	// maxLockFile bounds what is read of a lock's file.
+	// maxLockFile bounds how much of a lock's file is read.
 	maxLockFile = 1 << 20
 )
 
 // Lock takes a file system lock on a file in _staging/~locks. The system releases it when the process ends, however it
 // ends, so the file of a killed process is not locked. The last holder removes the file.
 //
-// A file system may not support locks, nor do systems other than Linux, macOS, the BSDs and Windows. The lock then
-// excludes no other process, and the user must run only one command at a time on the destination.
+// Some file systems do not support locks, nor do operating systems other than Linux, macOS, the BSDs and Windows. The
+// lock then does not exclude other processes, and the user must run only one command at a time on the destination.
 //
 // Locks are taken on files that the root has opened. Packages such as gofrs/flock open a path themselves, which follows
-// links out of the root, and on Windows lock the bytes in which other processes read who holds the lock; they would
-// save only dir_lock_unix.go and dir_lock_windows.go.
+// links out of the root, and on Windows they lock the bytes that name the holder, so that other processes cannot read
+// them. Such a package would replace only dir_lock_unix.go and dir_lock_windows.go.
 func (d *Dir) Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (func() error, error) {
 	var unlock func() error
 	for try := 0; ; try++ {
@@ -104,7 +105,7 @@ func (d *Dir) waitForLock(
 func lockPath(name string) string { return locksFolder + "/" + Escape(name) }
 
 // tryLock takes the lock whose file is at path, or fails with a *LockedError. The last holder removes the file, so the
-// file may be gone from its path when it is locked here. That lock excludes no one, and tryLock tries again.
+// file may be gone from its path when it is locked here. Such a lock does not exclude anyone, and tryLock tries again.
 func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error, error) {
 	for range maxLockTries {
 		var f FileHandle
@@ -225,7 +226,7 @@ func (d *Dir) signLock(f FileHandle, mode LockMode) (signOff func()) {
 	}
 }
 
-// readHolders returns the holders of a lock, the latest first, without those on this host that were killed.
+// readHolders returns the holders of a lock, the latest first, except for holders on this host that were killed.
 func readHolders(f FileHandle) []LockHolder {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxLockFile))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile locks an open file until it is closed or the process ends, in place of the lock it has. It fails with
-// ErrLocked or errors.ErrUnsupported; the lock it had may then be lost.
+// lockFile locks an open file until it is closed or the process ends, and replaces the lock that the file has. It fails
+// with ErrLocked or errors.ErrUnsupported; the previous lock may then be lost.
 func lockFile(f FileHandle, mode LockMode) error {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if mode == Exclusive {

@@ -8,11 +8,11 @@ import (
 )
 
 // lockOffset is the byte that is locked. Windows prevents other processes from reading locked bytes, and the file's
-// first bytes say who holds the lock.
+// first bytes name the holder.
 const lockOffset = 1 << 30
 
-// lockFile locks an open file until it is closed or the process ends, in place of the lock it has. It fails with
-// ErrLocked or errors.ErrUnsupported; the lock it had is then lost.
+// lockFile locks an open file until it is closed or the process ends, and replaces the lock that the file has. It fails
+// with ErrLocked or errors.ErrUnsupported; the previous lock is then lost.
 func lockFile(f FileHandle, mode LockMode) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == Exclusive {

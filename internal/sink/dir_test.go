@@ -131,7 +131,7 @@ func TestDirCheck(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestDirCheckClearsAway removes the files of a killed Check.
+// TestDirCheckClearsAway checks that the files of a killed Check are removed.
 func TestDirCheckClearsAway(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -142,7 +142,7 @@ func TestDirCheckClearsAway(t *testing.T) {
 	require.Equal(t, []string{".growth-export"}, storetest.Paths(t, root))
 }
 
-// TestDirChecksItsPath replaces the root by another folder, as a file system that is mounted late does. Files that are
+// TestDirChecksItsPath replaces the root by another folder, as happens if a file system is mounted late. Files
 // committed then would not be at the path that the user named.
 func TestDirChecksItsPath(t *testing.T) {
 	t.Parallel()
@@ -251,8 +251,8 @@ func TestDirErrorsKeepTheirReason(t *testing.T) {
 	require.ErrorContains(t, err, "quota exceeded: free some space there")
 }
 
-// TestDirMakesDurableFirst expects that a staged file is durable before its name, and committed names are before the
-// next document.
+// TestDirMakesDurableFirst expects that a staged file is durable before its name, and that committed names are durable
+// before the next document.
 func TestDirMakesDurableFirst(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -289,7 +289,7 @@ func TestDirMakesDurableFirst(t *testing.T) {
 	}
 }
 
-// TestDirReportsWhatIsNotDurable has each sync fail, one after the other.
+// TestDirReportsWhatIsNotDurable fails each sync in turn.
 func TestDirReportsWhatIsNotDurable(t *testing.T) {
 	t.Parallel()
 	for _, when := range []sink.Condition{{}, {Absent: true}} {
@@ -331,7 +331,8 @@ func indexOf(list []string, wanted string) int {
 	return len(list)
 }
 
-// TestDirClearsAwayAfterTheKilled kills a conditional write to a document of a finished run, which is not swept again.
+// TestDirClearsAwayAfterTheKilled kills a conditional write to a document of a finished run. That run is not swept
+// again.
 func TestDirClearsAwayAfterTheKilled(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -410,7 +411,8 @@ func TestDirLockEndsWithItsContext(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestDirLockExcludes takes and releases a lock often, so that some lock a file that its holder is removing.
+// TestDirLockExcludes takes and releases a lock so often that some attempts lock a file while its holder is removing
+// it.
 func TestDirLockExcludes(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// DraftFile is the file in which a Draft is written, and its state. A store embeds it in its own Draft, which supplies
+// DraftFile is the file to which a Draft is written, and its state. A store embeds it in its own Draft, which supplies
 // staging and aborting.
 type DraftFile struct {
 	File interface {
@@ -63,7 +63,7 @@ func (f *DraftFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
-// StageOnce calls stage with the size of the finished file, unless the file is staged already, and returns the result.
+// StageOnce calls stage with the size of the finished file, unless the file is already staged, and returns the result.
 // After an error it can be called again.
 func (f *DraftFile) StageOnce(stage func(size int64) ([]byte, error)) ([]byte, error) {
 	switch f.state {

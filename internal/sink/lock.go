@@ -36,7 +36,7 @@ func (h LockHolder) String() string {
 type LockedError struct {
 	// Holders are the processes named in the lock's file, the latest first.
 	Holders []LockHolder
-	// Waited is how long Lock waited; zero without patience.
+	// Waited is how long Lock waited; zero if it had no patience.
 	Waited time.Duration
 }
 

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// maxRewritten is how often a part may be rewritten: its name has four digits for that.
+// maxRewritten is how often a part may be rewritten. Its name has four digits for the count.
 const maxRewritten = 9999
 
-// Part is the path of a data file: <folder>part-<number>-<owner>.parquet. A file that has been rewritten has four more
-// digits behind its number, so that it stays a file of that form, which tells a store the owner.
+// Part is the path of a data file: <folder>part-<number>-<owner>.parquet. A rewritten file has four more digits after
+// its number, so that its name keeps the form from which a store derives the owner.
 type Part struct {
 	Folder    string // with its slash; empty for a name alone
 	Number    int
-	Rewritten int    // how often, 0 for never
-	Owner     string // as in the path: see Escape
+	Rewritten int    // how often it was rewritten
+	Owner     string // escaped as in the path; see Escape
 }
 
 // PartName returns the name of an owner's data file.
@@ -32,7 +32,7 @@ func (p Part) String() string {
 	return fmt.Sprintf("%spart-%04d%s-%s.parquet", p.Folder, p.Number, rewritten, p.Owner)
 }
 
-// ParsePart reads the path of a data file; false if it has another form.
+// ParsePart parses the path of a data file. It returns false if the path has another form.
 func ParsePart(path string) (Part, bool) {
 	slash := strings.LastIndexByte(path, '/') + 1
 	p := Part{Folder: path[:slash]}
@@ -52,8 +52,8 @@ func ParsePart(path string) (Part, bool) {
 	return p, err == nil
 }
 
-// Next returns the path of the file that replaces the part when it is rewritten for the n-th time; false if no name is
-// left.
+// Next returns the path of the file that replaces the part when it is rewritten for the n-th time. It returns false if
+// no name is left.
 func (p Part) Next(n int) (string, bool) {
 	p.Rewritten = n
 	return p.String(), n <= maxRewritten

@@ -13,7 +13,7 @@ import (
 const (
 	// ownersPrefix is the folder in which every owner has a folder of documents.
 	ownersPrefix = "_runs/"
-	// stagingPrefix is where a Dir keeps what is staged. The names below it are reserved in every store.
+	// stagingPrefix is the folder of a Dir's staged files. The names below it are reserved in every store.
 	stagingPrefix = "_staging/"
 )
 
@@ -40,7 +40,8 @@ func Owner(path string) string {
 	return part.Owner
 }
 
-// isDetail reports whether a document is in a subfolder of its owner's folder. The removal of one means nothing.
+// isDetail reports whether a document is in a subfolder of its owner's folder. The removal of such a document has no
+// meaning to other processes.
 func isDetail(path string) bool {
 	below, owned := strings.CutPrefix(path, ownersPrefix)
 	return owned && strings.Count(below, "/") > 1
@@ -57,10 +58,10 @@ const (
 )
 
 // Escape returns a value as a path segment, or the end of one. ASCII outside [A-Za-z0-9._-] is percent-encoded, which
-// Hive, Spark and DuckDB decode; other characters are kept, because Spark would decode each of their bytes to a
-// character, except those that a store's list of its keys cannot hold or that a terminal obeys; see isUnsafe. The
-// result is never empty, "." or "..", nor a word that DuckDB reads as a null. A long value is cut between characters
-// and ends in a tilde and the value's hash, so that different values stay different.
+// Hive, Spark and DuckDB decode. Other characters are kept, because Spark would decode each of their bytes to a
+// character, except for characters that a store's lists cannot contain or that control a terminal; see isUnsafe. The
+// result is never empty, "." or "..", or a word that DuckDB reads as a null. A long value is cut between characters and
+// ends in a tilde and the value's hash, so that different values stay different.
 func Escape(value string) string {
 	switch value {
 	case "":
@@ -100,7 +101,7 @@ func Escape(value string) string {
 	return b.String()[:cut] + "~" + hex.EncodeToString(sum[:hashBytes])
 }
 
-// isUnsafe reports whether a character beyond ASCII cannot be a part of a name: XML excludes two, and control
+// isUnsafe reports whether a character beyond ASCII cannot be part of a name: XML excludes two characters, and control
 // characters, line separators and marks that reverse the direction of writing change what a terminal shows.
 func isUnsafe(r rune) bool {
 	return r == '\ufffe' || r == '\uffff' || unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)

@@ -15,14 +15,14 @@ var ErrVersionRefused = errors.New("the store refuses to replace the version tha
 const (
 	// maxSwaps bounds the attempts to replace one document. Real conflicts, with other publishers, end after a few.
 	maxSwaps = 10
-	// minSwapWait and maxSwapWait bound the waits between them, which double. Together they stay below ten seconds.
+	// minSwapWait and maxSwapWait bound the waits between attempts, which double. The total stays below ten seconds.
 	minSwapWait = 25 * time.Millisecond
 	maxSwapWait = 2 * time.Second
 )
 
-// Swap runs a compare-and-swap on the document at path: attempt reads it, decides, and writes under the version read.
-// On ErrConflict attempt runs again after a pause. After maxSwaps attempts Swap gives up with ErrVersionRefused, which
-// is not an ErrConflict: trying again later does not help.
+// Swap runs a compare-and-swap on the document at path: attempt reads the document, decides, and writes under the
+// version that it has read. On ErrConflict attempt runs again after a pause. After maxSwaps attempts Swap gives up with
+// ErrVersionRefused, which is not an ErrConflict: trying again later does not help.
 func Swap(ctx context.Context, path string, attempt func() error) error {
 	wait := minSwapWait
 	for n := 1; ; n++ {
@@ -40,8 +40,8 @@ func Swap(ctx context.Context, path string, attempt func() error) error {
 	}
 }
 
-// Pause waits for half of the given time to all of it, at random: processes that have overtaken each other would do so
-// again if they started again together.
+// Pause waits for a random time between half of the limit and the limit, because processes that have just collided
+// would collide again if they retried at the same time.
 func Pause(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit/2 + rand.N(limit/2))
 	select {

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// NewWorkspace returns a store in a new folder within another one (empty: the system's temporary folder), and the
+// NewWorkspace returns a store in a new folder within another one (if empty, in the system's temporary folder), and a
 // function that removes it.
 func NewWorkspace(within string) (Store, func() error, error) {
 	folder, err := os.MkdirTemp(within, "growth-export-history-")

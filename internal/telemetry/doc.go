@@ -1,5 +1,5 @@
 // Package telemetry sends metrics and traces of a command to an OpenTelemetry collector, over OTLP/HTTP, if the
-// standard OTEL_* variables enable it ([SignalsFromEnv]). Otherwise there is no [Telemetry].
+// standard OTEL_* variables enable it ([SignalsFromEnv]). Otherwise commands run without a [Telemetry].
 //
 // A Telemetry observes the client's requests and the pipeline's steps. A command is one trace:
 //
@@ -11,7 +11,7 @@
 //	    stage                      the files of one task
 //	  publish
 //
-// Schools are named on spans only, because a metric would have a series for each. No student data is sent: no URL,
+// Only spans name schools, because a metric would have a series for each school. No student data is sent, and no URL,
 // query, cursor or error text. Requests to the service have no trace headers.
 //
 // OpenTelemetry's SDK reads endpoints, headers, certificates, compression, intervals, resource attributes and the

@@ -30,7 +30,7 @@ const (
 	runKey       = attribute.Key("growth_export.run.id")
 )
 
-// instruments are the metrics, see docs/telemetry.md.
+// instruments are the metrics; see docs/telemetry.md.
 type instruments struct {
 	requestDuration metric.Float64Histogram
 	retries         metric.Int64Counter
@@ -42,7 +42,7 @@ type instruments struct {
 	runDuration     metric.Float64Histogram
 }
 
-// newInstruments registers the metrics. The client's state is read through from once that is set.
+// newInstruments registers the metrics. Once from is set, the client's state is read through it.
 func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments, error) {
 	i := &instruments{}
 	var errs [11]error

@@ -62,7 +62,7 @@ func Start(ctx context.Context, signals Signals, command, version string) (conte
 		resource.WithFromEnv(), // takes precedence
 	)
 	if err != nil {
-		// The parts that could be read are used.
+		// Use the parts that could be read.
 		t.faults.Handle(fmt.Errorf("describe this process: %w", err))
 	}
 	var meters metric.MeterProvider = nometrics.NewMeterProvider()
@@ -91,7 +91,7 @@ func Start(ctx context.Context, signals Signals, command, version string) (conte
 	return ctx, t, nil
 }
 
-// Summarize records the outcome of a run, at the end of the command that made it. If there were several, the last one
+// Summarize records the outcome of a run at the end of its command. If the command made several runs, the last one
 // counts.
 func (t *Telemetry) Summarize(ctx context.Context, s *pipeline.Summary, now time.Time) {
 	t.root.SetAttributes(
@@ -140,7 +140,7 @@ func (t *Telemetry) End(ctx context.Context, code int, timeout time.Duration) er
 	return t.faults.first()
 }
 
-// faults collects errors of OpenTelemetry. Only the first is reported; the others are usually the same.
+// faults collects errors of OpenTelemetry. Only the first one is reported, because the others are usually the same.
 type faults struct {
 	mu    sync.Mutex
 	err   error
@@ -152,9 +152,9 @@ var (
 	_ logr.LogSink      = (*faults)(nil)
 )
 
-// Handle records an error. Two kinds lose nothing and are ignored: cancellations, which come from shutting down the SDK
-// after everything has been sent or another error was recorded, and the complaint of a reader whose clock ticks before
-// the SDK has registered it.
+// Handle records an error. It ignores two kinds that do not mean a loss of data: cancellations, which come from
+// shutting down the SDK after everything has been sent or another error was recorded, and the error of a reader whose
+// clock ticks before the SDK has registered it.
 func (f *faults) Handle(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, sdkmetric.ErrReaderNotRegistered) {
 		return

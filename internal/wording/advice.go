@@ -1,12 +1,12 @@
 package wording
 
-// Advice is something to do next, and the command for it if there is one.
+// Advice is a suggested next step, with the command for it if there is one.
 type Advice struct {
 	Say     string `json:"say"`
 	Command string `json:"command,omitempty"`
 }
 
-// AdvisedError is an error that says what to do about it.
+// AdvisedError is an error with advice on what to do about it.
 type AdvisedError struct {
 	Err    error
 	Advice string

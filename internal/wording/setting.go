@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Setting is the name of a setting, as a configuration file has it. Its text is the flag, which is spelled only here.
+// Setting is the name of a setting in a configuration file. Its text is the flag; this is the only place that spells
+// flags.
 type Setting string
 
 func (s Setting) String() string { return "--" + string(s) }

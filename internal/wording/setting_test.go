@@ -22,7 +22,8 @@ func TestCommand(t *testing.T) {
 		wording.Command("prune", wording.Setting("dest"), "it's here", wording.Setting("keep-days"), 90, wording.Setting("dry-run")))
 }
 
-// TestFlagsAreSettings expects no text of an internal package to spell a flag: cmd/export tests that each Setting is one.
+// TestFlagsAreSettings expects that texts of internal packages do not spell flags. A test of cmd/export checks that
+// each Setting is a flag.
 func TestFlagsAreSettings(t *testing.T) {
 	t.Parallel()
 	flag, read := regexp.MustCompile(`(^|[^-])--[a-z]`), 0

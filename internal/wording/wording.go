@@ -17,7 +17,7 @@ func Count[N int | int64](n N) string {
 	return digits
 }
 
-// Many formats a count of things, whose plural ends in s.
+// Many formats a count with the name of the things counted, whose plural must end in s.
 func Many[N int | int64](n N, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -25,8 +25,8 @@ func Many[N int | int64](n N, thing string) string {
 	return Count(n) + " " + thing
 }
 
-// IsControl reports whether a character changes what a terminal or page shows instead of being shown: a control character, a
-// line separator, or a mark that reverses the direction of writing.
+// IsControl reports whether a character controls a terminal or page instead of being shown: a control character, a line
+// separator, or a mark that reverses the direction of writing.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
@@ -51,7 +51,8 @@ func Size(bytes int64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
 }
 
-// Duration formats a duration to the second below an hour, and to the minute above, without trailing zero units.
+// Duration formats a duration, to the second if it is below an hour and to the minute otherwise, without trailing zero
+// units.
 func Duration(d time.Duration) string {
 	unit := time.Second
 	switch {
@@ -70,7 +71,7 @@ func Duration(d time.Duration) string {
 	return text
 }
 
-// Cut shortens text to maxChars characters, the last of which is then an ellipsis.
+// Cut shortens longer text to maxChars characters, ending in an ellipsis.
 func Cut(text string, maxChars int) string {
 	chars, last := 0, 0
 	for i := range text {
@@ -84,7 +85,7 @@ func Cut(text string, maxChars int) string {
 	return text
 }
 
-// OneLine puts a joined error, which has several lines, on one.
+// OneLine formats an error on one line, even if it joins several.
 func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
@@ -101,9 +102,9 @@ func First(words []string, most int) string {
 // MaxName is the number of characters to which messages shorten a name.
 const MaxName = 60
 
-// Name formats a name from the service, such as a school's, for a line of text: shortened to MaxName characters, and
-// quoted if it has characters that could break the line or change how the rest is shown, such as control characters and
-// marks that reverse the direction of writing.
+// Name formats a name from the service, such as a school's, for a line of text. It is shortened to MaxName characters,
+// and quoted if it has characters that could break the line or change how the rest is shown, such as control characters
+// and marks that reverse the direction of writing.
 func Name(name string) string {
 	name = Cut(name, MaxName)
 	if strings.ContainsFunc(name, unprintable) || strings.TrimSpace(name) != name {

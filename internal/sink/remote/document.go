@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// ContentType returns the type of a document, so that a browser shows a page rather than downloads it.
+// ContentType returns the type of a document, so that a browser shows a page instead of downloading it.
 func ContentType(path string) string {
 	if strings.HasSuffix(path, ".html") {
 		return "text/html; charset=utf-8"
@@ -16,10 +16,10 @@ func ContentType(path string) string {
 	return "application/json"
 }
 
-// NoLocks is embedded by stores whose documents are written under conditions instead.
+// NoLocks is embedded by stores that use conditional writes instead of locks.
 type NoLocks struct{}
 
-// Lock excludes no one.
+// Lock does not exclude anyone.
 func (NoLocks) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Duration) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// draft is a file in the scratch folder. Its name is removed at once where the system allows it, so that a killed
+// draft is a file in the scratch folder. Its name is removed at once if the system allows that, so that a killed
 // process leaves nothing behind.
 type draft struct {
 	sink.DraftFile
@@ -21,8 +21,8 @@ type draft struct {
 	named   bool // the system keeps the name until the file is closed
 }
 
-// NewDraft starts a file in the scratch folder, the system's temporary one if empty. Stage calls upload with the finished
-// file.
+// NewDraft starts a file in the scratch folder, or in the system's temporary folder if scratch is empty. Stage calls
+// upload with the finished file.
 func NewDraft(
 	scratch, path string, upload func(ctx context.Context, file io.ReaderAt, size int64) (staged []byte, err error),
 ) (sink.Draft, error) {
@@ -66,7 +66,7 @@ func (d *draft) remove() error {
 // scratchError names the scratch folder, for errors such as a full disk.
 func (d *draft) scratchError(verb string, err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
-		err = e.Err // The file's name is gone.
+		err = e.Err // The name in the error no longer exists.
 	}
 	return fmt.Errorf("%s the scratch file of %s in %s: %w", verb, d.Path, cmp.Or(d.scratch, os.TempDir()), err)
 }

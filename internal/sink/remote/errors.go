@@ -2,7 +2,7 @@ package remote
 
 import "strings"
 
-// maxMessage bounds how much of a store's own message an error repeats, in bytes.
+// maxMessage is the maximum number of bytes of a store's own message that an error repeats.
 const maxMessage = 250
 
 // Shorten returns a store's own message as one line of limited length.

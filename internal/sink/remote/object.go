@@ -12,8 +12,8 @@ import (
 // footer.
 const window = 256 << 10
 
-// object is an Object that is read by ranges. Consecutive reads, as for a hash, share one request; others fetch a
-// window. Concurrent reads are served one after the other.
+// object is an Object that is read by ranges. Consecutive reads, such as those for a hash, share one request; others
+// fetch a window. Concurrent reads are served one after the other.
 type object struct {
 	size  int64
 	open  func(from, to int64) (io.ReadCloser, error)
@@ -28,8 +28,8 @@ type object struct {
 	heldAt int64         // the window's offset
 }
 
-// NewObject returns an object of a size. Open returns its bytes from an offset up to an end, and pause waits before it is
-// called again because a body broke off.
+// NewObject returns an object of that size. open returns its bytes from an offset up to an end. If a body breaks off,
+// pause waits before open is called again.
 func NewObject(
 	size int64, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
 ) sink.Object {

@@ -19,12 +19,12 @@ type Doer interface {
 }
 
 // Client cancels an attempt that transfers nothing in either direction for too long; the SDK then tries again. It also
-// removes URLs, which contain the ids of uploads or signatures, from errors, and reports an empty body where a document
-// belongs: an SDK takes it for a list of nothing.
+// removes URLs, which contain upload ids or signatures, from errors, and reports an empty body as an error if a
+// document is expected, because an SDK would read it as an empty list.
 type Client struct {
 	Next    Doer
 	Timeout time.Duration
-	// AnswersDocument reports whether the body of the answer to a request is a document, and so never empty.
+	// AnswersDocument reports whether the response to a request has a document as its body, which is never empty.
 	AnswersDocument func(req *http.Request) bool
 }
 

@@ -10,9 +10,9 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Values for options that are empty.
+// Default values of options.
 const (
-	// Attempts is the maximum number of attempts per request. Their waits add up to more than a minute.
+	// Attempts is the maximum number of attempts per request. The waits between them add up to more than a minute.
 	Attempts = 14
 	// MaxBackoff bounds the wait between two attempts.
 	MaxBackoff = 20 * time.Second
@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	// CleanUpPatience bounds the time to drop what a failed or cancelled upload has left.
+	// CleanUpPatience bounds the time for removing the leftovers of a failed or cancelled upload.
 	CleanUpPatience = 15 * time.Second
 	// MaxIdleConnections is how many connections are kept open, enough for concurrent requests: a new one costs more than
 	// a request.
@@ -42,8 +42,8 @@ const (
 	maxDoublings       = 20
 )
 
-// Backoff returns the wait after an attempt, the first of which is 1. It starts with a short wait, or a longer one if
-// the store is throttling, doubles it with each attempt up to maxWait, and subtracts up to half at random.
+// Backoff returns the wait after an attempt; attempts are counted from 1. It starts with a short wait, or a longer one
+// if the store is throttling, doubles it with each attempt up to maxWait, and subtracts a random part of up to half.
 func Backoff(attempt int, throttled bool, maxWait time.Duration) time.Duration {
 	wait := firstWait
 	if throttled {
@@ -53,7 +53,7 @@ func Backoff(attempt int, throttled bool, maxWait time.Duration) time.Duration {
 	return wait - rand.N(wait/2+1)
 }
 
-// Waits returns zero and then doubling waits up to maxWait that add up to total.
+// Waits returns zero, followed by doubling waits of up to maxWait that add up to total.
 func Waits(first, maxWait, total time.Duration) []time.Duration {
 	list := []time.Duration{0}
 	for wait, sum := first, time.Duration(0); sum < total; wait = min(2*wait, maxWait) {
@@ -78,13 +78,13 @@ func Pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// Answer is the behaviour of a server, as a test has shown it.
+// Answer is the behaviour of a server that a test has found.
 type Answer struct {
 	known  atomic.Pointer[bool]
 	trying sync.Mutex
 }
 
-// Known returns what was found, or false if nothing was.
+// Known returns the behaviour, and whether it is known.
 func (a *Answer) Known() (does, known bool) {
 	if answer := a.known.Load(); answer != nil {
 		return *answer, true
@@ -92,10 +92,10 @@ func (a *Answer) Known() (does, known bool) {
 	return false, false
 }
 
-// Set sets what was found.
+// Set sets the behaviour.
 func (a *Answer) Set(does bool) { a.known.Store(&does) }
 
-// Ask returns what was found, or what try finds. Only one caller tries at a time.
+// Ask returns the behaviour. If it is not known yet, Ask calls try; only one caller tries at a time.
 func (a *Answer) Ask(try func() (bool, error)) (does bool, err error) {
 	if does, known := a.Known(); known {
 		return does, nil

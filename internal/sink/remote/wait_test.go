@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBackoff expects waits that add up to an outage of a minute, are short at first, and are longer when throttled.
+// TestBackoff expects waits that cover an outage of a minute, are short at first, and are longer when throttled.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	least, most := time.Duration(0), time.Duration(0)

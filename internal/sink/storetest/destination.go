@@ -16,11 +16,11 @@ import (
 
 // Destination is an empty destination under test.
 type Destination struct {
-	// Open returns another Store of the destination, as another process has.
+	// Open returns another Store of the destination, as another process would have.
 	Open func(t *testing.T) sink.Store
-	// Lose makes the store drop a staged file, as an expiry rule does.
+	// Lose makes the store drop a staged file, as an expiry rule would.
 	Lose func(t *testing.T, owner string, file sink.File)
-	// Leftovers returns what List does not show: staged files, temporary files, empty folders.
+	// Leftovers returns everything that List does not show: staged files, temporary files, empty folders.
 	Leftovers func(t *testing.T) []string
 	// LargeFile is the size of the largest file that is staged.
 	LargeFile int

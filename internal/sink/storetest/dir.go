@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// NewDir returns a Dir that passes every file and folder it would make durable
-// to sync; nil ignores them, which saves time.
+// NewDir returns a Dir that calls sync with every file and folder that it would make durable. If sync is nil, it syncs
+// nothing, which saves time.
 func NewDir(t *testing.T, root string, sync func(sink.FileHandle) error) *sink.Dir {
 	t.Helper()
 	if sync == nil {
@@ -51,7 +51,7 @@ type hookedFile struct {
 // Sync calls the hook.
 func (f hookedFile) Sync() error { return f.sync(f.FileHandle) }
 
-// Tree returns every file below root by path, and empty folders with a slash.
+// Tree returns every file below root by path, and the paths of empty folders with a trailing slash.
 func Tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)

@@ -198,7 +198,7 @@ func removing(t *testing.T, d Destination) {
 	require.Equal(t, []string{"a/b/d"}, paths(t, store, ""))
 	require.NoError(t, store.Remove(t.Context(), "a/b/d"))
 	require.Empty(t, paths(t, store, ""))
-	require.Empty(t, d.Leftovers(t), "the folders are gone, too")
+	require.Empty(t, d.Leftovers(t), "the folders are gone too")
 	require.NoError(t, store.Write(t.Context(), "a/b/c", []byte("x"), sink.Condition{}))
 }
 
@@ -260,7 +260,7 @@ func check(t *testing.T, d Destination) {
 	require.NotEmpty(t, store.String())
 }
 
-// described reads how others find the destination, and opens it for reading before and after the first write.
+// described checks how readers find the destination, and opens it for reading before and after the first write.
 func described(t *testing.T, d Destination) {
 	t.Helper()
 	store, other := d.Open(t), d.Open(t)
@@ -321,7 +321,7 @@ func locks(t *testing.T, d Destination) {
 	require.NoError(t, unlock())
 	require.Empty(t, d.Leftovers(t))
 
-	// All who wait get the lock, one after the other.
+	// All waiting goroutines get the lock, one after the other.
 	var held atomic.Int64
 	var group errgroup.Group
 	for i := range 6 {

@@ -76,7 +76,7 @@ func readBack(t *testing.T, d Destination) {
 	_, err = draft.Write(data)
 	require.NoError(t, err)
 	_, err = draft.Stage(t.Context())
-	require.Error(t, err, "a draft is finished before it is staged")
+	require.Error(t, err, "a draft must be finished before it is staged")
 	size, err := draft.Finish()
 	require.NoError(t, err)
 	_, err = draft.Write([]byte("more"))
@@ -174,7 +174,7 @@ func swept(t *testing.T, d Destination) {
 	require.NoError(t, err)
 	_, err = abandoned.Write(noise(10))
 	require.NoError(t, err)
-	others := map[string]sink.File{"run-10": {}, "1": {}} // Their names contain run-1, or are contained in it.
+	others := map[string]sink.File{"run-10": {}, "1": {}} // These names contain run-1, or are contained in it.
 	for other := range others {
 		others[other], err = Stage(t.Context(), store, other, dataPath(other, 2), noise(10))
 		require.NoError(t, err)
