@@ -79,6 +79,9 @@ func deltaLakeText(r *deltalake.Report) string {
 		default:
 			fmt.Fprintf(&b, "version %d is up to date, %s", t.Version, wording.Many(t.Files, "live file"))
 		}
+		if t.Checkpoint > 0 {
+			fmt.Fprintf(&b, ", checkpoint of version %d written", t.Checkpoint)
+		}
 		b.WriteByte('\n')
 		for _, f := range t.Foreign {
 			fmt.Fprintf(&b, "  warning: %s was written by another program\n", printable(f.String()))
@@ -92,11 +95,12 @@ func deltaLakeText(r *deltalake.Report) string {
 
 func verifiedDeltaLake(r *deltalake.VerifyReport) string {
 	var b strings.Builder
-	var files int
+	var files, checkpoints int
 	var rows int64
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		files += t.Files
+		checkpoints += t.Checkpoints
 		rows += t.Rows
 		for _, f := range t.Foreign {
 			fmt.Fprintf(&b, "%s: %s was written by another program\n", t.Table, printable(f.String()))
@@ -106,8 +110,8 @@ func verifiedDeltaLake(r *deltalake.VerifyReport) string {
 		fmt.Fprintln(&b, printable(problem.String()))
 	}
 	if len(r.Problems) == 0 {
-		fmt.Fprintf(&b, "OK: the Delta logs of %s: %s, %s\n", wording.Many(len(r.Tables), "table"),
-			wording.Many(files, "live file"), wording.Many(rows, "row"))
+		fmt.Fprintf(&b, "OK: the Delta logs of %s: %s, %s, %s\n", wording.Many(len(r.Tables), "table"),
+			wording.Many(files, "live file"), wording.Many(rows, "row"), wording.Many(checkpoints, "checkpoint"))
 	}
 	return b.String()
 }

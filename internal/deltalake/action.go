@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // appID marks the commits of this program.
@@ -37,8 +38,9 @@ type commitInfo struct {
 }
 
 type txn struct {
-	AppID   string `json:"appId"`
-	Version int64  `json:"version"`
+	AppID       string `json:"appId"`
+	Version     int64  `json:"version"`
+	LastUpdated *int64 `json:"lastUpdated,omitempty"`
 }
 
 type protocol struct {
@@ -91,6 +93,11 @@ func encodeCommit(actions []action) ([]byte, error) {
 		}
 	}
 	return b.Bytes(), nil
+}
+
+// isOwn reports whether the actions are a commit of this program.
+func isOwn(actions []action) bool {
+	return slices.ContainsFunc(actions, func(a action) bool { return a.Txn != nil && a.Txn.AppID == appID })
 }
 
 // decodeCommit returns the actions of a commit.

@@ -18,6 +18,15 @@
 // Table properties ask other writers to do the same.
 //
 // A commit without this program's transaction identifier was written by another one. Reconcile undoes what it did to
-// the live files, and [Verify] names it. This package writes no checkpoints and ignores checkpoints of other
-// writers, because the commits say everything. If another program has removed commits, the log has to be written again.
+// the live files, and [Verify] names it. If another program has removed commits, the log has to be written again.
+//
+// # Checkpoints
+//
+// After every hundredth commit, Reconcile writes <version>.checkpoint.parquet, the sum of the commits up to that version,
+// and names it in _last_checkpoint, so that engines need not read the commits before it. Commits are never removed, and
+// they alone count: this package makes a checkpoint of them and otherwise ignores checkpoints, its own ones too. So a
+// checkpoint that is missing after a kill is written by the next command. Its bytes depend on the commits alone, and two
+// processes that write it at once write the same. [Verify] compares checkpoints with the commits.
+//
+// A checkpoint leaves out the statistics of files that other programs have added, which may be of any column.
 package deltalake

@@ -69,7 +69,7 @@ func onBoth(t *testing.T, test func(t *testing.T, create func(t *testing.T) dest
 
 // options returns the options of commands that keep logs up to date.
 func options() deltalake.Options {
-	return deltalake.Options{Now: snapshottest.PublishedAt, ToolVersion: "1.0.0"}
+	return deltalake.Options{Now: snapshottest.PublishedAt, ToolVersion: "1.0.0", CheckpointInterval: interval}
 }
 
 // creating returns the options of commands that also create logs.
@@ -125,6 +125,9 @@ func commits(t *testing.T, root, table string) [][]line {
 		return nil
 	}
 	require.NoError(t, err)
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasSuffix(e.Name(), ".checkpoint.parquet") || e.Name() == "_last_checkpoint"
+	})
 	var all [][]line
 	for i, entry := range entries {
 		require.Equal(t, fmt.Sprintf("%020d.json", i), entry.Name())
@@ -170,8 +173,8 @@ func live(t *testing.T, table string, log [][]line) map[string]*file {
 	return files
 }
 
-// requireUpToDate requires that each log, of which there is at least one, has the files that the pointers' manifests
-// name, which are read here without the code under test.
+// requireUpToDate requires that each log, of which there is at least one, has its newest checkpoint and the files that
+// the pointers' manifests name, which are read here without the code under test.
 func requireUpToDate(t *testing.T, root string, args ...any) {
 	t.Helper()
 	want := make(map[string]map[string]int64)
@@ -213,7 +216,11 @@ func requireUpToDate(t *testing.T, root string, args ...any) {
 			table, err := filepath.Rel(root, filepath.Dir(folder))
 			require.NoError(t, err)
 			got := make(map[string]int64)
-			for name, f := range live(t, table, commits(t, root, table)) {
+			log := commits(t, root, table)
+			due := (len(log) - 1) / interval * interval
+			require.GreaterOrEqual(t, requireCheckpoints(t, root, table, log, args...), due, args...)
+			require.Equal(t, due > 0, exists(filepath.Join(folder, "_last_checkpoint")), args...)
+			for name, f := range live(t, table, log) {
 				info, err := os.Stat(filepath.Join(root, name))
 				require.NoError(t, err, args...)
 				require.Equal(t, info.Size(), f.Size, args...)

@@ -35,11 +35,14 @@ func TestKilled(t *testing.T) {
 				start := create(t)
 				takeNight(t, start.store, days(2)[0])
 				require.NoError(t, fold(t.Context(), start.store))
-				takeNight(t, start.store, days(2)[1])
 				if name != "first" {
 					mustReconcile(t, start.store, creating())
 				}
-				killAnywhere(t, start, create, onS3, func(store sink.Store) error {
+				takeNight(t, start.store, days(2)[1])
+				if name != "first" {
+					mustReconcile(t, start.store, creating()) // so that the next commit gets a checkpoint
+				}
+				killAnywhere(t, start, create, onS3, *kills, func(store sink.Store) error {
 					if err := do(t.Context(), store); err != nil {
 						return err
 					}
@@ -51,8 +54,30 @@ func TestKilled(t *testing.T) {
 	})
 }
 
+// TestKilledWritingCheckpoints kills the update of two logs before each of its store operations. Readers find a right
+// log, and the next command writes what is missing.
+func TestKilledWritingCheckpoints(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, create func(t *testing.T) destination, onS3 bool) {
+		t.Helper()
+		start := create(t)
+		for _, date := range days(3) {
+			takeNight(t, start.store, date)
+			if date != days(3)[2] {
+				mustReconcile(t, start.store, creating())
+			}
+		}
+		total := *kills
+		if !onS3 && !testing.Short() {
+			total = -1
+		}
+		killAnywhere(t, start, create, onS3, total, func(store sink.Store) error { return reconcile(t.Context(), store) })
+	})
+}
+
+// killAnywhere kills a command as often as total says, 0 for few and -1 for all.
 func killAnywhere(
-	t *testing.T, start destination, create func(t *testing.T) destination, onS3 bool, command func(store sink.Store) error,
+	t *testing.T, start destination, create func(t *testing.T) destination, onS3 bool, total int, command func(store sink.Store) error,
 ) {
 	t.Helper()
 	copied := func() destination {
@@ -69,7 +94,6 @@ func killAnywhere(
 	require.NoError(t, command(counted))
 	operations := int(1<<40 - counted.Left.Load())
 	require.Greater(t, operations, 20)
-	total := *kills
 	switch {
 	case total < 0 || total > operations:
 		total = operations
@@ -78,18 +102,21 @@ func killAnywhere(
 	case total == 0:
 		total = 10
 	}
+	checkpoints := 0
 	for i := range total {
 		n := i * operations / total
 		d := copied()
 		dead := &snapshottest.Mortal{Store: d.store}
 		dead.Left.Store(int64(n))
 		require.ErrorIs(t, command(dead), snapshottest.ErrKilled)
+		requireCheckpoints(t, d.root, "schools", commits(t, d.root, "schools"))
+		checkpoints += requireCheckpoints(t, d.root, "students", commits(t, d.root, "students"))
 		require.NoError(t, snapshottest.FinishAll(t.Context(), d.store))
 		mustReconcile(t, d.store, creating())
 		requireUpToDate(t, d.root, "killed before operation %d of %d", n, operations)
 		require.NoError(t, os.RemoveAll(d.root))
 	}
-	t.Logf("%d kills at %d store operations", total, operations)
+	t.Logf("%d kills at %d store operations, %d after the checkpoint of a log", total, operations, checkpoints/interval)
 }
 
 // publishAgain replaces the second of two nights.

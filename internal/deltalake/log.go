@@ -1,10 +1,12 @@
 package deltalake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"net/url"
 	"strconv"
@@ -21,10 +23,15 @@ type state struct {
 	// version is the last commit; -1 if there is none.
 	version int64
 	// own is the last commit of this program; -1 if there is none.
-	own  int64
-	meta *metaData
+	own int64
+	// id is the first identifier of the table; empty if there is none.
+	id       string
+	meta     *metaData
+	protocol *protocol
+	txns     map[string]int64 // versions by application
 	// live holds the live files by path, decoded and relative to the table.
 	live map[string]liveFile
+	seed maphash.Seed // of the hashes
 	// foreign are the commits of other programs, the earliest first.
 	foreign []Foreign
 }
@@ -35,8 +42,10 @@ type liveFile struct {
 	raw string
 	// rows are -1 if they are unknown.
 	size, rows int64
-	// odd means that the partition values are not those in the path.
-	odd bool
+	// odd means that the partition values are not those in the path, and foreign that another program has added the file.
+	odd, foreign bool
+	// stats is a hash of the statistics.
+	stats uint64
 }
 
 // Foreign is a commit of another program.
@@ -74,10 +83,16 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 			return err
 		}
 		t.hasLog = true
-		name := strings.TrimPrefix(entry.Path, t.folder+logFolder+"/")
-		digits, isCommit := strings.CutSuffix(name, ".json")
+		digits, kind, _ := strings.Cut(strings.TrimPrefix(entry.Path, t.folder+logFolder+"/"), ".")
 		version, err := strconv.ParseInt(digits, 10, 64)
-		if !isCommit || len(digits) != 20 || err != nil {
+		if len(digits) != 20 || err != nil {
+			continue
+		}
+		if strings.HasPrefix(kind, "checkpoint.") {
+			t.checkpoints[version] = t.checkpoints[version] || kind == classicCheckpoint
+			continue
+		}
+		if kind != "json" {
 			continue
 		}
 		if version != t.version+1 {
@@ -94,25 +109,16 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 
 // replay reads the log up to the listed version. committed, unless nil, is called after each commit. If no commit may
 // be added, the table's problem says why.
-func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state)) (*state, error) {
-	s := &state{version: -1, own: -1, live: make(map[string]liveFile)}
+func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state) error) (*state, error) {
+	s := &state{
+		version: -1, own: -1, live: make(map[string]liveFile), txns: make(map[string]int64), seed: maphash.MakeSeed(),
+	}
 	for s.version < t.version && t.problem == "" {
-		// A few at a time, because a commit may be large.
-		batch := make([]string, min(t.version-s.version, sink.MaxConcurrency))
+		batch := make([]int64, min(t.version-s.version, commitBatch))
 		for i := range batch {
-			batch[i] = t.commitPath(s.version + 1 + int64(i))
+			batch[i] = s.version + 1 + int64(i)
 		}
-		commits, err := sink.Map(ctx, sink.MaxConcurrency, batch, func(ctx context.Context, path string) ([]action, error) {
-			data, _, err := store.Read(ctx, path)
-			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", path, err)
-			}
-			actions, err := decodeCommit(data)
-			if err != nil {
-				return nil, fmt.Errorf("read %s: %w: %w", path, sink.ErrDamaged, err)
-			}
-			return actions, nil
-		})
+		commits, err := t.readCommits(ctx, store, batch)
 		if errors.Is(err, sink.ErrDamaged) {
 			t.refuse("%v", err)
 			break
@@ -122,29 +128,57 @@ func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*s
 		}
 		for _, actions := range commits {
 			s.apply(t, actions)
-			if committed != nil {
-				committed(s)
+			if committed == nil {
+				continue
+			}
+			if err := committed(s); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return s, nil
 }
 
+// commitBatch is how many commits are read at once. They may be large.
+const commitBatch = sink.MaxConcurrency
+
+// readCommits returns the actions of commits. ErrDamaged.
+func (t *table) readCommits(ctx context.Context, store sink.Reader, versions []int64) ([][]action, error) {
+	return sink.Map(ctx, commitBatch, versions, func(ctx context.Context, version int64) ([]action, error) {
+		path := t.commitPath(version)
+		data, _, err := store.Read(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		actions, err := decodeCommit(data)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w: %w", path, sink.ErrDamaged, err)
+		}
+		return actions, nil
+	})
+}
+
 // apply applies the next commit.
 func (s *state) apply(t *table, actions []action) {
 	s.version++
 	foreign := Foreign{Version: s.version}
+	if isOwn(actions) {
+		s.own = s.version
+	}
 	for i := range actions {
 		switch a := &actions[i]; {
 		case a.CommitInfo != nil:
 			foreign.Operation, foreign.Engine = a.CommitInfo.Operation, a.CommitInfo.EngineInfo
-		case a.Txn != nil && a.Txn.AppID == appID:
-			s.own = s.version
-		case a.Protocol != nil && (a.Protocol.MinReaderVersion > readerVersion || a.Protocol.MinWriterVersion > writerVersion):
-			t.refuse("%s requires version %d of the protocol to read the table and %d to write it", t.commitPath(s.version),
-				a.Protocol.MinReaderVersion, a.Protocol.MinWriterVersion)
+		case a.Txn != nil:
+			s.txns[a.Txn.AppID] = a.Txn.Version
+		case a.Protocol != nil:
+			s.protocol = a.Protocol
+			if a.Protocol.MinReaderVersion > readerVersion || a.Protocol.MinWriterVersion > writerVersion {
+				t.refuse("%s requires version %d of the protocol to read the table and %d to write it", t.commitPath(s.version),
+					a.Protocol.MinReaderVersion, a.Protocol.MinWriterVersion)
+			}
 		case a.MetaData != nil:
-			s.meta = a.MetaData
+			s.meta, s.id = a.MetaData, cmp.Or(s.id, a.MetaData.ID)
 		case a.Remove != nil:
 			delete(s.live, decodePath(a.Remove.Path))
 		}
@@ -152,11 +186,19 @@ func (s *state) apply(t *table, actions []action) {
 	for i := range actions {
 		if a := actions[i].Add; a != nil {
 			path := decodePath(a.Path)
-			s.live[path] = liveFile{a.Path, a.Size, rowsOf(a), !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText)}
+			s.live[path] = s.liveFile(a, path)
 		}
 	}
 	if s.own != s.version {
 		s.foreign = append(s.foreign, foreign)
+	}
+}
+
+// liveFile returns what is kept of a file that the last commit has added.
+func (s *state) liveFile(a *add, path string) liveFile {
+	return liveFile{
+		raw: a.Path, size: a.Size, rows: rowsOf(a), odd: !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText),
+		foreign: s.own != s.version, stats: maphash.String(s.seed, a.Stats),
 	}
 }
 

@@ -23,6 +23,8 @@ type Options struct {
 	// Now returns the current time, and ToolVersion is recorded in commits.
 	Now         func() time.Time
 	ToolVersion string
+	// CheckpointInterval is the number of commits from one checkpoint to the next; 0 for 100.
+	CheckpointInterval int64
 }
 
 // Report lists the changes that Reconcile made.
@@ -40,6 +42,8 @@ type TableReport struct {
 	Removed   int   `json:"removed"`
 	// Files counts the live files.
 	Files int `json:"files"`
+	// Checkpoint is the version of the checkpoint that Reconcile wrote; 0 for none.
+	Checkpoint int64 `json:"checkpoint,omitempty"`
 	// Foreign are the commits of other programs since this program's last one.
 	Foreign []Foreign `json:"foreign,omitempty"`
 	// Problem is why the log is not up to date; empty if it is.
@@ -115,8 +119,8 @@ func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 	return report, fmt.Errorf("%s (problem 1 of %d)", problems[0], len(problems))
 }
 
-// reconcile commits the difference between a log and its table, if there is one. It returns conflict if another process
-// took the version: the other tables come first.
+// reconcile commits the difference between a log and its table, if there is one, and writes a checkpoint if one is due.
+// It returns conflict if another process took the version: the other tables come first.
 func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err error) {
 	report := r.reports[t.folder]
 	log, err := t.replay(ctx, r.catalog, nil)
@@ -140,6 +144,17 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 	if log.version < 0 && len(d.added) == 0 {
 		return nil, nil // a log begins with files
 	}
+	if conflict, err := r.writeCommit(ctx, t, log, d); conflict != nil || err != nil {
+		return conflict, err
+	}
+	written, err := r.updateCheckpoint(ctx, t)
+	report.Checkpoint = cmp.Or(written, report.Checkpoint)
+	return nil, err
+}
+
+// writeCommit commits a difference, unless it is empty, and reports it. It returns conflict if another process took the
+// version.
+func (r *reconciler) writeCommit(ctx context.Context, t *table, log *state, d *difference) (conflict, err error) {
 	actions, err := r.commit(t, log, d)
 	if err != nil || actions == nil {
 		return nil, err
@@ -156,6 +171,8 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 		return nil, err
 	}
 	log.apply(t, actions)
+	t.version = log.version
+	report := r.reports[t.folder]
 	report.Version, report.Committed, report.Files = log.version, true, len(log.live)
 	report.Added += len(d.added)
 	report.Removed += len(d.removed)
@@ -232,7 +249,7 @@ func (f liveFile) differs(wanted wantedFile) bool {
 
 // commit returns the actions of the next commit, or nil if there is nothing to commit.
 func (r *reconciler) commit(t *table, log *state, d *difference) ([]action, error) {
-	meta, err := metaDataOf(t, log.meta)
+	meta, err := metaDataOf(t, log)
 	if err != nil {
 		return nil, err
 	}

@@ -52,9 +52,11 @@ func followNights(t *testing.T, d destination, dates []string, edit func(*snapsh
 		report := mustReconcile(t, d.store, creating())
 		require.Len(t, report.Tables, 2)
 		for _, table := range report.Tables {
-			require.Equal(t, deltalake.TableReport{
-				Table: table.Table, Version: int64(i), Committed: true, Added: 1, Files: i + 1,
-			}, table)
+			want := deltalake.TableReport{Table: table.Table, Version: int64(i), Committed: true, Added: 1, Files: i + 1}
+			if i%interval == 0 {
+				want.Checkpoint = int64(i)
+			}
+			require.Equal(t, want, table)
 		}
 	}
 	requireUpToDate(t, d.root, "every night")
@@ -82,8 +84,12 @@ func followNights(t *testing.T, d destination, dates []string, edit func(*snapsh
 	require.Equal(t, len(dates)+2, last())
 
 	followed := live(t, "students", commits(t, d.root, "students"))
+	id := func() string { return commits(t, d.root, "students")[0][2].MetaData.ID }
+	before := id()
 	require.NoError(t, os.RemoveAll(filepath.Join(d.root, "students", "_delta_log")))
 	mustReconcile(t, d.store, creating())
+	require.Equal(t, before, id(), "it is the same table")
+	require.NotEqual(t, before, commits(t, d.root, "schools")[0][2].MetaData.ID)
 	require.Equal(t, 0, last(), "a hundred old nights are one commit")
 	require.Equal(t, followed, live(t, "students", commits(t, d.root, "students")))
 	requireUpToDate(t, d.root, "at once")
@@ -108,7 +114,8 @@ func TestFirstCommit(t *testing.T) {
 	require.Equal(t, map[string]any{"minReaderVersion": 1.0, "minWriterVersion": 2.0}, log[0][1].Protocol)
 	require.Equal(t, map[string]any{"appId": "growth-export", "version": 0.0}, log[0][3].Txn)
 	meta := log[0][2].MetaData
-	require.Len(t, meta.ID, 36)
+	// A name-based UUID: a log of this service and table always gets it.
+	require.Equal(t, "a73af39e-010d-821d-9979-2c7395a0e774", meta.ID)
 	require.Equal(t, []string{"snapshot_date", "district"}, meta.PartitionColumns)
 	require.Equal(t, snapshottest.PublishedAt().UnixMilli(), meta.CreatedTime)
 	var schema struct {
@@ -158,6 +165,7 @@ func TestNewColumn(t *testing.T) {
 	whole := commits(t, d.root, "students")[0][2].MetaData
 	older := strings.Replace(string(data), `{\"name\":\"first_name\"`, `{\"name\":\"other\"`, 1)
 	older = strings.Replace(older, `"configuration":{`, `"configuration":{"user":"set",`, 1)
+	older = strings.Replace(older, whole.ID, "random", 1) // as earlier releases made it
 	require.NotEqual(t, string(data), older)
 	require.NoError(t, os.WriteFile(name, []byte(older), 0o600))
 
@@ -168,6 +176,8 @@ func TestNewColumn(t *testing.T) {
 	require.Len(t, log[1], 4, "commitInfo, metaData, txn, add")
 	got := log[1][1].MetaData
 	require.Equal(t, "set", got.Configuration["user"])
+	require.Equal(t, "random", got.ID)
+	got.ID = whole.ID
 	delete(got.Configuration, "user")
 	require.Equal(t, whole, got)
 	requireUpToDate(t, d.root)
@@ -237,6 +247,13 @@ func TestOtherWriters(t *testing.T) {
 		require.True(t, report.Tables[1].Committed, name)
 		requireUpToDate(t, d.root, name)
 	}
+	id := ""
+	for _, l := range slices.Concat(commits(t, d.root, "students")...) {
+		if l.MetaData != nil {
+			id = l.MetaData.ID
+		}
+	}
+	require.Equal(t, commits(t, d.root, "students")[0][2].MetaData.ID, id, "the identifier never changes")
 	appendCommit(t, d.root, "students") // as VACUUM does
 	report := mustReconcile(t, d.store, options())
 	require.Len(t, report.Tables[1].Foreign, 1)

@@ -1,7 +1,8 @@
 package deltalake
 
 import (
-	"crypto/rand"
+	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -68,24 +69,22 @@ func hasBounds(column string) bool {
 }
 
 // metaDataOf returns the metadata that the table's log should have. It keeps what is fixed when a log is created.
-func metaDataOf(t *table, current *metaData) (*metaData, error) {
+func metaDataOf(t *table, log *state) (*metaData, error) {
 	schema, err := schemaString(t.declared, t.partitions)
 	if err != nil {
 		return nil, fmt.Errorf("describe table %s: %w", t.folder, err)
 	}
 	m := &metaData{
-		Name: t.declared.Name, Description: t.declared.Doc, Format: format{Provider: "parquet", Options: map[string]string{}},
+		ID: cmp.Or(log.id, t.id()), Name: t.declared.Name, Description: t.declared.Doc, Format: format{Provider: "parquet", Options: map[string]string{}},
 		SchemaString: schema, PartitionColumns: []string{}, CreatedTime: t.created.UnixMilli(),
 		Configuration: make(map[string]string),
 	}
 	for _, p := range t.partitions {
 		m.PartitionColumns = append(m.PartitionColumns, p.name)
 	}
-	if current != nil {
-		m.ID, m.CreatedTime = current.ID, current.CreatedTime
+	if current := log.meta; current != nil {
+		m.CreatedTime = current.CreatedTime
 		maps.Copy(m.Configuration, current.Configuration) // the user's properties
-	} else {
-		m.ID = newID()
 	}
 	// Other writers should neither remove commits nor write the bounds of other columns.
 	m.Configuration["delta.enableExpiredLogCleanup"] = "false"
@@ -106,14 +105,14 @@ func boundedColumns(t *schemas.Table) string {
 
 // equal reports whether two metadata describe the same table.
 func (m *metaData) equal(o *metaData) bool {
-	return o != nil && m.Name == o.Name && m.Description == o.Description && m.SchemaString == o.SchemaString &&
+	return m != nil && o != nil && m.ID == o.ID && m.Name == o.Name && m.Description == o.Description && m.SchemaString == o.SchemaString &&
 		slices.Equal(m.PartitionColumns, o.PartitionColumns) && maps.Equal(m.Configuration, o.Configuration)
 }
 
-// newID returns a random UUID.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+// id returns the identifier of a log that is created: a UUID, made of the destination's first service and the table's
+// folder, so that a log that is written again is the same table to engines that have registered it.
+func (t *table) id() string {
+	b := sha256.Sum256([]byte("growth-export Delta log\n" + t.service + "\n" + t.folder))
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: the digest is not of the versions that RFC 9562 fixes
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }

@@ -46,20 +46,28 @@ func TestNoValueOfAStudent(t *testing.T) {
 	for _, dataset := range schemas.Datasets() {
 		datasets = append(datasets, dataset.Name)
 	}
-	snapshottest.StageWorld(t, d.store, "run", world, snapshottest.Datasets(datasets...))
-	snapshottest.PublishRun(t, d.store, "run")
-	require.NoError(t, fold(t.Context(), d.store))
-	mustReconcile(t, d.store, creating())
+	for _, date := range []string{"2026-11-18", "2026-11-19", snapshottest.Today} {
+		snapshottest.StageWorld(t, d.store, "run-"+date, world, snapshottest.Datasets(datasets...), snapshottest.OnDate(date))
+		snapshottest.PublishRun(t, d.store, "run-"+date)
+		require.NoError(t, fold(t.Context(), d.store))
+		mustReconcile(t, d.store, creating())
+	}
+	require.True(t, exists(checkpointName(d.root, "students", interval)), "of before the purge")
 	require.NoError(t, purge(t.Context(), d.store, snapshottest.Gone))
 	require.NoError(t, reconcile(t.Context(), d.store))
 	requireUpToDate(t, d.root)
 
-	logs := 0
+	logs, checkpoints := 0, 0
 	for name, content := range snapshottest.Tree(t, d.root) {
 		if !strings.Contains(name, "/_delta_log/") || strings.HasSuffix(name, "/") {
 			continue
 		}
 		logs++
+		if strings.HasSuffix(name, ".parquet") {
+			checkpoints++
+			content += checkpointTexts(t, content)
+			require.Contains(t, content, "numRecords", name)
+		}
 		for table := range planted {
 			for _, value := range planted[table] {
 				require.NotContains(t, content, value, name)
@@ -68,6 +76,7 @@ func TestNoValueOfAStudent(t *testing.T) {
 		require.NotContains(t, content, " of "+snapshottest.Stays, name)
 	}
 	require.Greater(t, logs, 2*len(schemas.Tables()))
+	require.GreaterOrEqual(t, checkpoints, len(schemas.Tables()))
 
 	// The footers of the files, from which the statistics are made, do hold them.
 	for table, shown := range planted {

@@ -22,14 +22,18 @@ type table struct {
 	partitions []partition
 	// history is set for the tables of the history, whose files belong together.
 	history bool
-	// created is when the first snapshot of the table was published.
+	// created is when the first snapshot of the table was published, and service is the destination's first service.
 	created time.Time
+	service string
 	// files are the files that manifests name, by path relative to the folder.
 	files map[string]wantedFile
 	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder holds
 	// anything.
 	version int64
 	hasLog  bool
+	// checkpoints are the versions that have a checkpoint; true if it is a single Parquet file, as this program writes
+	// them.
+	checkpoints map[int64]bool
 	// problem is why the log cannot be brought up to date; empty if it can.
 	problem string
 }
@@ -57,7 +61,7 @@ func tables() []*table {
 		folder, _, _ = strings.Cut(folder, "/"+p.name+"=")
 		all = append(all, &table{
 			folder: folder, declared: declared, partitions: []partition{p}, history: history,
-			files: make(map[string]wantedFile), version: -1,
+			files: make(map[string]wantedFile), version: -1, checkpoints: make(map[int64]bool),
 		})
 	}
 	for _, declared := range schemas.Tables() {
@@ -130,7 +134,12 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 			last = &header
 		}
 	}
+	service, err := catalog.FirstService(ctx, first)
+	if err != nil {
+		return fmt.Errorf("find the destination's first service: %w", err)
+	}
 	for _, t := range all {
+		t.service = service
 		if last == nil || t.history {
 			continue
 		}

@@ -25,6 +25,8 @@ type VerifiedTable struct {
 	Files int   `json:"files"`
 	Rows  int64 `json:"rows"`
 	Bytes int64 `json:"bytes"`
+	// Checkpoints counts the checkpoints that were compared with the log.
+	Checkpoints int `json:"checkpoints"`
 	// Foreign are all commits of other programs.
 	Foreign []Foreign `json:"foreign,omitempty"`
 }
@@ -99,11 +101,16 @@ func (v *tableVerification) listed() []Problem {
 func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) error {
 	const remedy = ": run growth-export delta-lake"
 	t, folder := v.table, v.table.folder+logFolder
-	log, err := t.replay(ctx, catalog, nil)
+	log, err := t.replay(ctx, catalog, func(log *state) error {
+		if !t.checkpoints[log.version] {
+			return nil
+		}
+		return v.checkCheckpoint(ctx, catalog, log)
+	})
 	if err != nil {
 		return err
 	}
-	v.verified = VerifiedTable{Table: t.folder, Version: t.version, Files: len(log.live), Foreign: log.foreign}
+	v.verified.Table, v.verified.Version, v.verified.Files, v.verified.Foreign = t.folder, t.version, len(log.live), log.foreign
 	switch {
 	case t.problem != "":
 		v.problem(folder, "%s", t.problem)
@@ -112,7 +119,7 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 		v.problem(folder, "is missing"+remedy)
 		return nil
 	}
-	if meta, err := metaDataOf(t, log.meta); err != nil || !meta.equal(log.meta) {
+	if meta, err := metaDataOf(t, log); err != nil || !meta.equal(log.meta) {
 		v.problem(folder, "describes other columns or properties than the table has"+remedy)
 	}
 	for path, wanted := range t.files {
@@ -125,6 +132,9 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 		case live.differs(wanted):
 			v.problem(t.folder+"/"+path, "has %d bytes and %d rows in the log, %d and %d in the manifest"+remedy, live.size, live.rows, wanted.size, wanted.rows)
 		}
+	}
+	if err := v.checkLastCheckpoint(ctx, catalog); err != nil {
+		return err
 	}
 	entries, err := sink.ListAll(ctx, catalog, t.folder+"/")
 	if err != nil {

@@ -48,7 +48,7 @@ func Versions(ctx context.Context, catalog snapshot.Catalog, run *snapshot.Manif
 		found := int64(-1)
 		err := t.listLog(ctx, catalog)
 		if err == nil {
-			_, err = t.replay(ctx, catalog, func(log *state) {
+			_, err = t.replay(ctx, catalog, func(log *state) error {
 				same, live := 0, 0
 				for path, file := range log.live {
 					if t.group(path) != date {
@@ -62,6 +62,7 @@ func Versions(ctx context.Context, catalog snapshot.Catalog, run *snapshot.Manif
 				if same == live && same == len(t.files) {
 					found = log.version
 				}
+				return nil
 			})
 		}
 		if err == nil && found < 0 {

@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -263,6 +264,13 @@ func (p *purger) findOrphans(ctx context.Context) error {
 			continue
 		}
 		if strings.Contains(path, "/_delta_log/") {
+			own, err := p.isOwnCheckpoint(ctx, path)
+			if err != nil {
+				return err
+			}
+			if own {
+				continue
+			}
 			p.report.NotReached = append(p.report.NotReached, path+", which another program has written: it may hold statistics of rows")
 			continue
 		}
@@ -278,6 +286,20 @@ func (p *purger) findOrphans(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isOwnCheckpoint reports whether a Parquet file of a Delta log is by this program, whose logs hold no values of students.
+func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, err error) {
+	object, err := p.catalog.Open(ctx, path)
+	if errors.Is(err, sink.ErrNotFound) {
+		return true, nil // removed since it was listed
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	info, err := parquetfile.ReadFooter(object, object.Size())
+	return err == nil && info.CreatedBy == parquetfile.CreatedBy, ctx.Err()
 }
 
 // orphanHolds reports whether a file that no run names has rows to purge.

@@ -27,12 +27,15 @@ func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	meta := file.Metadata()
+	return infoOf(file.Metadata()), nil
+}
+
+func infoOf(meta *format.FileMetaData) Info {
 	info := Info{Rows: meta.NumRows, RowGroups: len(meta.RowGroups), CreatedBy: meta.CreatedBy}
 	for _, e := range meta.Schema[1:] {
 		info.Columns = append(info.Columns, e.Name)
 	}
-	return info, nil
+	return info
 }
 
 // readBuffer is the size of a read of one column. On S3, each read is a request.

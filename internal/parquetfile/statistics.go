@@ -30,8 +30,16 @@ type ColumnStatistics struct {
 	Least, Greatest any
 }
 
-// ReadStatistics reads only the footer of a file of that size, so it notices less damage than Inspect.
-func ReadStatistics(r io.ReaderAt, size int64) (Statistics, error) {
+// ReadFooter reads only the footer of a Parquet file of that size, which other programs may have written.
+func ReadFooter(r io.ReaderAt, size int64) (Info, error) {
+	meta, err := decodeFooter(r, size)
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(&meta), nil
+}
+
+func decodeFooter(r io.ReaderAt, size int64) (format.FileMetaData, error) {
 	footer, err := readFooter(r, size)
 	if err == nil {
 		err = checkThrift(footer)
@@ -44,7 +52,16 @@ func ReadStatistics(r io.ReaderAt, size int64) (Statistics, error) {
 		err = errors.New("it has no schema")
 	}
 	if err != nil {
-		return Statistics{}, fmt.Errorf("read footer: %w", err)
+		return format.FileMetaData{}, fmt.Errorf("read footer: %w", err)
+	}
+	return meta, nil
+}
+
+// ReadStatistics reads only the footer of a file of that size, so it notices less damage than Inspect.
+func ReadStatistics(r io.ReaderAt, size int64) (Statistics, error) {
+	meta, err := decodeFooter(r, size)
+	if err != nil {
+		return Statistics{}, err
 	}
 	s := Statistics{Rows: meta.NumRows, Columns: make([]ColumnStatistics, len(meta.Schema)-1)}
 	for i := range s.Columns {

@@ -19,6 +19,8 @@ const ServicePath = "_destination.json"
 type serviceDocument struct {
 	FormatVersion int    `json:"format_version"`
 	BaseURL       string `json:"base_url"`
+	// First is the base URL of the service that the destination belonged to at first; empty if an earlier release moved it.
+	First string `json:"first_base_url,omitempty"`
 }
 
 // CheckDestination returns a *RefusedError if the destination is partitioned differently or, unless acceptBaseURL is
@@ -48,10 +50,43 @@ func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy stri
 		return err
 	}
 	err = c.checkService(ctx, index, baseURL, false)
-	if _, refused := errors.AsType[*RefusedError](err); refused && acceptBaseURL {
-		return WriteDocument(ctx, c.store, ServicePath, serviceDocument{FormatVersion, baseURL}, sink.Condition{})
+	if _, refused := errors.AsType[*RefusedError](err); !refused || !acceptBaseURL {
+		return err
 	}
-	return err
+	moved := serviceDocument{FormatVersion: FormatVersion, BaseURL: baseURL}
+	before, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
+	switch {
+	case err == nil:
+		moved.First = before.First
+	case errors.Is(err, sink.ErrNotFound):
+		moved.First, _, err = c.serviceOf(ctx, index, false)
+	case errors.Is(err, sink.ErrDamaged):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return WriteDocument(ctx, c.store, ServicePath, moved, sink.Condition{})
+}
+
+// FirstService returns the base URL of the service that the destination belonged to at first, in canonical form. earliest
+// is its earliest snapshot, which is of that service unless the destination was moved; nil if all snapshots are pruned.
+func (c Catalog) FirstService(ctx context.Context, earliest *Manifest) (string, error) {
+	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
+	switch {
+	case err == nil && moved.First != "":
+		return CanonicalBaseURL(moved.First), nil
+	case err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged):
+		return "", err
+	case earliest != nil:
+		return CanonicalBaseURL(earliest.BaseURL), nil
+	}
+	index, err := c.Index(ctx)
+	if err != nil {
+		return "", err
+	}
+	first, _, err := c.serviceOf(ctx, index, false)
+	return CanonicalBaseURL(first), err
 }
 
 // PreviousService returns the base URL of the service that the destination belongs to; empty if it is the one at

@@ -85,6 +85,13 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 	require.Contains(t, refused.Reason, serviceA)
 	require.Contains(t, refused.Reason, serviceB)
 	require.Contains(t, refusedService(t, store, serviceB), "run old", "nothing has moved yet")
+	first := func(earliest *snapshot.Manifest) string {
+		service, err := snapshot.At(store).FirstService(t.Context(), earliest)
+		require.NoError(t, err)
+		return service
+	}
+	require.Equal(t, serviceA, first(nil))
+	require.Equal(t, serviceA, first(&snapshot.Manifest{BaseURL: "HTTPS://service.example:443/"}))
 
 	accept := snapshottest.Options()
 	accept.AcceptBaseURL = true
@@ -98,7 +105,12 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("back", snapshottest.Few, snapshottest.OnDate("2026-11-21"), func(p *snapshot.Plan) { p.AcceptBaseURL = true }))
 	require.Empty(t, refusedService(t, store, serviceA))
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+	require.Equal(t, serviceA, first(m), "it is remembered, although the earliest snapshot may be of another service")
 
+	for _, content := range []string{"{", `{"format_version":1,"base_url":"https://test.example"}`} { // damaged, and of an earlier release
+		require.NoError(t, os.WriteFile(filepath.Join(store.String(), snapshot.ServicePath), []byte(content), 0o600))
+		require.Equal(t, serviceB, first(m))
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(store.String(), snapshot.ServicePath), []byte("{"), 0o600))
 	require.Contains(t, refusedService(t, store, serviceA), snapshot.ServicePath)
 }
