@@ -53,6 +53,11 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	if err != nil {
 		return err
 	}
+	if o.atOnce > 0 {
+		for _, e := range all.Runs {
+			e.UsefulShards = pipeline.UsefulShards(e.Schools, o.atOnce)
+		}
+	}
 	var privacy *privacyPlan
 	privacyText := ""
 	if from.given("privacy") {
@@ -161,7 +166,8 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), about(e.About))
 	_ = t.Flush() // A strings.Builder returns no errors.
 	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
-		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(o.schoolsPerFile))
+		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(e.SchoolsPerFile))
+	b.WriteString(shardsLine(e, o.atOnce))
 	b.WriteString(studentsLine(e.Students))
 	for i, failure := range e.FailedSchools {
 		if i == maxListed {
@@ -171,6 +177,28 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		fmt.Fprintf(&b, "  fails   %s\n", failureText(failure))
 	}
 	return b.String()
+}
+
+// shardsLine says how a run of several shards is divided, and how many shards suit the number that runs at the same time.
+func shardsLine(e *pipeline.Estimate, atOnce int) string {
+	text := ""
+	if e.Shards > 1 {
+		text = wording.Count(e.Shards)
+		if e.IdleShards > 0 {
+			text += fmt.Sprintf(", of which %s would get no school", wording.Count(e.IdleShards))
+		}
+	}
+	if e.UsefulShards > 0 {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("with %s at once, %s balance schools of unequal size best",
+			wording.Count(atOnce), wording.Many(e.UsefulShards, "shard"))
+	}
+	if text == "" {
+		return ""
+	}
+	return "shards    " + text + "\n"
 }
 
 // about formats an estimated number of requests, if there is one.

@@ -199,11 +199,13 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		Privacy: profile, PrivacyKey: key,
-		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
-		Limits: o.Limits, Compare: o.compare == "on", Replace: o.replace, Restart: o.restart,
+		RunID: o.runID, Limits: o.Limits, Compare: o.compare == "on", Replace: o.replace, Restart: o.restart,
 		Backdate: o.backdate, IfMissing: o.ifMissing, AcceptBaseURL: o.acceptBaseURL,
 		Shard: part.index, Shards: part.of,
 		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,
+	}
+	if from.given("schools-per-file") {
+		s.SchoolsPerFile = o.schoolsPerFile
 	}
 	if len(o.effectiveDates) > 0 {
 		s.EffectiveDate = o.effectiveDates[0]

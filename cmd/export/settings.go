@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,7 +104,8 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.toggle(&o.backdate, "backdate", "allow storing today's data under a date before yesterday")
 	define(g, &o.maxSchoolRecords, "max-school-records", "N", "2000000", between[int64](1, math.MaxInt64),
 		"fail a school with more records in one dataset, or eight times as many child rows")
-	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "number of schools per file")
+	define(g, &o.schoolsPerFile, "schools-per-file", "N", strconv.Itoa(pipeline.DefaultSchoolsPerFile), between(1, math.MaxInt),
+		"number of schools per file; by default fewer in a run of so many shards that some would get no file")
 	definePartitionBy(g, &o.partitionBy)
 	definePrivacy(g, &o.privacy)
 }

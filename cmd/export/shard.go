@@ -16,6 +16,7 @@ type shard struct{ index, of int }
 type sharding struct {
 	shard     shard
 	shards    int
+	atOnce    int
 	rateTotal float64
 }
 
@@ -31,6 +32,9 @@ func (o *sharding) define(cmd *cobra.Command) {
 	define(g, &o.shards, "shards", "N", "", between(1, math.MaxInt),
 		"like --shard I/N, with I from "+strings.Join(indexVariables()[:3], ", ")+" or "+indexVariables()[3])
 	define(g, &o.rateTotal, "rate-total", "N", "unlimited", parseRate, "maximum requests per second of all shards together: each takes its share")
+	define(g, &o.atOnce, "shards-at-once", "N", "", between(1, math.MaxInt),
+		"number of shards that run at the same time and share --rate-total")
+	g.shownDefault("shards-at-once", "all")
 }
 
 func parseShard(text string) (shard, error) {
@@ -78,8 +82,11 @@ func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 }
 
 // rateOf returns the maximum requests per second of one of several shards: the lower of rate and its share of
-// --rate-total; 0 means unlimited.
+// --rate-total, which only the shards that run at the same time divide among them; 0 means unlimited.
 func (o *sharding) rateOf(rate float64, shards int) float64 {
+	if o.atOnce > 0 {
+		shards = min(shards, o.atOnce)
+	}
 	share := o.rateTotal / float64(shards)
 	if rate == 0 || share == 0 {
 		return max(rate, share)

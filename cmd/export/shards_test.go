@@ -3,9 +3,13 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,4 +67,53 @@ func TestThreeShards(t *testing.T) {
 		n.requirePublished(t, s, run)
 		require.Equal(t, string(plan), string(s.read(t, snapshot.PlanPath(run))), "every shard follows the plan that the first one wrote")
 	})
+}
+
+var shardSchools = flag.Int("shard-schools", 0, "schools of TestShardsAtOnce, which then checks how much of the rate is used; 0 for a few")
+
+// TestShardsAtOnce runs more shards than machines. The machines use the rate of all shards and no more, no shard is without
+// schools, and the files equal the output of one process.
+func TestShardsAtOnce(t *testing.T) {
+	t.Parallel()
+	schools, shards, machines, total := 40, 5, 3, 60.
+	if *shardSchools > 0 {
+		schools, shards, machines, total = *shardSchools, 32, 8, 100
+	}
+	sizes := make([]int, schools)
+	for i := range sizes {
+		sizes[i] = []int{1, 2, 5, 100, 3, 20, 50}[i%7]
+	}
+	n := newScenario(t, simulator.Options{Seed: 8, SchoolSizes: sizes}, simulator.ServerOptions{Latency: 20 * time.Millisecond})
+	s := (&testStorage{root: t.TempDir()}).newDest()
+	const run = "sharded"
+	waiting := make(chan *process, shards)
+	for i := range shards {
+		waiting <- n.run(t, s, run, "--shard", fmt.Sprintf("%d/%d", i, shards), "--shards-at-once", strconv.Itoa(machines),
+			"--rate-total", fmt.Sprint(total))
+	}
+	close(waiting)
+	var working sync.WaitGroup
+	for range machines {
+		working.Go(func() {
+			for p := range waiting {
+				p.runOK()
+			}
+		})
+	}
+	working.Wait()
+	log := n.server.Log()
+	requests, took := float64(len(log)), log[len(log)-1].Time.Sub(log[0].Time).Seconds()
+	t.Logf("%.0f requests in %.1f s: %.1f of %.0f a second", requests, took, requests/took, total)
+	require.Less(t, requests/took, 1.03*total)
+	if *shardSchools > 0 {
+		require.Greater(t, requests/took, 0.85*total)
+	}
+
+	plan, err := snapshot.At(s.open(t)).ReadPlan(t.Context(), run)
+	require.NoError(t, err)
+	require.Equal(t, 8, plan.SchoolsPerFile)
+	require.GreaterOrEqual(t, len(plan.Buckets), shards)
+	n.publish(t, s, run).runOK()
+	n.flags = append(n.flags, "--schools-per-file", "8")
+	n.requirePublished(t, s, run)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -156,6 +157,7 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 		if r.PrivacyKey != "" {
 			fmt.Fprintf(&b, "%s was exported with --privacy %s, key fingerprint %s\n", r.RunID, r.Privacy, r.PrivacyKey)
 		}
+		b.WriteString(shardsText(r))
 		if r.Students != nil {
 			fmt.Fprintf(&b, "%s covers a cohort: %s\n", r.RunID, listedText(r.Students))
 		}
@@ -202,6 +204,36 @@ func tableText(rows [][]string, columns int) string {
 		h.b.WriteByte('\n')
 	}
 	return h.b.String()
+}
+
+// shardsText says which shards of a run are staged, which are in part, and of which nothing is there yet.
+func shardsText(r *snapshot.RunState) string {
+	var staged, part, nothing []string
+	for _, shard := range r.Shards {
+		name := strconv.Itoa(shard.Shard)
+		switch {
+		case shard.Tasks == 0: // more shards than buckets
+		case shard.Tasks == shard.Staged:
+			staged = append(staged, name)
+		case shard.Staged > 0:
+			part = append(part, fmt.Sprintf("%s (%d of %d tasks)", name, shard.Staged, shard.Tasks))
+		default:
+			nothing = append(nothing, name)
+		}
+	}
+	var groups []string
+	for _, group := range []struct {
+		shards []string
+		state  string
+	}{{staged, "staged"}, {part, "staged in part"}, {nothing, "nothing staged yet"}} {
+		if len(group.shards) > 0 {
+			groups = append(groups, group.state+" "+strings.Join(group.shards, ", "))
+		}
+	}
+	if len(groups) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s has %d shards: %s\n", r.RunID, len(r.Shards), strings.Join(groups, "; "))
 }
 
 // stateText returns the state of a run, with the number of staged tasks while it is staging.

@@ -6,7 +6,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/snapshot"
 )
+
+func TestShardsText(t *testing.T) {
+	t.Parallel()
+	run := &snapshot.RunState{RunID: "night"}
+	require.Empty(t, shardsText(run))
+	run.Shards = []snapshot.ShardState{
+		{Shard: 0, Staged: 9, Tasks: 9}, {Shard: 1, Staged: 2, Tasks: 6}, {Shard: 2, Tasks: 6}, {Shard: 3, Staged: 6, Tasks: 6}, {Shard: 4},
+	}
+	require.Equal(t, "night has 5 shards: staged 0, 3; staged in part 1 (2 of 6 tasks); nothing staged yet 2\n", shardsText(run))
+}
 
 // TestTableFitsTheTerminal writes a table as paragraphs if its lines would wrap.
 func TestTableFitsTheTerminal(t *testing.T) {

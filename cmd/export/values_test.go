@@ -254,10 +254,22 @@ func TestTimeOfDay(t *testing.T) {
 func TestRateOfShards(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		rate, total float64
-		shards      int
-		want        float64
-	}{{0, 0, 3, 0}, {5, 0, 3, 5}, {0, 12, 3, 4}, {5, 12, 3, 4}, {2, 12, 3, 2}, {0, 12, 1, 12}} {
-		require.InDelta(t, test.want, (&sharding{rateTotal: test.total}).rateOf(test.rate, test.shards), 0)
+		rate, total    float64
+		shards, atOnce int
+		want           float64
+	}{
+		{0, 0, 3, 0, 0},
+		{5, 0, 3, 0, 5},
+		{0, 12, 3, 0, 4},
+		{5, 12, 3, 0, 4},
+		{2, 12, 3, 0, 2},
+		{0, 12, 1, 0, 12},
+		{0, 12, 3, 2, 6},
+		{5, 12, 3, 2, 5},
+		{0, 12, 3, 4, 4},
+		{7, 0, 3, 2, 7},
+		{0, 12, 1, 4, 12},
+	} {
+		require.InDelta(t, test.want, (&sharding{rateTotal: test.total, atOnce: test.atOnce}).rateOf(test.rate, test.shards), 0)
 	}
 }

@@ -25,7 +25,11 @@ type Estimate struct {
 	Districts        int                      `json:"districts"` // those of 4.2, if the run needs them
 	FailedSchools    []snapshot.SchoolFailure `json:"failed_schools"`
 	Buckets          int                      `json:"buckets"`
-	Students         *snapshot.Students       `json:"students,omitempty"` // the cohort, if the run is restricted to one
+	SchoolsPerFile   int                      `json:"schools_per_file"`
+	Shards           int                      `json:"shards"`                  // among which the run is divided
+	IdleShards       int                      `json:"idle_shards"`             // those that get no school
+	UsefulShards     int                      `json:"useful_shards,omitempty"` // how many balance the load, if some of the shards run at once
+	Students         *snapshot.Students       `json:"students,omitempty"`      // the cohort, if the run is restricted to one
 	Datasets         []DatasetEstimate        `json:"datasets"`
 	Files            int                      `json:"files"`
 	Requests         int                      `json:"requests"` // exact if Exact is set, otherwise the minimum; without retries and tokens
@@ -143,6 +147,7 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *sna
 		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
 		Destination: r.Catalog.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.Districts),
 		FailedSchools: append([]snapshot.SchoolFailure{}, plan.FailedSchools...), Buckets: len(plan.Buckets), Students: plan.Scope.Students, Exact: true,
+		SchoolsPerFile: plan.SchoolsPerFile, Shards: s.Shards, IdleShards: max(0, s.Shards-len(plan.Buckets)),
 	}
 	if r.replaces != nil {
 		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}

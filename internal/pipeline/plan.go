@@ -20,7 +20,7 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 		SnapshotDate: r.date, PlannedAt: r.now.Truncate(time.Second),
 		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Fingerprint: r.mark,
 		Districts: looked.Districts, DistrictNames: looked.Names,
-		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
+		Shards: s.Shards,
 		Limits: s.Limits, Replace: s.Replace, AcceptBaseURL: s.AcceptBaseURL, Compare: s.Compare,
 		Suppressed: r.suppression.described, NotSuppressed: r.suppression.notListed,
 	}
@@ -31,7 +31,8 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 		return nil, err
 	}
 	r.leaveOutIncomplete(plan)
-	plan.Buckets = cutBuckets(plan.Schools, s.SchoolsPerFile, s.PartitionBy == snapshot.ByDistrict)
+	plan.SchoolsPerFile = s.bucketSize(len(plan.Schools), s.Shards)
+	plan.Buckets = cutBuckets(plan.Schools, plan.SchoolsPerFile, s.PartitionBy == snapshot.ByDistrict)
 	return plan, nil
 }
 
@@ -116,31 +117,6 @@ func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 		r.Logger.Warn("schools that were denied in an earlier run are left out: their changes begin with the next full run",
 			"schools", len(names), "names", wording.First(names, maxLoggedSchools))
 	}
-}
-
-// cutBuckets starts a new bucket every size schools and, if a bucket must not mix districts, where the district
-// changes. Without schools there is still one bucket, so that every table has a file, without rows.
-func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
-	if len(schools) == 0 {
-		return []snapshot.Bucket{{}}
-	}
-	var buckets []snapshot.Bucket
-	for first := 0; first < len(schools); {
-		end := min(first+size, len(schools))
-		bucket := snapshot.Bucket{Index: len(buckets), First: first}
-		if byDistrict {
-			bucket.District = schools[first].District
-			for i := first; i < end; i++ {
-				if schools[i].District != bucket.District {
-					end = i
-				}
-			}
-		}
-		bucket.End = end
-		buckets = append(buckets, bucket)
-		first = end
-	}
-	return buckets
 }
 
 // neededLookups reports which lookups the run has to fetch besides the school list.

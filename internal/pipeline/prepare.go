@@ -270,7 +270,8 @@ func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []strin
 	value("base URL", plan.BaseURL, s.BaseURL)
 	value("kind", string(plan.Kind), string(s.kind()))
 	found = append(found, plan.Scope.Differences(scope)...)
-	value(wording.Setting("schools-per-file").String(), strconv.Itoa(plan.SchoolsPerFile), strconv.Itoa(s.SchoolsPerFile))
+	value(wording.Setting("schools-per-file").String(), strconv.Itoa(plan.SchoolsPerFile),
+		strconv.Itoa(s.bucketSize(len(plan.Schools), plan.Shards)))
 	value("tool version", plan.ToolVersion, s.ToolVersion)
 	return found
 }

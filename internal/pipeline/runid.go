@@ -24,7 +24,7 @@ func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string,
 		Scope          snapshot.Scope
 		SchoolsPerFile int
 		ToolVersion    string
-	}{s.BaseURL, kind, scope, s.SchoolsPerFile, s.ToolVersion})
+	}{s.BaseURL, kind, scope, s.coveredSize(), s.ToolVersion})
 	if err != nil {
 		return "", fmt.Errorf("encode the settings: %w", err)
 	}

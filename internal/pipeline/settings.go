@@ -66,6 +66,8 @@ type Settings struct {
 	ServiceDate    string
 	IncludeRemoved bool
 	RunID          string // if empty, derived from date and settings
+	// SchoolsPerFile is the number of schools in a bucket. Zero chooses DefaultSchoolsPerFile, or fewer in a run of several
+	// shards, so that every shard gets some of the buckets.
 	SchoolsPerFile int
 	review.Limits
 	Compare       bool // compare a full run with the previous snapshot

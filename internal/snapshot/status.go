@@ -37,6 +37,8 @@ type RunState struct {
 	// Staged is how many of the run's Tasks are staged. For a published run both are the number in its plan.
 	Staged int `json:"staged"`
 	Tasks  int `json:"tasks"`
+	// Shards is the progress of each shard of a run that several processes are staging.
+	Shards []ShardState `json:"shards,omitempty"`
 	// Schools, Failed and Denied count schools, as far as they are known.
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
@@ -75,6 +77,14 @@ type RunState struct {
 	Stamp string `json:"-"`
 	// planWritten orders runs that were planned in the same second.
 	planWritten time.Time
+}
+
+// ShardState is the progress of a shard: how many of its tasks are staged. A shard of which none is has not begun, or has just
+// begun.
+type ShardState struct {
+	Shard  int `json:"shard"`
+	Staged int `json:"staged"`
+	Tasks  int `json:"tasks"`
 }
 
 // Changes counts the rows of all tables that differ from the previous snapshot.
@@ -305,6 +315,7 @@ func (c Catalog) unpublished(
 		return nil
 	}
 	state.Staged = state.Tasks - len(stagedRun.Missing)
+	state.Shards = shardStates(plan, stagedRun.Missing)
 	state.Failed, state.Denied = stagedRun.Schools.Failed, stagedRun.Schools.Denied
 	switch {
 	case folder.Has(ChangeName):
@@ -323,4 +334,23 @@ func (c Catalog) unpublished(
 		state.State = StateStaged
 	}
 	return nil
+}
+
+// shardStates returns the progress of each shard of a run in which tasks are missing; nil if it has one shard or is staged.
+func shardStates(plan *Plan, missing []Task) []ShardState {
+	if plan.Shards <= 1 || len(missing) == 0 {
+		return nil
+	}
+	shards := make([]ShardState, plan.Shards)
+	for i := range shards {
+		shards[i].Shard = i
+	}
+	for _, task := range plan.Tasks() {
+		shards[task.Shard(plan.Shards)].Tasks++
+		shards[task.Shard(plan.Shards)].Staged++
+	}
+	for _, task := range missing {
+		shards[task.Shard(plan.Shards)].Staged--
+	}
+	return shards
 }

@@ -30,7 +30,9 @@ func TestRuns(t *testing.T) {
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("4-held", snapshottest.Few), snapshottest.StatusOf{"s1": snapshot.StatusFailed, "s2": snapshot.StatusDenied})
 	require.NoError(t, snapshot.At(store).Hold(ctx, "4-held", snapshot.Held{Reasons: shrunk()}))
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("5-staged", snapshottest.Few), nil)
-	_, err = snapshot.At(store).CreatePlan(ctx, snapshottest.NewPlan("6-staging", snapshottest.Few))
+	staging := snapshottest.NewPlan("6-staging", snapshottest.Few)
+	staging.Shards = 3
+	_, err = snapshot.At(store).CreatePlan(ctx, staging)
 	require.NoError(t, err)
 	snapshottest.StageTask(t, store, snapshottest.NewPlan("6-staging", snapshottest.Few), snapshot.Task{Bucket: 0, Dataset: "students"}, nil)
 	_, err = snapshot.At(store).CreatePlan(ctx, snapshottest.NewPlan("7-begun", snapshottest.Few))
@@ -67,6 +69,10 @@ func TestRuns(t *testing.T) {
 		{"0-earlier", snapshot.StatePublished, 2, 2},
 		{"8-damaged", snapshot.StateStaging, 0, 0},
 	}, got, "those planned last first")
+	for i, run := range runs {
+		require.Equal(t, run.RunID == "6-staging", len(run.Shards) > 0, i)
+	}
+	require.Equal(t, []snapshot.ShardState{{Shard: 0, Staged: 1, Tasks: 2}, {Shard: 1}, {Shard: 2}}, runs[1].Shards)
 	var rows, bytes int64
 	for _, file := range m.Files() {
 		rows += file.Rows

@@ -1,0 +1,64 @@
+package pipeline
+
+import "example.org/growthexport/internal/snapshot"
+
+// DefaultSchoolsPerFile is the number of schools in a bucket of a run of one process, unless the user chooses another.
+const DefaultSchoolsPerFile = 256
+
+// Limits of the default in a run of several shards. Each shard should get some buckets, since buckets differ in size, but
+// small files are slow to read.
+const (
+	bucketsPerShard   = 4
+	minSchoolsPerFile = 8
+	shardsPerMachine  = 4
+)
+
+// bucketSize returns the number of schools in a bucket of a run that was planned with this number of shards.
+func (s *Settings) bucketSize(schools, shards int) int {
+	switch {
+	case s.SchoolsPerFile > 0:
+		return s.SchoolsPerFile
+	case shards <= 1:
+		return DefaultSchoolsPerFile
+	}
+	return min(DefaultSchoolsPerFile, max(minSchoolsPerFile, schools/(bucketsPerShard*shards)))
+}
+
+// UsefulShards returns how many shards suit a number of machines that each run one at a time: enough for a machine whose
+// shard ends early to take over another one, and no more than there are buckets.
+func UsefulShards(schools, atOnce int) int {
+	return max(1, min(shardsPerMachine*atOnce, (schools+minSchoolsPerFile-1)/minSchoolsPerFile))
+}
+
+// coveredSize returns the bucket size for the derived run id: the chosen one, or 0 if it depends on the number of schools.
+func (s *Settings) coveredSize() int {
+	if s.SchoolsPerFile == 0 && s.Shards <= 1 {
+		return DefaultSchoolsPerFile
+	}
+	return s.SchoolsPerFile
+}
+
+// cutBuckets starts a new bucket every size schools and, if a bucket must not mix districts, where the district
+// changes. Without schools there is still one bucket, so that every table has a file, without rows.
+func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
+	if len(schools) == 0 {
+		return []snapshot.Bucket{{}}
+	}
+	var buckets []snapshot.Bucket
+	for first := 0; first < len(schools); {
+		end := min(first+size, len(schools))
+		bucket := snapshot.Bucket{Index: len(buckets), First: first}
+		if byDistrict {
+			bucket.District = schools[first].District
+			for i := first; i < end; i++ {
+				if schools[i].District != bucket.District {
+					end = i
+				}
+			}
+		}
+		bucket.End = end
+		buckets = append(buckets, bucket)
+		first = end
+	}
+	return buckets
+}
