@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// app is shared by all commands. It holds the environment of the process.
+// app holds the environment of the process, which all commands share.
 type app struct {
 	env    map[string]string
 	stdin  io.Reader

@@ -16,7 +16,7 @@ type build struct {
 	Go      string `json:"go"`
 }
 
-// thisBuild prefers the values set at link time to those recorded by the compiler.
+// thisBuild returns this build. It prefers the values set at link time to the ones recorded by the compiler.
 func thisBuild() build {
 	b := build{Version: version, Commit: commit, Go: "unknown"}
 	info, ok := debug.ReadBuildInfo()

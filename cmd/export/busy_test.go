@@ -18,9 +18,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestPurgeOfBusyRun purges while processes work on a run, with shard counts
-// other than the planned one: each process blocks the purge, which names it,
-// until it is killed.
+// TestPurgeOfBusyRun purges while processes work on a run, with other shard counts than planned. Each process blocks
+// the purge until it is killed, and the error names the process.
 func TestPurgeOfBusyRun(t *testing.T) {
 	t.Parallel()
 	n := newScenario(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 3, 31, 4}}, simulator.ServerOptions{}, "--schools-per-file", "1")

@@ -87,7 +87,7 @@ func (s *testDest) pausing(t *testing.T, run string) (paused *testDest, arrived 
 	dest.endpoint = s.storage.server.Proxy(t, func(r *http.Request) s3test.Fault {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/_runs/"+run+"/journal/") && checkpoints.Add(1) == 3 {
 			close(atThird)
-			<-resumed // The context does not tell if the client is gone before the body is read.
+			<-resumed // before the body is read, the context does not show that the client is gone
 		}
 		return s3test.NoFault
 	}).Endpoint

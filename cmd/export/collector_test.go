@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector is an OTLP/HTTP receiver that keeps what it gets.
+// collector is an OTLP/HTTP receiver that records everything it receives.
 type collector struct {
 	*httptest.Server
 	mu        sync.Mutex
@@ -28,7 +28,7 @@ type collector struct {
 	bodies    strings.Builder // uncompressed
 	resources []*resource.Resource
 	spans     []*trace.Span
-	// metrics holds the newest, cumulative state of each.
+	// metrics holds the newest cumulative state of each metric.
 	metrics map[string]*metrics.Metric
 }
 
@@ -42,7 +42,7 @@ func newCollector(t *testing.T, answer func(w http.ResponseWriter, r *http.Reque
 			return
 		}
 		if err := c.record(r); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest) // which the command reports
+			http.Error(w, err.Error(), http.StatusBadRequest) // the command reports the error
 		}
 	}))
 	t.Cleanup(c.Close)

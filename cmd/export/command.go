@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// newCommand completes a command that takes flags only. It fills in the settings o, then calls work. common names the
-// flags that -h shows, in their order.
+// newCommand completes a command that only takes flags. When it runs, it fills in the settings o and calls work. common
+// names the flags that -h shows, in order.
 func newCommand[O any](
 	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
 ) *cobra.Command {
@@ -26,7 +26,7 @@ func newCommand[O any](
 	return cmd
 }
 
-// noArguments rejects arguments. Otherwise a list after a forgotten --datasets would be ignored.
+// noArguments rejects arguments. Without it, a list whose --datasets was forgotten would be ignored.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // interruptGrace bounds the orderly end of an interrupted command.
 const interruptGrace = 1500 * time.Millisecond
 
-// await returns the result of work. Once ctx is done it waits only briefly, as the process is about to end.
+// await returns the result of work. Once ctx is done, it waits only briefly, because the process is about to end.
 func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -96,7 +96,7 @@ func addCompletions(root *cobra.Command) {
 	}
 }
 
-// completionOf returns the completion of a flag's value; nil for file names.
+// completionOf returns the completion of a flag's value, or nil to complete file names.
 func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	words := f.Annotations[wordsAnnotation]
 	switch f.Name {

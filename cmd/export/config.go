@@ -75,14 +75,14 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 		}
 		s := setSetting{f.Name, wording.Cut(f.Value.String(), maxShownValue), strings.TrimSuffix(from[f.Name].name, ": "+f.Name)}
 		if f.Name == "on-finish" || f.Name == "students" {
-			s.Value = "(set)" // may contain a token; identifies students
+			s.Value = "(set)" // it may contain a token or identify students
 		}
 		value.Settings = append(value.Settings, s)
 	}
 	return a.writeOutput(o.output, value, configText(value.Settings, value.Credentials))
 }
 
-// maxShownValue bounds a value in the list of settings: a list may be long.
+// maxShownValue is the maximum length of a value in the list of settings, because a value may be a long list.
 const maxShownValue = 80
 
 func configText(settings []setSetting, credentials []string) string {
@@ -99,7 +99,7 @@ func configText(settings []setSetting, credentials []string) string {
 	return b.String()
 }
 
-// secretsSet returns the variables from which the secrets come.
+// secretsSet returns the variables that set secrets.
 func (a *app) secretsSet() []string {
 	var names []string
 	for _, variable := range secretVariables() {

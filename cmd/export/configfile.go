@@ -74,8 +74,8 @@ func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) err
 	return nil
 }
 
-// setFromYAML sets a flag to a value of the file. A scalar is parsed as a flag's text is, quoted or not; its YAML type
-// matters only for switches. Only a list flag takes a list, whose items are not split.
+// setFromYAML sets a flag to a value of the file. A scalar, quoted or not, is parsed like the text of a flag; its YAML
+// type matters only for switches. Only a list flag accepts a list, whose items are not split.
 func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	isSwitch := f.NoOptDefVal == "true"
 	tag := value.ShortTag()

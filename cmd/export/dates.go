@@ -32,7 +32,7 @@ func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, s
 	for _, s := range summaries {
 		a.recordSummary(ctx, s)
 		code = worse(code, outcomeCode(s))
-		if s.Outcome != "" { // It did not fail.
+		if s.Outcome != "" { // the run did not fail
 			text.WriteString(summaryText(s))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// destination holds the settings of the place where snapshots are stored.
+// destination holds the settings of the destination of snapshots.
 type destination struct {
 	place         place
 	groupReadable bool
@@ -67,7 +67,7 @@ func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (sn
 	return catalog, nil
 }
 
-// openForRun opens a destination as openCatalog does, and adapts it to how its server treats conditional writes.
+// openForRun works like openCatalog, and adapts the store to the way in which its server handles conditional writes.
 func (a *app) openForRun(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.openCatalog(ctx, o, from)
 	if err == nil {
@@ -76,7 +76,7 @@ func (a *app) openForRun(ctx context.Context, o *destination, from sources) (sna
 	return catalog, err
 }
 
-// openOffline opens a destination as openCatalog does, but checks it only if that takes no request.
+// openOffline works like openCatalog, but checks the destination only if that needs no requests.
 func (a *app) openOffline(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err != nil || catalog.Info().Folder == "" {
@@ -85,7 +85,7 @@ func (a *app) openOffline(ctx context.Context, o *destination, from sources) (sn
 	return catalog, checkForWriting(ctx, catalog, from)
 }
 
-// checkForWriting checks that a destination can be written, and was not written by a later release.
+// checkForWriting checks that a destination is writable, and that no later release has written to it.
 func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources) error {
 	if err := checkWritable(ctx, catalog, from); err != nil {
 		return err
@@ -113,8 +113,8 @@ func checkFormat(ctx context.Context, catalog snapshot.Catalog) error {
 	return nil
 }
 
-// existingCatalog opens a destination to read it or, with change, to change what is there. A missing folder or bucket is an
-// error, not an empty destination.
+// existingCatalog opens a destination for reading or, with change, for changing its contents. A missing folder or
+// bucket is an error, not an empty destination.
 func (a *app) existingCatalog(ctx context.Context, o *destination, from sources, change bool) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 	return catalog, a.adaptConditions(ctx, catalog, o.log, from)
 }
 
-// newCatalog returns the catalog of a destination, which the log lines name from now on.
+// newCatalog returns the catalog of a destination. Log lines name the destination from then on.
 func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	kind, _ := findStoreKind(o.place.scheme)
 	store, err := kind.open(ctx, o)

@@ -136,7 +136,7 @@ func snapshotsToCompare(ctx context.Context, catalog snapshot.Catalog, o *diffOp
 	return earlier, later, err
 }
 
-// checkComparable refuses runs whose rows cannot be matched because their identifiers are written differently.
+// checkComparable rejects runs whose rows cannot be matched because their identifiers are written differently.
 func checkComparable(earlier, later *snapshot.Manifest) error {
 	if earlier.Parameters.SamePrivacy(later.Parameters.Scope) {
 		return nil
@@ -207,7 +207,7 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 	return b.String()
 }
 
-// writeCounts writes a line for each table that differs, in the order of declaration, and one for all others.
+// writeCounts writes a line for each table that differs, in declaration order, and one line for all others.
 func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.TableComparison, columns bool) {
 	var same []string
 	for _, name := range schemas.TablesInOrder(tables) {

@@ -238,7 +238,7 @@ func (known *knownNames) checkName(t *testing.T, d *page, span string) (checked 
 	t.Helper()
 	flag, isFlag := strings.CutPrefix(span, "--")
 	switch {
-	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span) && !strings.HasSuffix(d.path, "data-dictionary.md"): // whose columns may have such names
+	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span) && !strings.HasSuffix(d.path, "data-dictionary.md"): // the dictionary's columns may have such names
 		require.True(t, strings.Contains(known.tests, "func "+span+"("), "%s names %s", d.path, span)
 	case regexp.MustCompile(`^(cmd|docs|examples|internal|schemas|tools)/[^ <]*$`).MatchString(span):
 		found, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(span)))

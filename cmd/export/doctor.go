@@ -28,7 +28,7 @@ type doctorOptions struct {
 }
 
 const (
-	// doctorRetries is the default of --retries: the user waits for the findings.
+	// doctorRetries is the default of --retries. It is low because the user waits for the findings.
 	doctorRetries = "2"
 	// doctorAttempts is how often a request to S3 is tried.
 	doctorAttempts = 3
@@ -81,7 +81,7 @@ func (a *app) checkAll(ctx context.Context, o *doctorOptions, from sources) erro
 	return err
 }
 
-// checkService checks the service. The error is an interrupt, or a simulated service that does not start.
+// checkService checks the service. It returns an error if it is interrupted or the simulated service does not start.
 func (a *app) checkService(ctx context.Context, o *doctorOptions, from sources, logger *slog.Logger) ([]doctor.Finding, error) {
 	simulated, err := o.chooseService(from)
 	s := doctor.Service{
@@ -113,7 +113,7 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 		Scratch: cmp.Or(o.scratch, os.TempDir()), SSE: o.s3.SSE,
 		Service: o.serviceName(from), PartitionBy: o.partitionBy, Privacy: schemas.Profile(o.privacy), Now: a.now,
 	}
-	o.s3.Attempts, o.log = doctorAttempts, slog.New(slog.DiscardHandler) // the store's warnings are findings
+	o.s3.Attempts, o.log = doctorAttempts, slog.New(slog.DiscardHandler) // the store's warnings become findings
 	key, err := a.keyOf(d.Privacy)
 	if d.KeyErr = err; key != nil && d.Privacy.NeedsKey() {
 		d.Fingerprint = key.Fingerprint()
@@ -183,7 +183,7 @@ func findingsText(findings []doctor.Finding) string {
 		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", state, width, f.Check, text)
 	}
 	switch warned := count(findings, doctor.Warn); {
-	case count(findings, doctor.Fail) > 0: // the error says so
+	case count(findings, doctor.Fail) > 0: // the error says how many
 	case warned > 0:
 		fmt.Fprintf(&b, "\nA run would work; %d of %d checks warn.\n", warned, len(findings))
 	default:

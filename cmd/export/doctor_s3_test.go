@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// TestDoctorS3 checks a bucket of a real server, without and with typical faults, each in a process of its own: AWS's
-// chain reads the environment.
+// TestDoctorS3 checks a bucket of a real server, without and with typical faults. Each check is a separate process,
+// because AWS's chain reads the environment.
 func TestDoctorS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)
@@ -65,7 +65,7 @@ func TestDoctorS3(t *testing.T) {
 		out := examineS3(t, exitUsage, server.Env(), at(server.Endpoint, "no-such-bucket")...)
 		require.Regexp(t, `(?m)^FAIL +destination +--dest: .*bucket no-such-bucket not found`, out)
 		require.Regexp(t, `(?m)^skip +commit `, out)
-		// The commands that only read say it too.
+		// Commands that only read report it too.
 		for _, name := range []string{"status", "verify", "sql", "prune"} {
 			args := append([]string{name, "--s3-path-style"}, at(server.Endpoint, "no-such-bucket")...)
 			if name == "prune" {

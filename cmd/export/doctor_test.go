@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDoctorExit ends like a run at a destination that is not writable and after an interrupt, and leaves nothing.
+// TestDoctorExit checks that doctor ends like a run if the destination is not writable or it is interrupted, and leaves
+// nothing behind.
 func TestDoctorExit(t *testing.T) {
 	t.Parallel()
 	doctor := func(ctx context.Context, dest string) (code int, stdout string) {

@@ -43,21 +43,22 @@ func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *
 	}
 	a.warnOfOutcome(summary)
 	if unwritten != nil {
-		// The run is published all the same, and the exit code is about the run.
+		// The run is published anyway, and the exit code describes the run.
 		a.complain(unwritten)
 	}
 	a.code = code
 	return nil
 }
 
-// warnOfOutcome explains on stderr why a run that ended without an error does not exit with 0, as stdout may be redirected.
+// warnOfOutcome explains on stderr, because stdout may be redirected, why a run that ended without an error does not
+// exit with 0.
 func (a *app) warnOfOutcome(s *pipeline.Summary) {
 	if what, err := outcomeError(s); err != nil {
 		a.warn(what, err)
 	}
 }
 
-// outcomeError returns why a run that ended without an error does not exit with 0; nil if it does.
+// outcomeError returns the reason why a run that ended without an error does not exit with 0, or nil if it does.
 func outcomeError(s *pipeline.Summary) (what string, err error) {
 	switch outcomeCode(s) {
 	case exitHeld:
@@ -87,10 +88,10 @@ func (a *app) endBeforeRun(ctx context.Context, onFinish string, err error) erro
 	return err
 }
 
-// resumable reports whether a failed run can be resumed and its error does not say so itself.
+// resumable reports whether a failed run can be resumed and its error does not already say so.
 func resumable(summary *pipeline.Summary, err error) bool {
 	if _, stuck := errors.AsType[*snapshot.StuckError](err); stuck || errors.Is(err, sink.ErrConflict) {
-		return false // Another run keeps the date.
+		return false // another run keeps the date
 	}
 	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""
 	return planned && exitCode(err) == exitFailed &&

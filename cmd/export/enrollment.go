@@ -33,10 +33,10 @@ func (o *enrollment) define(cmd *cobra.Command) {
 	g.toggle(&o.includeRemoved, "include-removed", "include removed enrollment")
 }
 
-// maxDates bounds a range: each date is a run of its own.
+// maxDates bounds a range, because each date is a separate run.
 const maxDates = 10_000
 
-// termDates stands for the dates of the terms, which only the service knows.
+// termDates is the word for the dates of the terms, which only the service knows.
 const termDates = "terms"
 
 // findTerms replaces the word terms in the settings by the dates that the service lists.
@@ -117,8 +117,8 @@ func expandRange(word string) ([]string, error) {
 	}
 }
 
-// addStep returns the date n units later. Months count from the first date; a month too short for its day uses its
-// last day.
+// addStep returns the date n units later. Months are counted from the first date. If a month does not have that day,
+// its last day is used.
 func addStep(first time.Time, n int, unit string) time.Time {
 	switch unit {
 	case "d":

@@ -56,7 +56,7 @@ func worse(a, b int) int {
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// failedChecks is the error of a doctor that found a failure: it has the exit code of a run.
+// failedChecks is the error of a doctor that found a failure. Its exit code is the one that a run would have.
 type failedChecks struct {
 	text  string
 	cause error

@@ -20,7 +20,7 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// newFaultyDest returns a destination on S3 behind a proxy that lets requests fail.
+// newFaultyDest returns a destination on S3 behind a proxy that makes requests fail.
 func newFaultyDest(t *testing.T, choose func(*http.Request) s3test.Fault) (*testDest, *s3test.Proxy) {
 	t.Helper()
 	g := newS3Storage(t)
@@ -36,8 +36,8 @@ func newFaultyScenario(t *testing.T) *scenario {
 		"--datasets", "schools,students,test_results", "--schools-per-file", "2")
 }
 
-// TestFortyPercentOfTheStore lets 40 % of all requests to the store fail:
-// connections are reset, errors returned, answers lost.
+// TestFortyPercentOfTheStore fails 40 % of all requests to the store: connections are reset, errors returned, answers
+// lost.
 func TestFortyPercentOfTheStore(t *testing.T) {
 	t.Parallel()
 	n := newFaultyScenario(t)

@@ -107,7 +107,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 		return fmt.Errorf("look for the student: %w", err)
 	}
 	shown := *found
-	if o.record != "" { // the file holds the rows
+	if o.record != "" { // the rows are written to the file
 		shown.Students = nil
 		for _, s := range found.Students {
 			without := *s
@@ -129,7 +129,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	return a.writeRecord(o, catalog, found)
 }
 
-// searchedText says what was searched.
+// searchedText describes the runs that were searched.
 func searchedText(r *maintenance.FindReport) string {
 	text := wording.Many(r.Runs, "run")
 	if r.History {
@@ -141,11 +141,11 @@ func searchedText(r *maintenance.FindReport) string {
 	return text
 }
 
-// maxLocated is the highest number of students that are shown with the places of their rows.
+// maxLocated is the maximum number of students that are shown with the places of their rows.
 const maxLocated = 3
 
-// foundStudentsText lists the students and the places of their rows. Record is the file that the record of a single student
-// is written to, if any.
+// foundStudentsText lists the students and the places of their rows. record is the file to which the record of a single
+// student is written, if any.
 func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, record string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
@@ -258,7 +258,7 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 	return nil
 }
 
-// maxPlaces is the highest number of places of a row that the page lists. If there are more, it counts them.
+// maxPlaces is the maximum number of places that the page lists for a row. If there are more, it counts the others.
 const maxPlaces = 4
 
 func recordRow(r maintenance.FoundRecord) report.RecordRow {

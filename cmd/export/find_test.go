@@ -40,7 +40,7 @@ func TestFind(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(result.stdout), report))
 				return report
 			}
-			// Numbers such as 0 find no rows: the students who have one come first.
+			// Numbers such as 0 find no rows. The students who have such a number come first.
 			bids := slices.SortedFunc(maps.Keys(roster), func(a, b string) int {
 				return cmp.Or(slices.Compare(slices.Sorted(slices.Values(roster[a])), slices.Sorted(slices.Values(roster[b]))), strings.Compare(a, b))
 			})

@@ -21,12 +21,11 @@ func (o *finishing) define(g group) {
 }
 
 const (
-	// onFinishTimeout bounds the command of --on-finish. It gets less time when
-	// the user has interrupted this one.
+	// onFinishTimeout bounds the command of --on-finish. That command gets less time if the user has interrupted this one.
 	onFinishTimeout            = time.Minute
 	interruptedOnFinishTimeout = 10 * time.Second
-	// onFinishOutputTimeout bounds the wait for its output after its end: a
-	// background process of its may keep it open.
+	// onFinishOutputTimeout bounds the wait for its output after its end, because one of its background processes may keep
+	// the output open.
 	onFinishOutputTimeout = time.Second
 )
 
@@ -48,8 +47,8 @@ func (a *app) runOnFinish(ctx context.Context, command string, summary any) {
 	}
 }
 
-// pipeToShell runs a shell command with the summary on its standard input. Its output goes to stderr, as stdout holds
-// the summary.
+// pipeToShell runs a shell command with the summary on its standard input. Its output goes to stderr, because stdout is
+// for the summary.
 func (a *app) pipeToShell(ctx context.Context, command string, summary any) error {
 	var input bytes.Buffer
 	if err := writeJSON(&input, summary); err != nil {
@@ -67,8 +66,8 @@ func (a *app) pipeToShell(ctx context.Context, command string, summary any) erro
 	return err
 }
 
-// onFinishEnvironment returns our environment without the service's secrets, which the command does not need, and
-// without --on-finish, as the command may run growth-export.
+// onFinishEnvironment returns this process's environment without the service's secrets, which the command does not
+// need, and without --on-finish, because the command may run growth-export.
 func (a *app) onFinishEnvironment() []string {
 	hidden := []string{envName("on-finish")}
 	for _, variable := range secretVariables() {

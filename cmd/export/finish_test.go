@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestFinishInterrupted: a run that is interrupted tells its command so.
+// TestFinishInterrupted checks that the command of --on-finish learns that the run was interrupted.
 func TestFinishInterrupted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -47,8 +47,8 @@ func TestFinishInterrupted(t *testing.T) {
 	require.Contains(t, end.Error, "interrupted")
 }
 
-// TestFinishIsBounded: a command that never ends is killed, and one that leaves
-// something running is not waited for.
+// TestFinishIsBounded checks that a command that never ends is killed, and that processes left running by a command are
+// not waited for.
 func TestFinishIsBounded(t *testing.T) {
 	t.Parallel()
 	a := &app{env: map[string]string{"PATH": os.Getenv("PATH")}, stderr: newScreen(&bytes.Buffer{})}
@@ -56,7 +56,7 @@ func TestFinishIsBounded(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	require.ErrorIs(t, a.pipeToShell(ctx, "sleep 300", jsonSummary{}), context.DeadlineExceeded)
-	require.Error(t, a.pipeToShell(t.Context(), "sleep 300 &", jsonSummary{}), "it has left something running")
+	require.Error(t, a.pipeToShell(t.Context(), "sleep 300 &", jsonSummary{}), "it has left a process running")
 	require.Less(t, time.Since(began), 2*time.Minute)
 }
 
@@ -71,7 +71,7 @@ func TestFinishKillsChildren(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- a.pipeToShell(ctx, "sleep 300 > '"+pipe+"' & sleep 300", jsonSummary{}) }()
-	reader, err := os.Open(pipe) // it returns once the child has opened it, too
+	reader, err := os.Open(pipe) // this returns once the child has opened it too
 	require.NoError(t, err)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)

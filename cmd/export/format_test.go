@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLaterFormat expects every command to refuse a destination where a later
-// release has written a document, and to change nothing.
+// TestLaterFormat expects every command to reject a destination at which a later release has written a document, and to
+// change nothing.
 func TestLaterFormat(t *testing.T) {
 	t.Parallel()
 	s := newPurgeDest(t)

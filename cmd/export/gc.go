@@ -6,16 +6,16 @@ import (
 	"runtime/metrics"
 )
 
-// heapSlack is how much may be allocated between two collections, or half as much if the heap is large. Nearly all of
-// the heap is reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack were
-// proportional to the heap, as with GOGC, small runs would collect all the time, or large ones hold twice the memory
-// they need.
+// heapSlack is how many bytes may be allocated between two collections, or half as many if the heap is large. Nearly
+// all of the heap is reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack
+// were proportional to the heap, as with GOGC, small runs would collect all the time, or large ones would hold twice
+// the memory that they need.
 const heapSlack = 16 << 20
 
 // keepHeapSlack makes each collection set the percentage for the next one, so that it begins after slack bytes were
 // allocated, whatever the size of the heap. It also sets the memory limit just above that, unless GOMEMLIMIT is lower,
-// so that the runtime returns free memory to the system at once. Otherwise it keeps more and more of it in a long run,
-// because the next buffers have other sizes.
+// so that the runtime returns free memory to the system at once. Otherwise it would keep more and more memory in a long
+// run, because new buffers have other sizes.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{
@@ -44,13 +44,13 @@ func keepHeapSlack(slack uint64) {
 // sentinel is garbage: its finalizer runs after every collection.
 type sentinel struct{ _ *sentinel }
 
-// minHeap is the heap below which the runtime does not collect, in proportion to the percentage.
+// minHeap is the size of the heap, at 100 percent, below which the runtime does not collect.
 const minHeap = 4 << 20
 
-// minGaps is the room for gaps in a small heap.
+// minGaps is the room for gaps between objects in a small heap.
 const minGaps = 1 << 20
 
-// slackPercent returns the percentage of live that is about slack.
+// slackPercent returns the percentage of live that corresponds to slack.
 func slackPercent(slack, live uint64) int {
 	if live > 4*slack {
 		slack /= 2 // a large heap grows more slowly in proportion

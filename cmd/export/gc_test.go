@@ -28,7 +28,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestKeepHeapSlack: the percentage and the limit follow the live heap up and down again.
+// TestKeepHeapSlack checks that the percentage and the limit follow the live heap up and down.
 func TestKeepHeapSlack(t *testing.T) {
 	t.Parallel()
 	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
@@ -42,7 +42,7 @@ func TestKeepHeapSlack(t *testing.T) {
 	}
 	debug.SetMemoryLimit(math.MaxInt64)
 	keepHeapSlack(heapSlack)
-	held := make([]byte, 800<<20) // never touched, so it takes no memory
+	held := make([]byte, 800<<20) // never accessed, so it takes no memory
 	collectUntil(func(percent uint64) bool { return percent <= 2 })
 	require.Greater(t, debug.SetMemoryLimit(-1), int64(800<<20))
 	runtime.KeepAlive(held)

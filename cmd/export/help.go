@@ -125,7 +125,7 @@ func (h *helpText) writeIntro(cmd *cobra.Command) {
 	}
 }
 
-// writeFlags shows flags, each with a note: on its last line if it fits, else below.
+// writeFlags shows flags, each with a note on its last line or, if it does not fit there, below.
 func (h *helpText) writeFlags(title string, flags []*pflag.Flag, indent int, note func(f *pflag.Flag) string) {
 	if len(flags) == 0 {
 		return

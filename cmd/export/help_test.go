@@ -32,8 +32,8 @@ func helpOf(t *testing.T, short bool) map[string]string {
 	return texts
 }
 
-// TestShortHelpFitsAScreen of 24 lines, with one for the prompt, and 80 columns;
-// what it leaves out, it says where to find.
+// TestShortHelpFitsAScreen checks that short help fits 80 columns and 24 lines, including the prompt, and that it says
+// where to find the rest.
 func TestShortHelpFitsAScreen(t *testing.T) {
 	t.Parallel()
 	long := helpOf(t, false)
@@ -49,8 +49,7 @@ func TestShortHelpFitsAScreen(t *testing.T) {
 	}
 }
 
-// TestLongHelp shows each flag of a command once, those that are often used
-// first, in lines of at most 100 columns.
+// TestLongHelp expects each flag of a command once, common ones first, in lines of at most 100 columns.
 func TestLongHelp(t *testing.T) {
 	t.Parallel()
 	long := helpOf(t, false)
@@ -81,7 +80,7 @@ func TestLongHelp(t *testing.T) {
 	require.Greater(t, often, 20)
 }
 
-// TestHelpListsAllCommands, each in one section.
+// TestHelpListsAllCommands expects each command in exactly one section.
 func TestHelpListsAllCommands(t *testing.T) {
 	t.Parallel()
 	a, _, _ := testApp(nil)

@@ -54,7 +54,7 @@ func defineHistory(g group, target *bool) {
 	g.toggle(target, "history", "add new snapshots to the history after publishing")
 }
 
-// check checks which settings were given together.
+// check checks that the given settings can be used together.
 func (o *historyOptions) check(from sources) error {
 	switch {
 	case o.dropBefore != "" && o.rebuild:

@@ -51,7 +51,7 @@ func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot
 	return err
 }
 
-// dropText says what was dropped from the history, or would be.
+// dropText describes the versions that were dropped from the history, or would be.
 func dropText(r *maintenance.PurgeReport) string {
 	var b strings.Builder
 	switch {

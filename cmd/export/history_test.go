@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestHistoryOfAnyConcurrency takes the same snapshots with one and with sixteen requests at a time, and folds them one
-// by one and all at once. The files of the history are equal.
+// TestHistoryOfAnyConcurrency takes the same snapshots with one and with sixteen concurrent requests, and folds them
+// one by one and all at once. The files of the histories are equal.
 func TestHistoryOfAnyConcurrency(t *testing.T) {
 	t.Parallel()
 	histories := make(map[string]map[string]string)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// expandHome replaces a leading ~ by the home folder. Shells do not expand it in a configuration file, in --dest=~/data
-// or in a quoted word.
+// expandHome replaces a leading ~ by the home folder. Shells do not expand it in configuration files, in --dest=~/data
+// or in quoted words.
 func expandHome(path string) (string, error) {
 	first, rest, _ := strings.Cut(path, "/")
 	switch {

@@ -27,10 +27,9 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// TestHostileService meets every hostile answer in one run, one school each:
-// exactly these schools fail, nothing is sent to another host, and memory stays
-// bounded. It is not part of the short tests, because the race detector, with which
-// these run, needs more memory.
+// TestHostileService has every kind of hostile answer in one run, each for one school: exactly these schools fail,
+// nothing is sent to another host, and memory stays bounded. It is not part of the short tests, because these also run
+// with the race detector, which needs more memory.
 func TestHostileService(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -97,7 +96,7 @@ func TestHostileService(t *testing.T) {
 	require.Less(t, megabytes, 256, "megabytes at most")
 }
 
-// watchPeakMemory sends the largest resident set of a process, in MiB, when the process has ended. It asks while the
+// watchPeakMemory sends the largest resident set of a process, in MiB, when the process has ended. It polls while the
 // process runs, because the figure that a parent gets afterwards includes the parent's own memory at the fork.
 func watchPeakMemory(t *testing.T, pid int) <-chan int {
 	t.Helper()
@@ -107,7 +106,7 @@ func watchPeakMemory(t *testing.T, pid int) <-chan int {
 		for ticks := time.Tick(5 * time.Millisecond); ; <-ticks {
 			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 			line := regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`).FindSubmatch(status)
-			if err != nil || line == nil { // gone, or a zombie, which has no memory
+			if err != nil || line == nil { // the process is gone, or a zombie, which has no memory
 				peak <- most
 				return
 			}
@@ -118,10 +117,10 @@ func watchPeakMemory(t *testing.T, pid int) <-chan int {
 	return peak
 }
 
-// hostileAnswer answers a request for test results; page renders the right first page.
+// hostileAnswer answers a request for test results; page returns the correct first page.
 type hostileAnswer func(w http.ResponseWriter, r *http.Request, page func() []byte)
 
-// hostileAnswers returns one answer of every kind. Redirects lead to the location, on another host.
+// hostileAnswers returns one answer of every kind. Redirects lead to location, which is on another host.
 func hostileAnswers(t *testing.T, location string) []hostileAnswer {
 	t.Helper()
 	var answers []hostileAnswer
@@ -134,7 +133,7 @@ func hostileAnswers(t *testing.T, location string) []hostileAnswer {
 			w.WriteHeader(status)
 		})
 	}
-	// Two bytes that become a row each, as records and within one; and depth.
+	// Two bytes that each become a row, as records and within one record, and deep nesting.
 	ones, depth := strings.Repeat("1,", 3_000_000)+"1", 100_000
 	for _, records := range []string{
 		"[" + ones + "]", `[{"testResultBid":"1","norms":[` + ones + `]}]`, strings.Repeat("[", depth) + strings.Repeat("]", depth),
@@ -143,7 +142,7 @@ func hostileAnswers(t *testing.T, location string) []hostileAnswer {
 			_, _ = io.WriteString(w, `{"pagination":{"hasNextPage":false},"testResults":`+records+`}`)
 		})
 	}
-	// Pages that lead to themselves, or to further pages without end, with and without records.
+	// Pages that refer to themselves or to an endless series of further pages, with and without records.
 	for _, next := range []struct {
 		cursor, more string
 		empty        bool

@@ -18,8 +18,8 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// TestInterrupt interrupts a run: it exits with 130 within two seconds, publishes nothing,
-// and says how to resume it, also in JSON. Resuming it then works.
+// TestInterrupt interrupts a run: it exits with 130 within two seconds, publishes nothing, and says how to resume it,
+// in JSON too. Resuming it then works.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
@@ -55,7 +55,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptedSimulate serves until interrupted.
+// TestInterruptedSimulate expects simulate to serve until it is interrupted.
 func TestInterruptedSimulate(t *testing.T) {
 	t.Parallel()
 	cmd, stderr := commandProcess(t, "simulate", "--schools", "2")

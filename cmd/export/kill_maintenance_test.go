@@ -77,7 +77,8 @@ func fillForMaintenance(t *testing.T, s *testDest) {
 	}
 }
 
-// killUntilDone repeats the command until it is not killed. In between, other commands may finish what it has begun.
+// killUntilDone repeats the command until it is not killed. In between, other commands may finish its interrupted
+// changes.
 func (c *killTest) killUntilDone(command []string) {
 	c.t.Helper()
 	changing := func() bool {
@@ -128,7 +129,8 @@ func (s *testDest) copy(t *testing.T) *testDest {
 	return to
 }
 
-// requireNothingStaged expects that status --clean removes what a command that was killed after its changes has left.
+// requireNothingStaged expects that status --clean removes the leftovers of a command that was killed after its
+// changes.
 func (s *testDest) requireNothingStaged(t *testing.T) {
 	t.Helper()
 	s.command(t, "status", "--clean").runOK()

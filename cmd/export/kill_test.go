@@ -51,7 +51,7 @@ func TestKill(t *testing.T) {
 				c.dest.endpoint = faulty.Endpoint
 			}
 			c.measure()
-			// Each run replaces the one before.
+			// Each run replaces the previous one.
 			for n := 0; n < runsPerDest && !enough(); n++ {
 				c.publish(fmt.Sprintf("night-%d", n))
 			}
@@ -65,8 +65,7 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// runsPerDest is the number of runs, each replacing the one before, that TestKill
-// publishes at a destination.
+// runsPerDest is the number of runs that TestKill publishes at a destination, each replacing the previous one.
 const runsPerDest = 6
 
 // killTest kills commands.
@@ -161,7 +160,7 @@ func (c *killTest) tryPublish(run string) (done bool) {
 // unless it ends before that.
 func (c *killTest) runAndKill(p *process, run string) processResult {
 	c.t.Helper()
-	// Early kills are more useful: the more is staged, the sooner a run is done.
+	// Early kills are more useful, because the more is staged, the sooner a run is done.
 	kill := afterDelay(min(c.randomBelow(c.runTime), c.randomBelow(c.runTime)))
 	if c.random.IntN(3) == 0 && !c.dest.has(snapshot.ChangePath(run)) {
 		kill = c.dest.afterExists(snapshot.ChangePath(run), c.randomBelow(c.publishTime))

@@ -25,8 +25,8 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 )
 
-// TestNothingLeaks greps everything that a faulty, failing, killed and resumed
-// run says and writes, data files apart, for secrets and for students.
+// TestNothingLeaks searches the output and the files of a faulty, failing, killed and resumed run, except for its data
+// files, for secrets and students.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -35,7 +35,7 @@ func TestNothingLeaks(t *testing.T) {
 		Key: "key-4f1c9d", Secret: "secret-77aa21", PageSize: 10, ListPageSize: 10, Latency: 3 * time.Millisecond,
 	})
 	schools := world.Schools()
-	broken := `{"testResults":[{"studentBid":` // a body that is cut, of a shape that holds students
+	broken := `{"testResults":[{"studentBid":` // a truncated body in a shape that holds students
 	server.SetFaults(append([]simulator.Fault{
 		{Operation: "test_results", School: schools[1].Bid, Kind: simulator.FaultBody, Body: broken},
 		{Operation: "student_details", School: "", Kind: simulator.FaultStatus, Status: 404, Share: 0.1},
@@ -69,10 +69,10 @@ func TestNothingLeaks(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		line, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/cmdline")
 		if err == nil {
-			listed.Write(line) // the process still writes to said
+			listed.Write(line) // not to said, to which the process still writes
 		}
 		if attempt < 2 {
-			// The second is killed once it has a checkpoint with a failed school.
+			// The second run is killed once it has a checkpoint with a failed school.
 			killed := afterDelay(time.Second)
 			if attempt == 1 {
 				killed = afterFileContains(filepath.Join(dest, "_runs", "*", "journal", "*.json"), `"status": "failed"`)
@@ -147,7 +147,7 @@ func identifiers(t *testing.T, world *simulator.World) map[string]string {
 			for _, column := range columns {
 				value, ok := row[column].(string)
 				if _, err := strconv.ParseFloat(value, 64); err == nil && len(value) < 8 {
-					continue // such a number can be a part of any time
+					continue // such a number can be part of any time
 				}
 				if ok {
 					found[value] = table + "." + column

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asCommand in the environment makes the test binary the command, so that tests
-// can run it as a process of its own.
+// asCommand in the environment makes the test binary behave as the command, so that tests can run it as a separate
+// process.
 const asCommand = "BE_GROWTH_EXPORT"
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// long skips a test that takes long with -short, as in make test.
+// long skips a test that takes long if -short is set, as in make test.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -46,7 +46,7 @@ func commandProcess(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.
 // own settings. The simulated service is small unless a test needs more.
 func commandEnvironment(environ []string) []string {
 	environ = slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
-		return strings.HasPrefix(pair, envPrefix) || strings.HasPrefix(pair, "GOGC=") // which tests use, but users do not
+		return strings.HasPrefix(pair, envPrefix) || strings.HasPrefix(pair, "GOGC=") // tests use GOGC, but users do not
 	})
 	// The race detector would make every process wait a second before it ends.
 	return append(environ, asCommand+"=1", "GORACE=atexit_sleep_ms=0", envName("simulate-results")+"=100")

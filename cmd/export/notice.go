@@ -35,7 +35,7 @@ func (a *app) writeNotice(ctx context.Context, path string, students []string, c
 	return nil
 }
 
-// replaceFile writes a file that only its owner may read, whole or not at all.
+// replaceFile writes a file that only its owner may read. It writes the complete file or nothing.
 func replaceFile(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".growth-export-*")
 	if err != nil {
@@ -53,7 +53,8 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// headlineOf says that all rows of some schools or districts were erased, and how many were listed if some were not found.
+// headlineOf returns the headline that all rows of some schools or districts were erased. It says how many were listed
+// if some were not found.
 func headlineOf(found, listed []string, kind string) string {
 	if len(found) < len(listed) {
 		return fmt.Sprintf("all rows of %s of %s", wording.Count(len(found)), wording.Many(len(listed), "listed "+kind))
@@ -66,7 +67,7 @@ func without(list, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(some, s) })
 }
 
-// noticeOf returns what a purge has done, without the names of students.
+// noticeOf returns the notice of a purge, without the names of students.
 func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.PurgeReport) (*report.Notice, error) {
 	proof := maintenance.PurgePath(done.ID)
 	data, _, err := catalog.Read(ctx, proof)

@@ -30,7 +30,7 @@ func (a *app) writeOutput(format string, value any, text string) error {
 	return writeText(a.stdout, text)
 }
 
-// wantsJSON reports whether the user asked for JSON, also in a command line that is not valid.
+// wantsJSON reports whether the user asked for JSON, even if the command line is invalid.
 func (a *app) wantsJSON(cmd *cobra.Command, args []string) bool {
 	for i, arg := range args {
 		if arg == "--output="+outputJSON || arg == "--output" && i+1 < len(args) && args[i+1] == outputJSON {
@@ -73,8 +73,8 @@ func (a *app) writeResult(code int, err error) error {
 	return writeText(a.stdout, escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n")
 }
 
-// escapeJSON escapes control characters in a JSON text that JSON itself allows, because they would act on a terminal. They
-// can only be in strings.
+// escapeJSON escapes control characters that JSON allows but that would control a terminal. They can only occur in
+// strings.
 func escapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -105,7 +105,7 @@ func writeJSON(w io.Writer, value any) error {
 	return nil
 }
 
-// notNil makes a nil list an empty one, which JSON shows as [] instead of null.
+// notNil replaces a nil list by an empty one, which JSON shows as [] instead of null.
 func notNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -113,7 +113,7 @@ func notNil[T any](items []T) []T {
 	return items
 }
 
-// snapshotName names what a run of a kind and date publishes.
+// snapshotName returns the name of the snapshot that a run of a kind and date publishes.
 func snapshotName(kind snapshot.Kind, date string) string {
 	what := map[snapshot.Kind]string{snapshot.Full: "snapshot ", snapshot.AsOf: "enrollment as of ", snapshot.Delta: "changes of "}
 	return what[kind] + date
@@ -122,7 +122,7 @@ func snapshotName(kind snapshot.Kind, date string) string {
 // joinPath returns the location of a path at a destination.
 func joinPath(dest, path string) string { return strings.TrimSuffix(dest, "/") + "/" + path }
 
-// printable quotes text that would break the line it is printed on.
+// printable quotes text that would break the line on which it is printed.
 func printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)

@@ -47,7 +47,7 @@ func requireErrorAsJSON(t *testing.T, stdout []byte, code int) string {
 	return object.Error
 }
 
-// TestEscapeJSON escapes characters that would act on a terminal, and changes no value.
+// TestEscapeJSON checks that characters that would control a terminal are escaped, and that no value changes.
 func TestEscapeJSON(t *testing.T) {
 	t.Parallel()
 	a, stdout, _ := testApp(nil)

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// planOptions holds the settings of plan: the settings of a run, and one more.
+// planOptions holds the settings of plan: the settings of run and the assumed latency.
 type planOptions struct {
 	runOptions
 	latency time.Duration
@@ -209,7 +209,7 @@ func about(n int) string {
 	return "  about " + wording.Count(n) + " requests, judging by the newest snapshot"
 }
 
-// fanOut says which requests of a dataset are not counted, because other answers lead to them.
+// fanOut describes the requests of a dataset that are not counted because they depend on other answers.
 func fanOut(dataset string) string {
 	for _, d := range schemas.Datasets() {
 		if d.Name == dataset && d.Per > schemas.PerSchool {

@@ -49,7 +49,7 @@ func newPrivacyPlan(s *pipeline.Settings, datasets []string) *privacyPlan {
 		p.KeyFingerprint = s.PrivacyKey.Fingerprint()
 	}
 	if len(datasets) == 0 {
-		datasets = s.Datasets // the run is published already, and nothing was estimated
+		datasets = s.Datasets // the run is already published, and nothing was estimated
 	}
 	for _, d := range schemas.Datasets() {
 		if !slices.Contains(datasets, d.Name) {

@@ -18,20 +18,21 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// The children of the test: one whose bid is purged, one without a bid whose number is purged, and two who stay. The first
-// child has a second number, which only the details and an association without a bid give.
+// The children of the test: one whose bid is purged, one without a bid whose number is purged, and two who stay. The
+// first child has a second number, which only occurs in the details and in an association without a bid.
 const (
 	adaBid, adaNumber, adaState = "zqada-bid", "9917700101", "ZQS-9917700303"
 	benNumber                   = "9917700202"
 	cleoBid, doraBid            = "zqcleo-bid", "zqdora-bid"
 )
 
-// plantedService is a simulated service with further children, in every place where a service might put them. Ada and Ben
-// are missing if without is true. Names change with the night, so that the history has versions that have ended.
+// plantedService is a simulated service with further children, in every place where a service might put them. Ada and
+// Ben are missing if without is true. Names change from night to night, so that the history has versions that have
+// ended.
 type plantedService struct {
 	without atomic.Bool
 	night   atomic.Int64
-	failing atomic.Bool // the test results of the second school
+	failing atomic.Bool // whether requests for the test results of the second school fail
 	server  *simulator.Server
 	world   *simulator.World
 }
@@ -46,7 +47,7 @@ func newPlantedService(t *testing.T) (service *plantedService, address string) {
 	return p, front.URL + p.server.BasePath()
 }
 
-// ServeHTTP answers what is asked about a planted child, class or educator, whom the simulated service does not know.
+// ServeHTTP answers requests about planted children, classes and educators, which the simulated service does not know.
 func (p *plantedService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/"+adaBid):
@@ -87,7 +88,7 @@ func raw(text string) simulator.Value {
 	return simulator.Value{Kind: simulator.Raw, Literal: &simulator.Literal{Sent: text}}
 }
 
-// records returns further records of an operation, of the first school.
+// records returns further records of the first school for an operation.
 func (p *plantedService) records(operation string) []string {
 	ada, ben := p.child("ADA", adaBid, adaNumber), fmt.Sprintf(`"firstName":"BENPLANTED","lastName":"BENPLANTED%d"`, p.night.Load())
 	cleo, dora := p.child("CLEO", cleoBid, "9917700505"), p.child("DORA", doraBid, "9917700404")
@@ -143,7 +144,7 @@ func (p *plantedService) List(_ *simulator.World, c *simulator.Call, plain simul
 			return raw(more[i-plain.Count])
 		}
 		record := plain.At(a, i)
-		if i%3 == 0 || c.Op.Name == "student_school_classes" || c.Op.Name == "educator_school_classes" { // all, or equal ones would differ
+		if i%3 == 0 || c.Op.Name == "student_school_classes" || c.Op.Name == "educator_school_classes" { // to all records, because otherwise equal ones would differ
 			p.mention(&record, c.Op.Name == "students" || c.Op.Name == "student_school_associations")
 		}
 		return record
@@ -151,8 +152,8 @@ func (p *plantedService) List(_ *simulator.World, c *simulator.Call, plain simul
 	return list
 }
 
-// mention adds an unknown member to an object and to all elements of its arrays. A student without a bid would be erased
-// because of it, and is left as it is.
+// mention adds an unknown member to an object and to all elements of its arrays. A student without a bid is left
+// unchanged, because the mention would cause the student to be erased.
 func (p *plantedService) mention(v *simulator.Value, student bool) {
 	for i := range v.Sub {
 		if m := &v.Sub[i]; m.Kind == simulator.Array || v.Kind == simulator.Array {
@@ -171,9 +172,9 @@ func (*plantedService) FormatBid(_ *simulator.World, b simulator.Bid) string { r
 func (*plantedService) ParseBid(string) (b simulator.Bid, ok bool)           { return b, false }
 func (*plantedService) Mark() string                                         { return "" }
 
-// TestPurgeFindsPlantedChildren exports a service that lists children in every place where it might, in all kinds of runs, and purges
-// one by bid and one by number. Nothing of them is left anywhere, no other row is lost, and a later night with the key does
-// not bring them back. A cohort never holds another child.
+// TestPurgeFindsPlantedChildren exports a service that lists children in every possible place, in all kinds of runs,
+// and purges one by bid and one by number. Nothing of them is left anywhere, no other row is lost, and a later night
+// with the key does not bring them back. A cohort never holds another child.
 func TestPurgeFindsPlantedChildren(t *testing.T) {
 	t.Parallel()
 	service, address := newPlantedService(t)

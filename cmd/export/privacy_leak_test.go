@@ -77,7 +77,7 @@ func TestLeaksAreFound(t *testing.T) {
 
 func yesterday() string { return time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly) }
 
-// planted marks everything that the world of the test says about people.
+// planted marks all of the test world's values about people.
 const planted = odd.PlantedMark
 
 type leakTest struct {
@@ -109,12 +109,12 @@ func newLeakTest(t *testing.T, g *testStorage, profile schemas.Profile) *leakTes
 	return c
 }
 
-// ServeHTTP lets some requests wait until the process that sent them is killed.
+// ServeHTTP makes some requests wait until the process that sent them is killed.
 func (c *leakTest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := c.requests.Add(1)
 	if waits := c.waits.Load(); waits != nil && (*waits)(n) {
 		c.waiting.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body) // until then the server does not notice that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client is gone
 		<-r.Context().Done()
 		return
 	}
@@ -208,7 +208,7 @@ func (c *leakTest) leaks() []string {
 	for _, root := range []string{c.dest.folder, c.scratch} {
 		require.NoError(c.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
-				return nil //nolint:nilerr // The commands may have removed it.
+				return nil //nolint:nilerr // the commands may have removed it
 			}
 			data, err := os.ReadFile(path)
 			if err == nil {
@@ -295,8 +295,8 @@ func isBirth(day simulator.Day) bool {
 var birthText = regexp.MustCompile(`18\d\d` + odd.PlantedBirthday)
 
 // leaksIn returns the planted values in the data: as text in any case, in hexadecimal, and in base64 at any offset. It
-// also searches inside zstd frames, where dates of birth may be 32-bit numbers of days. URLs escape no character of the
-// mark.
+// also searches inside zstd frames, where dates of birth may be 32-bit numbers of days. No character of the mark is
+// escaped in URLs.
 func leaksIn(data []byte) []string {
 	found := leaksInPlain(data)
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
@@ -311,7 +311,7 @@ func leaksIn(data []byte) []string {
 			return found
 		}
 		rest = rest[at:]
-		page, _ := decoder.DecodeAll(rest, nil) // the error is that something follows the frame
+		page, _ := decoder.DecodeAll(rest, nil) // it always fails, because more data follows the frame
 		found = append(found, leaksInPlain(page)...)
 		for i := range len(page) - 3 {
 			if day := simulator.Day(int32(binary.LittleEndian.Uint32(page[i:]))); isBirth(day) {
@@ -336,7 +336,7 @@ func leaksInPlain(data []byte) []string {
 	}
 	for offset := range 3 {
 		text := base64.RawStdEncoding.EncodeToString([]byte("xx"[:offset] + planted))
-		// The first characters depend on what is in front, the last on what follows.
+		// The first characters also depend on the bytes before, the last ones on the bytes after.
 		text = text[[]int{0, 2, 3}[offset] : len(text)-1]
 		if bytes.Contains(data, []byte(text)) {
 			found = append(found, "base64 "+text)

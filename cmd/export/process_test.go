@@ -28,14 +28,14 @@ type process struct {
 	delay  time.Duration
 }
 
-// processResult is how a process ended.
+// processResult is the outcome of a process.
 type processResult struct {
 	killed         bool
 	code           int // -1 if it was killed
 	stdout, stderr string
 }
 
-// waitFunc returns when a process is to be killed, or when ctx is done.
+// waitFunc returns at the moment at which a process is to be killed, or when ctx is done.
 type waitFunc func(ctx context.Context)
 
 func afterDelay(delay time.Duration) waitFunc {
@@ -52,7 +52,7 @@ func afterDelay(delay time.Duration) waitFunc {
 	}
 }
 
-// afterCondition polls the condition.
+// afterCondition waits until the condition holds.
 func afterCondition(holds func() bool) waitFunc {
 	return func(ctx context.Context) {
 		tick := time.NewTicker(time.Millisecond)
@@ -92,7 +92,7 @@ func (p *process) runOK() processResult {
 	return result
 }
 
-// runUntil runs the process to its end or kills it when the function returns.
+// runUntil runs the process to its end, or kills it when the function returns.
 func (p *process) runUntil(kill waitFunc) processResult {
 	p.t.Helper()
 	p.kill = kill

@@ -146,7 +146,7 @@ func (c *pace) add(p pipeline.Reading) {
 	if oldest := c.window[0]; p.Elapsed > oldest.Elapsed {
 		c.rate = float64(p.Requests-oldest.Requests) / (p.Elapsed - oldest.Elapsed).Seconds()
 	}
-	// Schools done by an earlier process do not count: how long they took is unknown.
+	// Schools done by an earlier process do not count, because their duration is unknown.
 	if p.Phase == "fetch" && !c.fetching {
 		c.fetching, c.first = true, p
 	}
@@ -164,8 +164,8 @@ func (c *pace) add(p pipeline.Reading) {
 	}
 }
 
-// figures returns the parts of a progress line, the most important first: a narrow terminal shows as many as fit. A
-// school counts once per dataset.
+// figures returns the parts of a progress line, the most important first, because a narrow terminal shows only as many
+// as fit. A school counts once per dataset.
 func figures(p pipeline.Reading, c pace) []string {
 	if p.Phase == "publish" && p.FilesTotal > 0 {
 		return []string{fmt.Sprintf("%s of %s files", wording.Count(p.FilesDone), wording.Count(p.FilesTotal))}
@@ -200,13 +200,13 @@ func figures(p pipeline.Reading, c pace) []string {
 }
 
 const (
-	// minRetryShown is how long a call must have been failing to be shown: in a large run some call is always being
-	// retried.
+	// minRetryShown is how long a call must have been failing before it is shown, because in a large run some call is
+	// always being retried.
 	minRetryShown = 5 * time.Second
 	maxNamed      = 1
 )
 
-// troubles returns the reasons why a run makes no progress, or nothing if it makes progress.
+// troubles returns the reasons why a run makes no progress, or "" if it makes progress.
 func troubles(p pipeline.Reading) string {
 	if p.Paused != "" {
 		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, wording.Duration(max(0, p.GivesUpIn)))
@@ -238,7 +238,8 @@ func troubles(p pipeline.Reading) string {
 	}
 }
 
-// longRetries returns the retries to show: all while planning, which waits for each, and long ones later.
+// longRetries returns the retries to show: all of them while planning, because planning waits for each, and only long
+// ones later.
 func longRetries(p pipeline.Reading) []pipeline.Retry {
 	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < minRetryShown })
 }

@@ -39,7 +39,7 @@ func TestScreenKeepsLogLinesWhole(t *testing.T) {
 	require.Equal(t, want, out.String())
 }
 
-// TestPlainLines shows a line at each phase and one every ten seconds.
+// TestPlainLines expects a line at each phase and one every ten seconds.
 func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,8 +105,7 @@ func TestBarFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestTroublesAreNamed expects progress to say what is being retried, and why
-// nothing moves.
+// TestTroublesAreNamed expects progress to name the calls that are being retried, and to say why there is no progress.
 func TestTroublesAreNamed(t *testing.T) {
 	t.Parallel()
 	p := pipeline.Reading{Phase: "plan", Elapsed: 12 * time.Second, Retrying: []pipeline.Retry{

@@ -100,14 +100,14 @@ func pruneText(r *maintenance.PruneReport, failed bool) string {
 	for _, run := range r.Unfolded {
 		fmt.Fprintf(&b, "kept snapshot %s, run %s: the history does not hold it yet; %s adds it\n", run.SnapshotDate, run.RunID, run.Command)
 	}
-	if failed { // what is kept may not have been counted
+	if failed { // the kept snapshots may not have been counted
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, wording.Many(len(r.Removed), "run"), wording.Many(r.Kept, "snapshot"))
 	return b.String()
 }
 
-// contents describes what a removed run consisted of.
+// contents describes the contents of a removed run.
 func contents(run *maintenance.PrunedRun) string {
 	if run.State == snapshot.Replaced {
 		return "documents of a replaced run"

@@ -34,9 +34,9 @@ func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*s
 	return runs, nil
 }
 
-// publishedRun returns the manifest of the snapshot of a date, of the enrollment
-// as of a date, or of the latest snapshot if both dates are empty. If no snapshot covers
-// all schools and students, as at the destination of a cohort, that is the newest one.
+// publishedRun returns the manifest of the snapshot of a date, of the enrollment as of a date, or, if both dates are
+// empty, of the latest snapshot. If no snapshot covers all schools and students, as at the destination of a cohort, the
+// latest one is the newest of any scope.
 func publishedRun(ctx context.Context, catalog snapshot.Catalog, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
 	var manifest *snapshot.Manifest
 	var err error

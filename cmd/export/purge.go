@@ -67,8 +67,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-// checkTarget checks what to purge. It must be given as flags: in the environment or a file the same names restrict runs,
-// and purging exactly the exported schools would be disastrous.
+// checkTarget checks the selection of the purge. It must be given as flags: in the environment or a file, the same
+// names restrict runs, and purging exactly the exported schools would be disastrous.
 func (o *purgeOptions) checkTarget(from sources) error {
 	const choices = "--schools LIST, --districts LIST, --students LIST, --student-numbers LIST or --ended-for DAYS"
 	var chosen []string
@@ -200,7 +200,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	return err
 }
 
-// erasing returns the report of the purge that erased what was asked for: an earlier one if nothing was left to do.
+// erasing returns the report of the purge that erased the rows: an earlier purge if nothing was left to do.
 func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
 	if r.Nothing() && r.Earlier != nil {
 		return r.Earlier
@@ -238,7 +238,7 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 	return nil, fmt.Errorf("%w; run the same command again once this is fixed", err)
 }
 
-// mentionText names the columns in which rows of others mention what was purged.
+// mentionText names the columns in which rows of others mention purged schools, districts or students.
 func mentionText(r *maintenance.PurgeReport) string {
 	var columns []string
 	for _, column := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
@@ -293,7 +293,7 @@ func purgeText(r *maintenance.PurgeReport) string {
 	return b.String()
 }
 
-// writeAsked writes whose rows are purged where the command line does not say it. It names no student.
+// writeAsked writes whose rows are purged if the command line does not name them. It does not name students.
 func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
 		fmt.Fprintln(b, foundText(erasing(r)))
@@ -314,7 +314,7 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	}
 }
 
-// nearlyText explains why a school that misses datasets was not chosen.
+// nearlyText explains why a school that lacks datasets was not selected.
 func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
 	missing := "everything"
 	if len(n.StillRead) > 0 {
@@ -334,7 +334,7 @@ func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
 	return text
 }
 
-// foundText says how many of the listed students were found.
+// foundText returns how many of the listed students were found.
 func foundText(r *maintenance.PurgeReport) string {
 	asked, end := r.Asked.Students, "found and erased"
 	switch {
@@ -350,7 +350,7 @@ func foundText(r *maintenance.PurgeReport) string {
 	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)
 }
 
-// writeSuppressed reports whether later runs leave the students out.
+// writeSuppressed writes whether later runs leave the students out.
 func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	s := r.Suppressed
 	switch {
@@ -376,7 +376,8 @@ func writeCleared(b *strings.Builder, r *maintenance.PurgeReport, cleared map[st
 	}
 }
 
-// writeProof writes what was verified and what a purge cannot reach. There is a proof only if no matching row is left.
+// writeProof writes the result of the verification and the places that a purge cannot reach. There is a proof only if
+// no matching row is left.
 func writeProof(b *strings.Builder, r *maintenance.PurgeReport) {
 	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Verification.Files, "file"),
 		wording.Many(r.Verification.Rows, "row"), wording.Size(r.Verification.Bytes))

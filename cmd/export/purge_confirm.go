@@ -12,10 +12,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// asks reports whether somebody at a terminal can be asked.
+// asks reports whether there is a user at a terminal who can answer questions.
 func (a *app) asks() bool { return isTerminal(a.stdin) && a.stderr.isTerminal() }
 
-// confirmPurge shows what a dry run has found and asks whether to erase it.
+// confirmPurge shows the findings of a dry run and asks whether to erase them.
 func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport) error {
 	if planned.Nothing() {
 		return nil
@@ -28,7 +28,8 @@ func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport
 	return a.confirm(ctx, question, strconv.Itoa(n), "nothing was purged")
 }
 
-// confirm asks a question, and fails if the answer is another one than wanted. unchanged says in the error what was not done.
+// confirm asks a question, and fails unless the answer is the wanted one. The error begins with unchanged, which says
+// that nothing was done.
 func (a *app) confirm(ctx context.Context, question, wanted, unchanged string) error {
 	fmt.Fprintf(a.stderr, "%s, anything else to stop: ", question)
 	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(a.stdin).ReadString('\n') })

@@ -51,7 +51,7 @@ func newPurgeDest(t *testing.T) *purgeDest {
 	return &purgeDest{t: t, world: world, url: address, dest: []string{"--dest", root}, root: root}
 }
 
-// at returns a copy of s for another destination.
+// at returns a copy of s that uses another destination.
 func (s *purgeDest) at(root string, env []string, dest ...string) *purgeDest {
 	other := *s
 	other.root, other.env, other.dest = root, env, dest
@@ -122,8 +122,8 @@ func (s *purgeDest) dataFiles() map[string][]byte {
 	return found
 }
 
-// requireGone expects none of the bids in the raw bytes of any file, which contain
-// the bounds, or in any value of any page.
+// requireGone expects none of the bids in the raw bytes of any file, which include bounds, or in the values of any
+// page.
 func (s *purgeDest) requireGone(bids ...string) {
 	s.t.Helper()
 	for name, data := range s.dataFiles() {
@@ -195,8 +195,7 @@ func eachValue(t *testing.T, file *parquet.File, use func(parquet.Value)) {
 	}
 }
 
-// requirePurged purges a school and then the district of another, and checks what
-// is left.
+// requirePurged purges a school and then the district of another one, and checks the remaining rows.
 func (s *purgeDest) requirePurged() {
 	s.t.Helper()
 	s.fill()
@@ -240,7 +239,7 @@ func (s *purgeDest) requirePurged() {
 	s.verified()
 	require.NotContains(s.t, s.command("status"), "problem")
 
-	// Runs work as before.
+	// Runs still work.
 	s.command("run", "--base-url", s.url, "--progress", "none", "--log-level", "error", "--schools-per-file", "2",
 		"--run-id", "full-again", "--datasets", "all", "--partition-by", "district", "--replace")
 	s.command("verify")
@@ -335,8 +334,8 @@ func TestPurgeThenRun(t *testing.T) {
 	s.command("verify")
 }
 
-// TestPurgeScratch purges a district that a school has left. The history is made again in the scratch folder: the system's
-// temporary folder does not exist.
+// TestPurgeScratch purges a district that a school has left. The history is rebuilt in the scratch folder, because the
+// system's temporary folder does not exist.
 func TestPurgeScratch(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

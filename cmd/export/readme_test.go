@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestREADME holds what the README lists against what there is: every command
-// has its line and no other has, and every exit code has its own.
+// TestREADME checks that the README has a line for each command and for no others, and one for each exit code.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")

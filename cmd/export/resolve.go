@@ -36,7 +36,7 @@ func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	}
 	for _, f := range flagsOf(cmd) {
 		if s, ok := f.Value.(*setting[bool]); ok && !*s.target {
-			delete(found, f.Name) // a switch that is set to its default excludes nothing
+			delete(found, f.Name) // a switch that is set to its default conflicts with nothing
 		}
 	}
 	return found, nil
@@ -50,7 +50,7 @@ func resolveFile(cmd *cobra.Command, found sources) error {
 	}
 	file, err := readConfig(path, allFlags(cmd.Root()))
 	if format := cmd.Flags().Lookup("output"); format != nil && file[format.Name] != nil && !found.given(format.Name) {
-		_ = setFromYAML(format, file[format.Name]) // It comes first, because errors have this format. Its own error is reported below.
+		_ = setFromYAML(format, file[format.Name]) // set it first, because errors use this format; its own error is reported below
 	}
 	if err != nil {
 		return usagef("%s: %w", found["config"].name, err)
@@ -71,8 +71,9 @@ func resolveFile(cmd *cobra.Command, found sources) error {
 // growth-export.
 var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// checkVariables refuses a variable with our prefix that is not a setting of any command: it is probably misspelled,
-// and ignoring it would silently drop a setting. Its value, which may be a secret, is not repeated.
+// checkVariables rejects a variable with the prefix GROWTH_EXPORT_ that is not a setting of any command: it is probably
+// misspelled, and ignoring it would silently drop a setting. The error does not repeat its value, which may be a
+// secret.
 func (a *app) checkVariables(root *cobra.Command) error {
 	var known []string
 	for _, name := range allFlags(root) {
@@ -91,7 +92,8 @@ func (a *app) checkVariables(root *cobra.Command) error {
 	return nil
 }
 
-// allFlags returns the flags of all commands: a configuration file and an environment may serve several.
+// allFlags returns the flags of all commands, because a configuration file or an environment may be used for several
+// commands.
 func allFlags(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {

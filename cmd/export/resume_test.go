@@ -13,9 +13,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestResumedFanOutRepeatsLittle kills a run of all datasets after half of its requests, which are nearly all those of
-// fan-outs. Its files are the same as without the kill, at most a tenth of the requests are repeated, and none of the rows
-// saved in between are left.
+// TestResumedFanOutRepeatsLittle kills a run of all datasets after half of its requests, nearly all of which belong to
+// fan-outs. Its files are the same as without the kill, at most a tenth of the requests are repeated, and no saved rows
+// are left behind.
 func TestResumedFanOutRepeatsLittle(t *testing.T) {
 	t.Parallel()
 	serve := func() *scenario {

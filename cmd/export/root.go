@@ -73,7 +73,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.writeHelp(cmd, commands, slices.Contains(args, "-h")) })
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		// The flags of an unknown command are unknown to the root too.
+		// The root does not know the flags of an unknown command.
 		if cmd == root && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			return unknownCommand(root, args[0])
 		}
@@ -100,7 +100,7 @@ func (a *app) sections() []section {
 	}
 }
 
-// helpCommand returns the command `help COMMAND`, the same as `COMMAND --help`.
+// helpCommand returns the command `help COMMAND`, which does the same as `COMMAND --help`.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [command]",
@@ -133,14 +133,14 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usagef("unknown command %s%s; see growth-export --help", quoted(name), didYouMean("", name, commandNames(root)))
 }
 
-// flagError words an error of pflag. It never repeats the value of an unknown flag, which may be a secret.
+// flagError rewords an error of pflag. It never repeats the value of an unknown flag, which may be a secret.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := "; see " + cmd.CommandPath() + " --help"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name, dashes := unknown.GetSpecifiedName(), "--"
 		word := name
 		if short, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); short != "" {
-			// The rest of the word may be a value: only its first letter, or the name of a secret, is repeated.
+			// The rest of the word may be a value, so repeat only its first letter or the name of a secret.
 			word, dashes = short, "-"
 		}
 		if variable, secret := secretName(word); secret {

@@ -110,8 +110,8 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 // opener opens a destination.
 type opener func(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error)
 
-// connect checks everything that can be checked without a request to the service, and returns what a run or its plan
-// works with. disconnect stops the simulated service, if the settings ask for one.
+// connect checks everything that can be checked without a request to the service, and returns the dependencies of a run
+// or its plan. disconnect stops the simulated service, if there is one.
 func (a *app) connect(ctx context.Context, o *runOptions, from sources, open opener) (
 	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
 ) {
@@ -128,7 +128,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 	baseURL, disconnect := o.baseURL, func() {}
 	if simulated {
 		settings.ServiceDate = o.day(o.simulatedDay(a.now())).UTC().Format(time.DateOnly)
-		// The embedded service outlives an interrupt: the client ends its own requests.
+		// The embedded service outlives an interrupt, because the client ends its own requests.
 		if baseURL, disconnect, err = o.embed(context.WithoutCancel(ctx), o.simulatedDay(a.now())); err != nil {
 			return deps, settings, nil, err
 		}
@@ -149,7 +149,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 	return deps, settings, disconnect, nil
 }
 
-// checkOffline checks everything that can be checked without a request or a look at the destination.
+// checkOffline checks everything that can be checked without a request and without access to the destination.
 func (a *app) checkOffline(o *runOptions, from sources) (
 	settings pipeline.Settings, credentials extract.Credentials, simulated bool, err error,
 ) {
@@ -216,7 +216,7 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 	return s, nil
 }
 
-// checkPast refuses dates in the future, for which the service returns nothing or today's data.
+// checkPast rejects dates in the future, for which the service returns nothing or today's data.
 func (o *runOptions) checkPast(now time.Time, from sources) error {
 	now = now.UTC()
 	today := now.Format(time.DateOnly)

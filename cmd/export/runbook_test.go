@@ -62,7 +62,7 @@ func TestRunbookExample(t *testing.T) {
 	require.Contains(t, string(record), "Wilson")
 }
 
-// withoutChance masks what differs from time to time.
+// withoutChance masks the parts of the output that differ from run to run.
 func withoutChance(text string) string {
 	for _, pattern := range []string{
 		`\d{8}T\d{6}Z-[0-9a-f]{12}`, `\b[0-9a-f]{16}\b`, `run \d{4}-\d\d-\d\d-[0-9a-f]{10}`, `[0-9.]+ [kMG]?B\b`,

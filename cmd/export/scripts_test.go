@@ -23,8 +23,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// TestScripts runs testdata/script/*.txtar. Beside testscript's own commands
-// they have:
+// TestScripts runs testdata/script/*.txtar. Besides testscript's own commands, scripts can use:
 //
 //	exits CODE COMMAND...    runs a command that must end with the exit code
 //	oneline FILE|stderr      the text is exactly one line
@@ -112,8 +111,8 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(names.String()), 0o600))
 }
 
-// scriptService is the simulated service of a script. Later ones replace its handler
-// and keep its base URL, as a destination belongs to one service.
+// scriptService is the simulated service of a script. A later serve replaces its handler and keeps its base URL,
+// because a destination belongs to one service.
 type scriptService struct {
 	url     string
 	handler atomic.Pointer[simulator.Server]

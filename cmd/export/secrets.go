@@ -72,8 +72,8 @@ func (a *app) privacyKey() (*privacy.Key, error) {
 	return key, nil
 }
 
-// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. The key makes pseudonyms;
-// whatever the profile, it is also the key of the suppression list.
+// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. The key is for pseudonyms
+// and, whatever the profile, for the suppression list.
 func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	key, err := a.privacyKey()
 	if key == nil && err == nil && profile.NeedsKey() {
@@ -128,7 +128,7 @@ func variableOf(variable, file string) string {
 	return variable
 }
 
-// checkSecret refuses characters that are not valid in a header.
+// checkSecret rejects characters that are not valid in a header.
 func checkSecret(value string) error {
 	switch {
 	case strings.ContainsFunc(value, unicode.IsControl):

@@ -18,8 +18,8 @@ func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger 
 	}
 }
 
-// chooseService reports whether the simulated service is to be used. It refuses
-// to send secrets unencrypted to another machine.
+// chooseService reports whether the simulated service is to be used. It returns an error if secrets would be sent
+// unencrypted to another machine.
 func (o *service) chooseService(from sources) (simulated bool, err error) {
 	which, err := from.pick("base-url", "simulate")
 	if err == nil && which == "" {
@@ -50,7 +50,7 @@ func (o *service) serviceName(from sources) string {
 	}
 }
 
-// isLoopback reports whether a URL leads to this machine.
+// isLoopback reports whether a URL refers to this machine.
 func isLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()

@@ -24,7 +24,7 @@ var errKilledAtChange = errors.New("killed")
 func (killedAtChange) Commit(context.Context, string, sink.File) error { return errKilledAtChange }
 
 // TestEveryCommandFinishesWhatWasKilled kills a publishing once its change is written. Whichever command comes next
-// publishes the run, says so, and leaves no page that does not know it.
+// publishes the run, says so, and leaves no outdated page.
 func TestEveryCommandFinishesWhatWasKilled(t *testing.T) {
 	t.Parallel()
 	disk := &testStorage{root: t.TempDir()}

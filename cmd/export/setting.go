@@ -44,12 +44,12 @@ func (s *setting[T]) String() string { return s.text }
 // Type returns the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several texts: a comma list, or @file with one per line, which is not split further.
+// list is a flag that holds several texts: a comma list, or @file with one text per line, which is not split further.
 // Repeating the flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string
-	// expand turns the given words into the target's; nil for no change.
+	// expand turns the given words into the words of the target; nil for no change.
 	expand func(words []string) ([]string, error)
 }
 
@@ -87,7 +87,7 @@ func (l *list) add(items []string) (err error) {
 		known[word] = true
 	}
 	for i, item := range items {
-		if !utf8.ValidString(item) { // never equal to what the service sends, and not a Parquet string
+		if !utf8.ValidString(item) { // the service never sends such text, and it is not a valid Parquet string
 			return fmt.Errorf("item %d of the list is not valid UTF-8", i+1)
 		}
 		if !known[item] {
@@ -132,7 +132,7 @@ type group struct {
 	title string
 }
 
-// define adds a flag. Its default is given as text; an empty one leaves the target as it is.
+// define adds a flag. Its default is given as text; an empty default does not change the target.
 func define[T any](g group, target *T, name, arg, def string, parse func(string) (T, error), doc string) {
 	s := &setting[T]{target: target, parse: parse, arg: arg}
 	if def != "" {

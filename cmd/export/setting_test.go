@@ -94,8 +94,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestConfigurationFileOfEveryKind reads values as YAML has them: bare, quoted,
-// as numbers, dates, words that YAML once took for booleans, lists.
+// TestConfigurationFileOfEveryKind reads YAML values of all kinds: bare, quoted, numbers, dates, words that earlier
+// versions of YAML read as booleans, lists.
 func TestConfigurationFileOfEveryKind(t *testing.T) {
 	t.Parallel()
 	config := writeFile(t, `
@@ -143,8 +143,7 @@ partition-by: district
 	require.Equal(t, "district", o.partitionBy)
 }
 
-// TestEveryFlagHasItsVariable walks all commands: a flag that a variable cannot
-// set, or that help does not show, is a mistake.
+// TestEveryFlagHasItsVariable checks that each flag of each command can be set by a variable and is shown in help.
 func TestEveryFlagHasItsVariable(t *testing.T) {
 	t.Parallel()
 	a, stdout, _ := testApp(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shard is one of several equal parts of a run.
+// shard is one of several parts of a run.
 type shard struct{ index, of int }
 
 // sharding holds the settings that choose this process's shard.

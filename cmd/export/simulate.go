@@ -64,7 +64,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.shownDefault(simulatePrefix+"break", "none")
 }
 
-// listMoves is a fault rather than a broken rule: the second reading of a list is consistent.
+// listMoves is a fault and not a broken rule, because the second reading of a list is consistent.
 const listMoves = "list_moves"
 
 // parseBreaks parses names of rules.
@@ -134,8 +134,8 @@ func (o *simulation) day(otherwise time.Time) time.Time {
 	return o.date
 }
 
-// serve serves the simulated service until stop is called, as it is on the date of the settings, or else on the given
-// day.
+// serve serves the simulated service until stop is called. The service is simulated for the date of the settings, or
+// else for the given day.
 func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (baseURL string, stop func(), err error) {
 	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), o.day(day).UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))

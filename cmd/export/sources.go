@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// envPrefix begins the names of our environment variables.
+// envPrefix is the prefix of the environment variables for settings.
 const envPrefix = "GROWTH_EXPORT_"
 
 // envName returns the variable of a flag: GROWTH_EXPORT_SOME_NAME of --some-name.
@@ -23,7 +23,7 @@ const (
 // source is where a value came from.
 type source struct {
 	rank rank
-	name string // as a user would search for it
+	name string // in the form that a user would search for
 }
 
 // sources holds the source of every flag that was set.
@@ -32,8 +32,8 @@ type sources map[string]source
 // given reports whether the flag was set.
 func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
 
-// pick returns which of several settings that cannot be used together takes effect: the one from the strongest source,
-// so that a flag overrides a file; empty if none was given. Two from sources of equal strength are an error.
+// pick returns which one of several settings that cannot be used together takes effect: the setting from the highest
+// source, so that a flag overrides a file; empty if none was given. Two settings from equal sources are an error.
 func (s sources) pick(names ...string) (string, error) {
 	chosen := ""
 	for _, name := range names {
@@ -48,7 +48,7 @@ func (s sources) pick(names ...string) (string, error) {
 	return chosen, nil
 }
 
-// ignoreUnlessFlags forgets settings that a command takes as flags alone: in the environment or a file that commands
+// ignoreUnlessFlags drops settings that a command only takes as flags. In the environment or a file that commands
 // share, the same names are settings of run.
 func (s sources) ignoreUnlessFlags(names ...string) {
 	for _, name := range names {

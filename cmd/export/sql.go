@@ -155,7 +155,7 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 	})
 }
 
-// runsToRead returns the manifests of the selected runs: one, or several delta runs, oldest first.
+// runsToRead returns the manifests of the selected runs: one run, or several delta runs, oldest first.
 func (o *sqlOptions) runsToRead(ctx context.Context, catalog snapshot.Catalog, which string) ([]*snapshot.Manifest, error) {
 	switch which {
 	case "run-id":

@@ -84,7 +84,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`
 		Cleaned     []string            `json:"cleaned,omitempty"`
-		// Problems are of documents that belong to no run.
+		// Problems concern documents that do not belong to a run.
 		Problems []string `json:"problems,omitempty"`
 
 		History *snapshot.HistoryPointer `json:"history,omitempty"`
@@ -124,8 +124,8 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 	return nil
 }
 
-// statusText lists runs as a table or, on a terminal of so few columns that its lines would wrap, each run as some short
-// lines. 0 columns means that the width is unknown.
+// statusText lists runs as a table or, on a terminal that is too narrow for the table, each run as a few short lines. 0
+// columns means that the width is unknown.
 func statusText(dest string, runs []snapshot.RunState, cleaned []string, now time.Time, columns int) string {
 	var b strings.Builder
 	for _, run := range cleaned {
@@ -174,8 +174,8 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 	return b.String()
 }
 
-// tableText returns a table with a heading or, if it is wider than a terminal, a paragraph for each row, with all cells but
-// the first after their heading.
+// tableText returns a table with a heading or, if it is wider than the terminal, a paragraph for each row, in which
+// each cell but the first follows its heading.
 func tableText(rows [][]string, columns int) string {
 	var table strings.Builder
 	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
@@ -247,7 +247,7 @@ func stateText(r *snapshot.RunState) string {
 	return r.State
 }
 
-// ageText returns how long ago a time was.
+// ageText formats how long ago a time was.
 func ageText(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"

@@ -18,9 +18,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestOtherStores takes two snapshots, lets two publishers race for the second date
-// and purges a school on stores that differ from S3. Every snapshot that a pointer
-// names is complete, and no upload is left.
+// TestOtherStores takes two snapshots, has two publishers race for the second date, and purges a school, on stores that
+// differ from S3. Every snapshot that a pointer names is complete, and no upload is left.
 func TestOtherStores(t *testing.T) {
 	t.Parallel()
 	g := newS3Storage(t)
@@ -66,8 +65,8 @@ func TestOtherStores(t *testing.T) {
 			}
 			require.Equal(t, "first", current(dates[0]))
 
-			// One of them wins, and its snapshot is complete. The other one failed, or was
-			// published first and then replaced.
+			// One of them wins, and its snapshot is complete. The other one has failed, or was published first and then
+			// replaced.
 			ends := runTogether(takeSnapshot("one", dates[1]), takeSnapshot("other", dates[1]))
 			winner := current(dates[1])
 			for i, id := range []string{"one", "other"} {
@@ -89,8 +88,8 @@ func TestOtherStores(t *testing.T) {
 	}
 }
 
-// TestExactListing drops the uploads that processes of a published run have left, which
-// no checkpoint names, on a store that lists uploads by exact key only.
+// TestExactListing drops uploads that processes of a published run have left behind and no checkpoint names, on a store
+// that lists uploads by exact key only.
 func TestExactListing(t *testing.T) {
 	t.Parallel()
 	g := newS3Storage(t)
@@ -159,8 +158,8 @@ func TestKillsExactListing(t *testing.T) {
 	}
 }
 
-// TestNothingReplaceable expects that a store which refuses every version is refused
-// by each command that changes it, before anything is fetched or written.
+// TestNothingReplaceable expects that each command that changes a store rejects one that accepts no version, before
+// anything is fetched or written.
 func TestNothingReplaceable(t *testing.T) {
 	t.Parallel()
 	g := newS3Storage(t)

@@ -18,8 +18,8 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// jsonSummary is the JSON form of a summary, or of an error before there was one. Paths do not depend on the working
-// directory.
+// jsonSummary is the JSON form of a summary, or of an error before there was a summary. Its paths do not depend on the
+// working directory.
 type jsonSummary struct {
 	*pipeline.Summary
 	DurationSeconds float64 `json:"duration_seconds,omitempty"`
@@ -58,7 +58,7 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 	return r
 }
 
-// maxListed bounds the failures, denials and kinds of drift in a summary; the ledger and the manifest have all.
+// maxListed bounds the failures, denials and kinds of drift in a summary; the ledger and the manifest list all of them.
 const maxListed = 20
 
 // summaryText formats the summary of a run.
@@ -149,7 +149,7 @@ func listedText(s *snapshot.Students) string {
 	return text
 }
 
-// reportLine returns the line with the path of the report, which is all that a failed run prints on stdout.
+// reportLine returns the line with the path of the report, which is the only output of a failed run on stdout.
 func reportLine(s *pipeline.Summary) string {
 	if s.Report == "" {
 		return ""
@@ -336,7 +336,7 @@ func nextSteps(s *pipeline.Summary) string {
 	return b.String()
 }
 
-// tableToShow returns test_results if it has rows, else the largest table.
+// tableToShow returns test_results if it has rows, and the largest table otherwise.
 func tableToShow(tables []pipeline.TableSummary) string {
 	best, rows := "", int64(0)
 	for _, t := range tables {
@@ -362,7 +362,7 @@ func countQuery(s *pipeline.Summary, table string) string {
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet(%s, hive_partitioning = true);", glob)
 }
 
-// failureText names a failed school and its error. Most errors of the service name the dataset and the bid already; a
+// failureText names a failed school and its error. Most errors of the service already name the dataset and the bid. A
 // school may have no bid.
 func failureText(f snapshot.SchoolFailure) string {
 	text := printable(f.Error)

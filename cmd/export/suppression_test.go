@@ -27,7 +27,7 @@ type suppressionTest struct {
 	t       *testing.T
 	dest    *testDest
 	scratch string
-	key     string   // of the commands
+	key     string   // the privacy key of the commands
 	env     []string // of the commands too
 	said    bytes.Buffer
 	code    int // that runs must end with
@@ -185,7 +185,7 @@ func TestErasedStaysErased(t *testing.T) {
 	})
 }
 
-// listFile returns a list, as flags take it, in a file.
+// listFile writes a list to a file, and returns it in the form for flags.
 func listFile(t *testing.T, bids []string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list.txt")
@@ -221,7 +221,7 @@ func (s *suppressionTest) requireNamesNobody(roster map[string][]string, erased 
 	require.NoError(s.t, err)
 	named := make(map[string]bool)
 	for bid, numbers := range roster {
-		for _, text := range append(numbers, bid, key.Pseudonym("student", bid)) { // in a pseudonymised copy too
+		for _, text := range append(numbers, bid, key.Pseudonym("student", bid)) { // the pseudonym is known from a pseudonymised copy
 			require.NotContains(s.t, string(data), text)
 		}
 		for _, guess := range []string{key.Fingerprint(), strings.Repeat(key.Fingerprint(), 4), strings.Repeat("0123456789abcdef", 4)} {

@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// A finished command waits this long for the collector.
+// How long a finished command waits for the collector.
 const (
 	collectorTimeout            = 5 * time.Second
 	interruptedCollectorTimeout = 2 * time.Second
@@ -88,7 +88,7 @@ func (a *app) recordSummary(ctx context.Context, summary *pipeline.Summary) {
 	}
 }
 
-// observers passes each call on to all of them.
+// observers is an Observer that passes each call on to several others.
 type observers []extract.Observer
 
 func (all observers) Requested(ctx context.Context, event extract.Event) {

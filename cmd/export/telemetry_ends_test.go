@@ -33,8 +33,8 @@ func smallRunProcess(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *by
 	return cmd, stderr
 }
 
-// TestCollectorInTrouble expects a run to succeed, with a warning and after a bounded wait, beyond what the machine
-// takes for the run itself.
+// TestCollectorInTrouble expects a run to succeed with a warning, and to end within a limited time after the time that
+// the run itself takes.
 func TestCollectorInTrouble(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(nil)
@@ -71,8 +71,8 @@ func TestCollectorInTrouble(t *testing.T) {
 	}
 }
 
-// TestTelemetryWarningsHideSecrets expects OpenTelemetry's complaint about an address
-// without the password in it.
+// TestTelemetryWarningsHideSecrets expects OpenTelemetry's error about an address not to contain the address's
+// password.
 func TestTelemetryWarningsHideSecrets(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t, nil)
@@ -86,19 +86,19 @@ func TestTelemetryWarningsHideSecrets(t *testing.T) {
 
 // hang blocks a request until its sender gives up.
 func hang(_ http.ResponseWriter, r *http.Request) bool {
-	_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the sender is gone
+	_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the sender is gone
 	<-r.Context().Done()
 	return true
 }
 
-// TestTelemetrySentDuringShutdown expects no warning about requests that the shutdown
-// interrupts, as it sends everything again.
+// TestTelemetrySentDuringShutdown expects no warning about requests that the shutdown interrupts, because it sends
+// everything again.
 func TestTelemetrySentDuringShutdown(t *testing.T) {
 	t.Parallel()
 	for _, temporality := range []string{"cumulative", "delta"} {
 		var mu sync.Mutex
 		c := newCollector(t, func(_ http.ResponseWriter, r *http.Request) bool {
-			mu.Lock() // one at a time, each a while: the next is always on its way
+			mu.Lock() // one slow request at a time, so that the next one is always waiting
 			defer mu.Unlock()
 			select {
 			case <-r.Context().Done():
@@ -145,8 +145,7 @@ func TestTelemetryNotAsked(t *testing.T) {
 	}
 }
 
-// TestTelemetryAsTheEnvironmentSays takes the collector's certificate and the sampler
-// from the environment.
+// TestTelemetryAsTheEnvironmentSays sets the collector's certificate and the sampler in the environment.
 func TestTelemetryAsTheEnvironmentSays(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t, nil)
@@ -173,7 +172,7 @@ func TestTelemetryOfCommands(t *testing.T) {
 	for _, test := range []struct {
 		args []string
 		code int
-		// figures are how often a metric was measured in all, spans their names.
+		// figures are how often each metric was measured, spans the names of the spans.
 		figures map[string]int64
 		spans   []string
 	}{

@@ -22,8 +22,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestTelemetryOfARun holds what a real receiver gets of a run with faults,
-// failed and denied schools against the run's manifest.
+// TestTelemetryOfARun compares the data that a real receiver gets from a run with faults, failed and denied schools
+// with the run's manifest.
 func TestTelemetryOfARun(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -106,7 +106,7 @@ func TestTelemetryOfARun(t *testing.T) {
 	}
 	require.Greater(t, looked, 400)
 
-	// The documentation lists all metrics and no other.
+	// The documentation lists all metrics and no others.
 	documented, err := os.ReadFile("../../docs/telemetry.md")
 	require.NoError(t, err)
 	var listed, registered []string
@@ -135,7 +135,7 @@ func (c *collector) requireFigures(t *testing.T, manifest *snapshot.Manifest, be
 	}
 	want := make(map[string]int64)
 	for status, n := range manifest.Requests.ByStatus {
-		if status == "unreadable" { // which the body told, not the answer
+		if status == "unreadable" { // only known once the body was parsed
 			status = "200"
 		}
 		want[status] += n

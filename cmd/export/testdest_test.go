@@ -38,7 +38,7 @@ func onDiskAndS3(t *testing.T, test func(t *testing.T, g *testStorage)) {
 	})
 }
 
-// testStorage holds destinations: a folder, a bucket, or a part of a cloud.
+// testStorage holds destinations: a folder, a bucket, or part of a cloud.
 type testStorage struct {
 	root   string
 	server *s3test.Server // nil if it is not S3
@@ -55,7 +55,7 @@ type testCloud interface {
 	flags() []string
 	env() []string
 	open(prefix string) sink.Store
-	// staged returns the paths of what is staged at a destination.
+	// staged returns the paths of staged files at a destination.
 	staged(t *testing.T, prefix string) []string
 }
 
@@ -162,7 +162,7 @@ func (s *testDest) open(t *testing.T) sink.Store {
 	return store
 }
 
-// path returns the file of an object, which is not in a cloud.
+// path returns the file of an object, which must not be in a cloud.
 func (s *testDest) path(path string) string { return filepath.Join(s.folder, filepath.FromSlash(path)) }
 
 func (s *testDest) has(path string) bool { return s.exists(context.Background(), path) }
@@ -278,7 +278,7 @@ func (s *testDest) requireReadable(t *testing.T) {
 	for _, path := range s.objects(t) {
 		date, pointer := strings.CutPrefix(path, "_snapshots/")
 		switch {
-		case strings.Contains(path, "/.growth-export-check-"): // A killed command left it; the next one removes it.
+		case strings.Contains(path, "/.growth-export-check-"): // left by a killed command; the next one removes it
 		case pointer:
 			requireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: strings.TrimSuffix(date, ".json")})
 		case path == snapshot.LatestPath:
@@ -307,8 +307,8 @@ func (s *testDest) requireReadable(t *testing.T) {
 	require.ElementsMatch(t, named, data, "data files are visible without a snapshot")
 }
 
-// requireFilesOfLatest checks the files of the run in _latest.json, which may be
-// replaced already: the pointer of the date changes first.
+// requireFilesOfLatest checks the files of the run in _latest.json. That run may already have been replaced, because
+// the pointer of the date changes first.
 func (s *testDest) requireFilesOfLatest(t *testing.T) {
 	t.Helper()
 	var latest snapshot.Latest

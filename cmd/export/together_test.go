@@ -16,10 +16,9 @@ import (
 
 var rounds = flag.Int("rounds", 3, "rounds of the tests of two processes at once")
 
-// TestTwoProcessesOfARun starts the same command twice. On disk a lock keeps the
-// second out; on S3, without locks, both do the work. Either way there is one
-// complete snapshot, and each process reports that the run is published or that
-// another process works on it.
+// TestTwoProcessesOfARun starts the same command twice. On disk, a lock keeps the second process out; on S3, without
+// locks, both do the work. Either way there is one complete snapshot, and each process reports that the run is
+// published or that another process is working on it.
 func TestTwoProcessesOfARun(t *testing.T) {
 	t.Parallel()
 	onDiskAndS3(t, func(t *testing.T, g *testStorage) {

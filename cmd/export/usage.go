@@ -11,7 +11,7 @@ import (
 // usagef returns an error for a command called with wrong settings.
 func usagef(format string, args ...any) error { return pipeline.Usagef(format, args...) }
 
-// quoted repeats a user's text on one line, shortened.
+// quoted quotes a user's text, shortened and on one line.
 func quoted(text string) string {
 	const maxQuoted = 60
 	if runes := []rune(text); len(runes) > maxQuoted {
@@ -29,8 +29,9 @@ var synonyms = map[string]string{
 	"results": "test_results", "classes": "school_classes",
 }
 
-// didYouMean returns a clause that suggests a candidate for word, both without their prefix: a synonym, one that begins
-// with word, or one that differs in at most a third of its letters. It is empty if there is none.
+// didYouMean returns a clause that suggests a candidate for word, both without their prefix: a synonym, a candidate
+// that begins with word, or one that differs in at most a third of its letters. It returns "" if there is no such
+// candidate.
 func didYouMean(prefix, word string, candidates []string) string {
 	word = strings.ToLower(word)
 	nearest := synonyms[word]
@@ -53,7 +54,8 @@ func didYouMean(prefix, word string, candidates []string) string {
 	return ", did you mean " + prefix + nearest + "?"
 }
 
-// edits returns how many letters have to be inserted, removed, replaced or exchanged with the next one to make b of a.
+// edits returns how many letters have to be inserted, removed, replaced or exchanged with the next one to turn a into
+// b.
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

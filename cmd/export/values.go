@@ -17,7 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The parsers of settings. Their errors say what is wrong with a value and what is valid; the caller adds its source.
+// The parsers of settings. Their errors say what is wrong with a value and which values are valid; the caller adds the
+// value's source.
 
 // parseText accepts any text that is not empty.
 func parseText(text string) (string, error) {
@@ -86,7 +87,7 @@ func parseDays(text string) (int, error) {
 	return days, nil
 }
 
-// parseAge parses a time as parseDuration does, or a number of days, such as 2d.
+// parseAge parses a time like parseDuration, or a number of days, such as 2d.
 func parseAge(text string) (time.Duration, error) {
 	if days, err := parseDays(text); err == nil {
 		return time.Duration(days) * 24 * time.Hour, nil
@@ -94,7 +95,7 @@ func parseAge(text string) (time.Duration, error) {
 	return parseDuration(text)
 }
 
-// parseWait parses a time as parseDuration does, and accepts 0.
+// parseWait parses a time like parseDuration, but also accepts 0.
 func parseWait(text string) (time.Duration, error) {
 	if text == "0" || text == "0s" {
 		return 0, nil
@@ -122,7 +123,7 @@ func parseTimeOfDay(text string) (timeOfDay, error) {
 	return timeOfDay{t.Hour(), t.Minute(), zone}, nil
 }
 
-// next returns when it is this time of day for the first time after now.
+// next returns the first time after now at which it is this time of day.
 func (t timeOfDay) next(now time.Time) time.Time {
 	now = now.In(t.zone)
 	next := time.Date(now.Year(), now.Month(), now.Day(), t.hour, t.minute, 0, 0, t.zone)
