@@ -16,6 +16,7 @@ import (
 // TestActivityOfAManifest takes a run in two processes from a service with faults: the manifest's activity over time
 // adds up to its counts of requests.
 func TestActivityOfAManifest(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 3, SchoolSizes: []int{1001, 40, 0, 70, 5, 12}}, simulator.ServerOptions{})
 	s.server.SetFaults(simulator.TransientFaults(0.15, 300*time.Millisecond))

@@ -127,6 +127,7 @@ func TestLaterPagesThatAreNotFound(t *testing.T) {
 }
 
 func TestAsOfAndDeltaRuns(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{ListPageSize: 5})
 	s.run(defaults())

@@ -78,6 +78,7 @@ func TestChecks(t *testing.T) {
 // TestChecksOfAnOddWorld expects the oracle's counts for values of other types, and for records without a student or a
 // term.
 func TestChecksOfAnOddWorld(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	options := broken(simulator.Rules()...)
 	options.Quirks = odd.New()
@@ -89,6 +90,7 @@ func TestChecksOfAnOddWorld(t *testing.T) {
 // TestChecksThatAreNotMade expects no check without the dataset that results are compared with, nor of schools whose
 // lists could not be read.
 func TestChecksThatAreNotMade(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	s := newSite(t, broken(simulator.Rules()...), simulator.ServerOptions{})
 	settings := defaults()
@@ -175,6 +177,7 @@ func TestListThatMoves(t *testing.T) {
 // TestStrictChecks expects a run with a failed check to be held back, and to be published only if an operator accepts
 // it.
 func TestStrictChecks(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	s := newSite(t, broken(simulator.RuleRITOrder), simulator.ServerOptions{})
 	settings := defaults()

@@ -19,6 +19,7 @@ import (
 // TestCohortRuns takes runs of some students in several ways, and expects the same files. A profile keeps the same
 // rows, fan-outs request only the listed students, and equal lists have equal scopes.
 func TestCohortRuns(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	world := simulator.Options{Seed: 8, SchoolSizes: []int{60, 80, 40}, Schools: 3, Districts: 2}
 	newCohort := func(t *testing.T) *site {

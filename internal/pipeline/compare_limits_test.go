@@ -17,6 +17,7 @@ import (
 
 // TestLimitsOnChanges changes much in one district of four.
 func TestLimitsOnChanges(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	n := newNights(t)
 	few := compared()
@@ -126,6 +127,7 @@ func TestFewRowsAreNotLimited(t *testing.T) {
 
 // TestComparisonWarns expects warnings of large removals that do not hold the run back.
 func TestComparisonWarns(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	n := newNights(t)
 	n.export(compared())

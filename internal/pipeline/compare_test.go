@@ -20,6 +20,7 @@ import (
 
 // TestComparison compares nights, and expects the same differences as diff finds between the published snapshots.
 func TestComparison(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	n := newNights(t)
 	first := n.export(compared())
@@ -72,6 +73,7 @@ func TestComparison(t *testing.T) {
 // TestOneBaseline expects all limits and reports to use the same previous snapshot: for a second run of a day the
 // snapshot of the day before, and for a run of an earlier date never the snapshot of a later one.
 func TestOneBaseline(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	n := newNights(t)
 	full := compared()
@@ -195,6 +197,7 @@ func (i *interrupter) Start(ctx context.Context, span pipeline.Span) (context.Co
 
 // TestBaselineThatCannotBeRead expects a run that is not compared, says why, and is otherwise the same.
 func TestBaselineThatCannotBeRead(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	n := newNights(t)
 	first := n.export(compared())
@@ -231,6 +234,7 @@ func TestBaselineThatCannotBeRead(t *testing.T) {
 
 // TestBaselineThatChanges prunes the baseline while a run is compared with it, and replaces it between two shards.
 func TestBaselineThatChanges(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	n := newNights(t)
 	first := n.export(compared())
@@ -271,6 +275,7 @@ func TestBaselineThatChanges(t *testing.T) {
 
 // TestComparisonDoesNotChangeFiles compares the hashes of all data files with those in a run without a comparison.
 func TestComparisonDoesNotChangeFiles(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	var hashes []map[string]string
 	for _, compare := range []bool{true, false} {

@@ -24,6 +24,7 @@ const (
 // TestBadNights damages the service's answers after a good night, and expects that the run is held, or published with a
 // warning if the change may be ordinary.
 func TestBadNights(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	n := newNightsOf(t, simulator.Options{Seed: 3, Districts: 2, SchoolSizes: slices.Repeat([]int{40}, 6)})
 	settings := compared()

@@ -17,6 +17,7 @@ import (
 // timestamps, duplicate and unknown members, duplicates across pages, bids such as ../../x. Every row, the drift and
 // the ledger are as the simulator expects them.
 func TestOddWorld(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	world := simulator.Options{Seed: 9, SchoolSizes: []int{0, 12, 40, 25, 1, 30}, Quirks: odd.New()}
 	options := simulator.ServerOptions{PageSize: 11, ListPageSize: 9}

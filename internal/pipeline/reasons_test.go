@@ -27,6 +27,7 @@ var turnoverNights = flag.Int("turnover-nights", 20, "nights of TestReasonsAgree
 // TestReasonsAgree adds and removes results over some nights, on some of which the service denies access to a school.
 // The run, its report, diff and the history agree on how many results are gone and why.
 func TestReasonsAgree(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	s := newTurnoverSite(t)
 	nights := short(8, *turnoverNights)

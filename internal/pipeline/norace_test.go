@@ -1,0 +1,7 @@
+//go:build !race
+
+package pipeline_test
+
+import "testing"
+
+func skipWithRaceDetector(*testing.T) {}
