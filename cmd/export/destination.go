@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/sink/azure"
 	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/snapshot"
@@ -19,6 +20,9 @@ type destination struct {
 	groupReadable bool
 	scratch       string
 	s3            s3.Options
+	azure         azure.Options
+	// env is the environment, in which credentials may be.
+	env map[string]string
 	// command is the name of the running command; log gets the store's warnings.
 	command string
 	log     *slog.Logger
@@ -27,8 +31,9 @@ type destination struct {
 func (o *destination) define(cmd *cobra.Command) group {
 	o.command = cmd.Name()
 	g := group{cmd.Flags(), destinationGroup}
-	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3://bucket/prefix")
+	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, s3:// or abfss:// URL")
 	o.defineS3(g)
+	o.defineAzure(g)
 	return g
 }
 
@@ -48,10 +53,16 @@ func (o *destination) defineS3(g group) {
 	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
 }
 
+// defineAzure adds the setting of Azure.
+func (o *destination) defineAzure(g group) {
+	define(g, &o.azure.Endpoint, "azure-endpoint", "URL", "", remote.ParseEndpoint, "root of Azure's Blob service, for emulators and private links")
+	g.shownDefault("azure-endpoint", "https://ACCOUNT.blob.core.windows.net")
+}
+
 // defineWriting adds the settings of commands that write.
 func (o *destination) defineWriting(g group) {
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
-		"folder for files being built for S3 and for data that does not fit in memory")
+		"folder for files before their upload and for data that does not fit in memory")
 	g.shownDefault("scratch", "the system's temporary folder")
 }
 
@@ -139,6 +150,7 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 
 // newCatalog returns the catalog of a destination. Log lines name the destination from then on.
 func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
+	o.env = a.env
 	kind, _ := findStoreKind(o.place.scheme)
 	store, err := kind.open(ctx, o)
 	if err != nil {

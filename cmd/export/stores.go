@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/azure"
 	"example.org/growthexport/internal/sink/s3"
 )
 
 // place is the location of a destination.
 type place struct {
 	scheme string // of its storeKind
-	path   string // a folder, or the bucket and the prefix in it
+	path   string // a folder, or the bucket and the prefix in it; in Azure the whole URL
 }
 
 // storeKind is a kind of destination.
@@ -33,6 +34,7 @@ func storeKinds() []storeKind {
 		{"", "a folder", parseFolder, openFolder},
 		{"file", "file:///path", parseFileURL, openFolder},
 		{"s3", "s3://bucket/prefix", parseBucket, openBucket},
+		{"abfss", "abfss://container@account.dfs.core.windows.net/prefix", parseContainer, openContainer},
 	}
 }
 
@@ -109,4 +111,24 @@ func openBucket(ctx context.Context, o *destination) (sink.Store, error) {
 	o.s3.Bucket, o.s3.Prefix, _ = strings.Cut(o.place.path, "/")
 	o.s3.Scratch, o.s3.Log = o.scratch, o.log
 	return s3.New(ctx, o.s3)
+}
+
+func parseContainer(text string) (string, error) {
+	_, rest, isURL := strings.Cut(text, "://")
+	if !isURL {
+		return "", errors.New("a container is written abfss://container@account.dfs.core.windows.net/prefix")
+	}
+	place, err := azure.ParseURL(azure.Scheme + rest)
+	return place.String(), err
+}
+
+func openContainer(_ context.Context, o *destination) (sink.Store, error) {
+	var err error
+	if o.azure.Place, err = azure.ParseURL(o.place.path); err != nil {
+		return nil, err
+	}
+	o.azure.ConnectionString = o.env[azure.ConnectionStringVariable]
+	o.azure.Key, o.azure.SASToken = o.env[azure.KeyVariable], o.env[azure.SASTokenVariable]
+	o.azure.Scratch, o.azure.Log = o.scratch, o.log
+	return azure.New(o.azure)
 }
