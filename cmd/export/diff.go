@@ -145,7 +145,8 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
-// namesBy returns the names of schools or, for districts, the names of some of their schools, from the plans of the runs.
+// namesBy returns the names of schools or districts from the plans of the runs. A district whose
+// name is not known has the names of its schools.
 func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
 	names := make(map[string]string)
 	if by != bySchool && by != byDistrict {
@@ -157,6 +158,9 @@ func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*
 		if err != nil {
 			return nil, err
 		}
+		if by == byDistrict {
+			maps.Copy(names, plan.DistrictNames)
+		}
 		for i := range plan.Schools {
 			school := &plan.Schools[i]
 			if by == bySchool {
@@ -167,6 +171,9 @@ func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*
 		}
 	}
 	for district, of := range schools {
+		if names[district] != "" {
+			continue
+		}
 		slices.Sort(of)
 		names[district] = of[0]
 		if len(of) > 1 {
