@@ -20,6 +20,7 @@ func TestChecks(t *testing.T) {
 	}
 	text := page(passed, failed)
 	has(t, text, "1 of 2 failed.")
+	has(t, text, "<code>growth-export sql --views analysis</code> counts violations by school")
 	has(t, text, "1,234")
 	has(t, text, "results are of students who are not in the school&#39;s student list")
 	has(t, text, "items_order")
