@@ -20,11 +20,31 @@ func TestRunbookExample(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("no openssl")
 	}
-	page, err := os.ReadFile("../../docs/PRIVACY.md")
+	folder := checkConsole(t, "../../docs/PRIVACY.md", "\n### A worked example\n", "\n### ")
+	notice, err := os.ReadFile(filepath.Join(folder, "notice.html"))
 	require.NoError(t, err)
-	_, example, found := strings.Cut(string(page), "\n### A worked example\n")
+	require.NotContains(t, string(notice), "4a3f450f")
+	record, err := os.ReadFile(filepath.Join(folder, "record.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(record), "Wilson")
+}
+
+// TestProcurementAnswers runs the commands of docs/PROCUREMENT.md, and compares their output with the page.
+func TestProcurementAnswers(t *testing.T) {
+	t.Parallel()
+	folder := checkConsole(t, "../../docs/PROCUREMENT.md", "\n", "\n## Other questionnaires")
+	require.DirExists(t, filepath.Join(folder, "growth"))
+}
+
+// checkConsole runs the commands of a page's console blocks between two texts in a new folder, which it returns, and compares
+// their output with the page, without the parts that differ from run to run.
+func checkConsole(t *testing.T, path, from, to string) string {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	_, example, found := strings.Cut(string(page), from)
 	require.True(t, found)
-	example, _, _ = strings.Cut(example, "\n### ")
+	example, _, _ = strings.Cut(example, to)
 	blocks := regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(example, -1)
 	require.NotEmpty(t, blocks)
 	var want strings.Builder
@@ -54,12 +74,7 @@ func TestRunbookExample(t *testing.T) {
 		require.ErrorAs(t, err, &exit)
 	}
 	require.Equal(t, withoutChance(want.String()), withoutChance(string(got)))
-	notice, err := os.ReadFile(filepath.Join(folder, "notice.html"))
-	require.NoError(t, err)
-	require.NotContains(t, string(notice), "4a3f450f")
-	record, err := os.ReadFile(filepath.Join(folder, "record.html"))
-	require.NoError(t, err)
-	require.Contains(t, string(record), "Wilson")
+	return folder
 }
 
 // withoutChance masks the parts of the output that differ from run to run.
