@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// secondNight is a night whose export, comparison and fold are measured one beside the other.
+// secondNight is a night for which the costs of export, comparison and fold are measured together.
 type secondNight struct {
 	title            string
 	first            time.Time
@@ -28,7 +28,7 @@ var documentedSecondNights = []secondNight{
 // besideExport measures, in turns, the export of a night without and with the comparison, and the fold of that night.
 // It writes a row for each scenario.
 func (s *settings) besideExport(ctx context.Context, b *strings.Builder, stderr io.Writer) error {
-	b.WriteString("### Beside the export\n\nCPU in microseconds a result, medians. The service is simulated, by another process. " +
+	b.WriteString("### Beside the export\n\nCPU in microseconds per result, medians. Another process simulates the service. " +
 		"All take `students` and `test_results`.\n\n" +
 		"| night | results | gone or changed | export | with the comparison | adds | fold | of the export | peak of the fold, MB | turns |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|\n")

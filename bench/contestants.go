@@ -14,26 +14,26 @@ type task struct {
 	concurrency int
 }
 
-// contestant is a way to export.
+// contestant is a program that exports.
 type contestant struct {
 	name    string
 	title   string
-	omits   string // what it leaves out
+	omits   string // the features that it lacks
 	python  bool
 	files   bool // reads page files instead of the service
-	named   bool // takes part only where it is named: it writes other rows
-	results int  // the largest world that it exports unless it is asked for; 0 means any
+	named   bool // takes part only if it is named, because it writes other rows
+	results int  // the largest world that it exports unless it is named; 0 means any
 	command func(t task) []string
 }
 
 const plainScript = "sorting, deduplication, unknown members, type drift, retries, manifest, atomic publishing, reading back"
 
-// programs are the paths of what contestants run.
+// programs are the paths of the programs that contestants run.
 type programs struct {
 	build, base, self, python, scripts string
 }
 
-// contestants returns all contestants whose programs are there, ours first.
+// contestants returns all contestants whose programs are available, growth-export first.
 func contestants(p programs) []contestant {
 	script := func(name string) func(task) []string {
 		return func(t task) []string {
@@ -93,7 +93,8 @@ func contestants(p programs) []contestant {
 	})
 }
 
-// exportCommand returns the command line of a build of growth-export. The date is fixed, and so are the results' dates.
+// exportCommand returns the command line of a build of growth-export. The snapshot date is fixed, like the dates of the
+// results.
 func exportCommand(build string, t task) []string {
 	return []string{
 		build, "run", "--base-url", t.url, "--dest", t.dest, "--datasets", "test_results",

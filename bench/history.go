@@ -24,10 +24,10 @@ type nights struct {
 	dates          []string
 }
 
-// firstNight is in the testing window of the fall.
+// firstNight is in the fall testing window.
 var firstNight = time.Date(2025, time.September, 1, 0, 0, 0, 0, time.UTC)
 
-// historian is a way to keep a history, one process a night.
+// historian is a program that keeps a history. It runs once a night.
 type historian struct {
 	name, title, omits string
 	python             bool
@@ -87,7 +87,7 @@ func compareHistories(ctx context.Context, args, env []string, stdout, stderr io
 // playNights runs the historians of a scenario in turns.
 func (s *settings) playNights(ctx context.Context, n *nights, b *strings.Builder, stderr io.Writer) error {
 	if n.count < 2 {
-		return fmt.Errorf("-nights %d: at least 2", n.count)
+		return fmt.Errorf("-nights %d: must be at least 2", n.count)
 	}
 	n.folder = filepath.Join(s.work, fmt.Sprintf("nights-%d", n.results))
 	for i := range n.count {
@@ -120,7 +120,7 @@ func (s *settings) playNights(ctx context.Context, n *nights, b *strings.Builder
 
 func millis(c cost) float64 { return float64(c.cpu.Microseconds()) / 1000 }
 
-// exportNights takes the snapshots, unless an earlier run has.
+// exportNights takes the snapshots that an earlier run has not taken.
 func (s *settings) exportNights(ctx context.Context, n *nights, stderr io.Writer) error {
 	fmt.Fprintf(stderr, "%d nights of %d results\n", len(n.dates), n.results)
 	for _, date := range n.dates {
@@ -139,7 +139,7 @@ func (s *settings) exportNights(ctx context.Context, n *nights, stderr io.Writer
 	return nil
 }
 
-// historians returns all historians whose programs are there, ours first.
+// historians returns all historians whose programs are available, growth-export first.
 func (s *settings) historians(n *nights) []historian {
 	script := func(name, dest string) func(string) []string {
 		return func(date string) []string {
@@ -204,7 +204,7 @@ func (s *settings) keep(ctx context.Context, n *nights, h *historian) (kept, err
 	return k, err
 }
 
-// linkFiles links the files of a destination to another one, but those whose names begin with one of omit.
+// linkFiles links the files of a destination into another one, except files whose names begin with one of omit.
 func linkFiles(from, to string, omit ...string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -250,7 +250,7 @@ func (s *settings) compareKept(ctx context.Context, all []historian, stderr io.W
 	return nil
 }
 
-// write writes a table of the historians. Ratios of CPU are to the first, whose history is in dest.
+// write writes a table of the historians. CPU ratios are relative to the first one, whose history is in dest.
 func (n *nights) write(b *strings.Builder, all []historian, turns [][]kept, dest string) error {
 	one, err := snapshotBytes(n.folder, n.dates[len(n.dates)-1])
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 	"example.org/growthexport/bench/pages"
 )
 
-// scenario is a service and those who export it.
+// scenario is a service and the contestants that export it.
 type scenario struct {
 	title       string
 	world       pages.Options
 	concurrency int
 	turns       int
-	atMost      map[string]int // turns of some contestants
+	atMost      map[string]int // maximum turns of some contestants
 	gzip        bool
 	latency     time.Duration
 	contestants []string // names; empty means all
-	made        bool     // pages are made for each request, not kept in files
+	made        bool     // pages are generated for each request, not kept in files
 }
 
 // outcome holds the measurements of a contestant, by turn.

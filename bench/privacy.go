@@ -9,9 +9,9 @@ import (
 	"example.org/growthexport/bench/pages"
 )
 
-// measurePrivacy exports a service under each privacy profile, and prints what the profiles cost.
+// measurePrivacy exports a service under each privacy profile, and prints the costs of the profiles.
 func measurePrivacy(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
-	// Only here: older builds, which other comparisons may run, refuse a setting that they do not know.
+	// The key is set only here, because older builds, which other comparisons may run, reject unknown settings.
 	s := settings{env: append(env, "GROWTH_EXPORT_PRIVACY_KEY="+strings.Repeat("00112233445566778899aabbccddeeff", 2))}
 	sc := scenario{world: pages.Options{SchoolSize: schoolSize}, contestants: []string{"growth-export", "pseudonymous", "minimal"}}
 	flags := flag.NewFlagSet("privacy", flag.ContinueOnError)

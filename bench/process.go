@@ -27,10 +27,10 @@ func (c cost) peakMB() float64 {
 	return float64(c.peak) / 1e6
 }
 
-// measure runs a command and returns its cost. The files that it writes below dest count; dest is emptied before.
+// measure empties dest, runs a command, and returns its cost, which includes the size of the files below dest.
 //
-// Linux counts the peak of the process that starts another into the other's. So this program stays small: pages are
-// made and served by another process.
+// Linux includes the peak of the parent in the peak of a new process. This program must therefore stay small, so
+// another process makes and serves the pages.
 func measure(ctx context.Context, command, env []string, dest string) (cost, error) {
 	if err := emptyFolder(dest); err != nil {
 		return cost{}, err
@@ -91,7 +91,7 @@ func parquetBytes(folder string) (int64, error) {
 	return sum, err
 }
 
-// spread is the median and the range of a figure over the turns.
+// spread is the median and range of a figure over the turns.
 type spread struct {
 	median, least, greatest float64
 }

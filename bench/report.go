@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// report measures, and writes the tables with the conditions to stdout and into the section of the document.
+// report measures, and writes the tables with the measuring conditions to stdout and into the section of the document.
 func (s *settings) report(ctx context.Context, section string, stdout io.Writer, measure func(*strings.Builder) error) error {
 	start, before := time.Now(), loadAverage()
 	var tables strings.Builder
@@ -47,7 +47,7 @@ func (s *settings) report(ctx context.Context, section string, stdout io.Writer,
 	return os.WriteFile(s.document, []byte(updated), 0o644)
 }
 
-// replaceSection replaces what is between the markers of a section.
+// replaceSection replaces the text between the markers of a section.
 func replaceSection(document, section, content string) (string, error) {
 	begin, end := "<!-- "+section+": begin -->\n", "<!-- "+section+": end -->\n"
 	head, rest, found := strings.Cut(document, begin)
@@ -58,7 +58,7 @@ func replaceSection(document, section, content string) (string, error) {
 	return head + begin + "\n" + content + "\n" + end + tail, nil
 }
 
-// writeVersions writes what the figures depend on: the machine and the versions of the programs.
+// writeVersions writes the machine and the versions of the programs, on which the figures depend.
 func (s *settings) writeVersions(ctx context.Context, b *strings.Builder) {
 	fmt.Fprintf(b, "%s, %d cores, %.0f GiB of memory, %s/%s, %s.\n", proc("cpuinfo", "model name"), runtime.NumCPU(),
 		memoryGiB(), runtime.GOOS, runtime.GOARCH, runtime.Version())

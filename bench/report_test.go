@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReplaceSection: only the section changes, however often it is written.
+// TestReplaceSection checks that only the section changes, however often it is written.
 func TestReplaceSection(t *testing.T) {
 	t.Parallel()
 	const document = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n<!-- y: begin -->\nkept\n<!-- y: end -->\n"
@@ -22,7 +22,8 @@ func TestReplaceSection(t *testing.T) {
 	require.ErrorContains(t, err, "z: begin")
 }
 
-// TestPeersTable: figures are medians, a result and in the units of their columns, and ratios are to the first.
+// TestPeersTable checks that figures are medians, per result and in the units of their columns, and that ratios are
+// relative to the first contestant.
 func TestPeersTable(t *testing.T) {
 	t.Parallel()
 	sc := scenario{title: "2000 results", concurrency: 8}
@@ -43,8 +44,8 @@ func TestPeersTable(t *testing.T) {
 	require.Contains(t, b.String(), "| theirs | 30.00 [25.00-35.00] | 3.00 | 0.03 | 5 | 150.0 | 2 |\n")
 }
 
-// TestContestants: without Python and another build only Go's contestants take part, and large worlds leave out the
-// slowest unless it is asked for.
+// TestContestants checks that only the contestants in Go take part without Python and another build, and that the
+// slowest one does not export large worlds unless it is named.
 func TestContestants(t *testing.T) {
 	t.Parallel()
 	names := func(p programs, sc scenario) (names []string) {

@@ -17,12 +17,12 @@ import (
 	"example.org/growthexport/bench/service"
 )
 
-// TestSameRows: growth-export and the naive exporter read the same rows from the made-up service, plain from memory and
-// compressed from files, and these add up to what the service has.
+// TestSameRows checks that growth-export and the naive exporter read the same rows from the made-up service, plain from
+// memory and compressed from files, and that these add up to the service's totals.
 func TestSameRows(t *testing.T) {
 	t.Parallel()
 	build := filepath.Join(t.TempDir(), "growth-export")
-	// Built like the tests and `make build`, so everything is compiled by then.
+	// The flags are the same as for the tests and `make build`, so everything is already compiled.
 	compile := exec.CommandContext(t.Context(), "go", "build", "-o", build, "./cmd/export")
 	compile.Dir = ".."
 	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -66,7 +66,7 @@ func TestSameRows(t *testing.T) {
 	require.Equal(t, int64(3600), sum.Results)
 }
 
-// sameRows compares the rows of a table, whatever their order, and returns them.
+// sameRows compares the rows of a table, in any order, and returns them.
 func sameRows[Row any](t *testing.T, ours, theirs, table string) []Row {
 	t.Helper()
 	read := func(dest string) []Row {

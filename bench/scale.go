@@ -24,7 +24,7 @@ const (
 	nationResults = 40_000_000
 )
 
-// nation is a simulated service with a part of a nation, and what exporting it takes.
+// nation is a simulated service with part of a nation, and the costs of exporting it.
 type nation struct {
 	settings
 
@@ -63,8 +63,8 @@ type exported struct {
 	} `json:"comparison"`
 }
 
-// measureScale exports two nights of a large service, the first one also with several processes, and prints what each
-// step took and what it would take for the nation.
+// measureScale exports two nights of a large service, the first one also with several processes. It prints the cost of
+// each step, measured and calculated for the nation.
 func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	n := nation{settings: settings{env: env}}
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
@@ -97,7 +97,7 @@ func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	})
 }
 
-// nights runs all steps and returns what the two snapshots hold.
+// nights runs all steps and returns the contents of the two snapshots.
 func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writer) (first, second *exported, err error) {
 	if err := errors.Join(emptyFolder(one), emptyFolder(sharded)); err != nil {
 		return nil, nil, err
@@ -172,8 +172,8 @@ func (n *nation) measureStep(ctx context.Context, stderr io.Writer, title string
 	return nil
 }
 
-// equalSnapshots checks that the newest snapshots of two destinations have equal files, and returns what the first
-// holds.
+// equalSnapshots checks that the newest snapshots of two destinations have equal files, and returns the contents of the
+// first.
 func equalSnapshots(one, other string) (*exported, error) {
 	a, err := newestSnapshot(one)
 	if err != nil {
@@ -257,7 +257,7 @@ func (n *nation) write(b *strings.Builder, first, second *exported) {
 	b.WriteString("```\n")
 }
 
-// rounded formats a duration with tenths below ten seconds, and in minutes from ten minutes on.
+// rounded formats a duration: with tenths below ten seconds, and in minutes from ten minutes.
 func rounded(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -24,7 +24,7 @@ type serving struct {
 	Totals pages.Totals `json:"totals"` // of a service that keeps its pages in files
 }
 
-// serve serves pages until stdin is closed, which happens at the latest when the process that started it ends.
+// serve serves pages until stdin is closed, at the latest when the parent process ends.
 func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	var w pages.Options
 	var o service.Options

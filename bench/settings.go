@@ -59,11 +59,11 @@ func (s *settings) resolve() error {
 			continue
 		}
 		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("program to measure: %w", err)
+			return fmt.Errorf("find the program to measure: %w", err)
 		}
 	}
 	if s.turns < 1 {
-		return fmt.Errorf("-turns %d: at least 1", s.turns)
+		return fmt.Errorf("-turns %d: must be at least 1", s.turns)
 	}
 	return os.MkdirAll(s.work, 0o750)
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// simulated is a simulated service in a process of its own. It has one address for all days, because a history belongs
-// to one service.
+// simulated is a simulated service in a separate process. It has one address for all days, because a history belongs to
+// one service.
 type simulated struct {
 	program, address string
 	schools, results int

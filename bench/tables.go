@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// writePeers writes a table of the contestants of a scenario. Ratios are to the first.
+// writePeers writes a table of the contestants of a scenario. Ratios are relative to the first one.
 func writePeers(b *strings.Builder, sc scenario, outcomes []outcome) {
 	fmt.Fprintf(b, "### %s\n\nConcurrency %d.\n\n", sc.title, sc.concurrency)
 	b.WriteString("| contestant | CPU, µs a result | CPU, ratio | wall, s | peak, MB | bytes a result | turns |\n")
@@ -24,7 +24,7 @@ func writePeers(b *strings.Builder, sc scenario, outcomes []outcome) {
 	b.WriteString("\n")
 }
 
-// writeContestants writes what the contestants are and what they leave out.
+// writeContestants writes a description of the contestants, and the features that they lack.
 func writeContestants(b *strings.Builder, all []contestant) {
 	b.WriteString("### Contestants\n\n| contestant | what it is | leaves out |\n|---|---|---|\n")
 	for _, c := range all {
@@ -48,7 +48,7 @@ func writeMemory(b *strings.Builder, scenarios []scenario, outcomes [][]outcome)
 	}
 }
 
-// write writes the medians, and how the files of the first build compare with the other's.
+// write writes the medians, and compares the files of the first build with the other's.
 func (q *queried) write(b *strings.Builder, names []string) {
 	b.WriteString("CPU in milliseconds.\n\n| reader | query")
 	for _, name := range names {
@@ -94,7 +94,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", s.median, s.least, s.greatest)
 }
 
-// whole formats large figures as String does small ones.
+// whole formats large figures in the way that String formats small ones.
 func (s spread) whole() string {
 	if s.least == s.greatest {
 		return fmt.Sprintf("%.0f", s.median)

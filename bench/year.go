@@ -21,7 +21,7 @@ func (e *endedNights) add(one endedNights) {
 	e.bytes += one.bytes
 }
 
-// writeYear writes what the nights added to the history of a destination. snapshot is the size of one snapshot in
+// writeYear writes how much the nights added to the history of a destination. snapshot is the size of one snapshot in
 // bytes.
 func writeYear(b *strings.Builder, dest string, snapshot int64) error {
 	byDay, err := readEndedNights(dest)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say what to export, and where to.
+// Options select what to export, and the destination.
 type Options struct {
 	URL         string
 	Key, Secret string

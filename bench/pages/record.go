@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The things that results refer to. Real services have few of these, so that columns of them compress well.
+// The names that results refer to. Real services have few of them, so their columns compress well.
 var (
 	terms = []string{
 		"7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a01", "7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a02", "7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a03",
@@ -41,7 +41,7 @@ const (
 	startStep   = 7_919_327_003          // a prime, so that no two results start at the same millisecond
 )
 
-// AppendPage appends a page (from 0) of a school, as the service sends it.
+// AppendPage appends a page of a school, counted from 0, as the service sends it.
 func (w *World) AppendPage(buf []byte, s *School, page int) []byte {
 	return w.appendPage(buf, s, page, &Totals{})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPages: pages have the sizes promised, nothing in them occurs twice that must be distinct, and the same options
-// give the same bytes.
+// TestPages checks that pages have the promised sizes, that values that must be distinct are distinct, and that the
+// same options give the same bytes.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	options := Options{Results: 5000, SchoolSize: 2000, Huge: 2500}

@@ -18,7 +18,7 @@ const (
 	token  = "bench-token-0123456789abcdef"
 )
 
-// Options say how the service answers.
+// Options define how the service answers.
 type Options struct {
 	World   *pages.World
 	Folder  string // of pages.World.Write; if empty, pages are made up for each request
@@ -53,7 +53,7 @@ type server struct {
 	Options
 }
 
-// delayed waits for the latency, and reports whether the client is still there.
+// delayed waits for the latency, and reports whether the client is still connected.
 func (s *server) delayed(r *http.Request) bool {
 	if s.Latency == 0 {
 		return true

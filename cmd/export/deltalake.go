@@ -24,7 +24,7 @@ func (a *app) deltaLakeCommand() *cobra.Command {
 		Use:   "delta-lake",
 		Short: "Writes or updates Delta Lake logs beside the data files",
 		Long: "Writes or updates a Delta Lake log for each table of the full snapshots, so that Spark, DuckDB, polars and others" +
-			" read it as a Delta Lake table. Data files do not change. Once there are logs, run, publish, history, prune and purge keep" +
+			" can read it as a Delta Lake table. Data files do not change. Once there are logs, run, publish, history, prune and purge keep" +
 			" them up to date.",
 		Example: "  growth-export delta-lake --dest /data/growth\n" +
 			"  growth-export verify --dest /data/growth --delta-lake",

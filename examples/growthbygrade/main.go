@@ -98,7 +98,7 @@ The same in DuckDB:
 	return nil
 }
 
-// pattern returns a path as a pattern in a text of DuckDB.
+// pattern returns a path as a glob pattern in a string literal of DuckDB.
 func pattern(path string) string {
 	return strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
@@ -148,13 +148,13 @@ type result struct {
 	RIT           int32  `parquet:"rit,optional"`
 }
 
-// test is the key on which the results of two snapshots are joined. The service has one result per student and subject; the
-// grade tells the school years apart.
+// test is the key on which the results of two snapshots are joined. The service has one result per student and subject;
+// the grade distinguishes the school years.
 type test struct{ studentBid, subjectArea, grade string }
 
 func (r *result) test() test { return test{r.StudentBid, r.SubjectArea, r.Grade} }
 
-// eachResult calls do with the results of a snapshot that have all columns.
+// eachResult calls do with the results of a snapshot that have values in all columns.
 func eachResult(root *os.Root, date string, do func(result)) error {
 	var snapshot struct {
 		Manifest string `json:"manifest"`

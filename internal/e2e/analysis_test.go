@@ -110,8 +110,8 @@ func analysisOf(t *testing.T, s *snapshot, views string) string {
 	return "-- " + statements
 }
 
-// TestAnalysisOfOddTables checks which rows the views have, and which values, where tables repeat rows, lack
-// identifiers or have odd values.
+// TestAnalysisOfOddTables checks the rows and values of the views if tables repeat rows, lack identifiers or have odd
+// values.
 func TestAnalysisOfOddTables(t *testing.T) {
 	t.Parallel()
 	s := runExport(t, export{args: []string{"--simulate-schools", "1", "--simulate-results", "10"}})

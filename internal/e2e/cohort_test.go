@@ -13,7 +13,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// cohortSite is a full export and its students: some are listed, others is all that a cohort must not hold.
+// cohortSite is a full export and its students: listed are the students of the cohort, others everyone who must not be
+// in a cohort run.
 type cohortSite struct {
 	*snapshot
 	d              *duck
@@ -42,7 +43,7 @@ func newCohortSite(t *testing.T) *cohortSite {
 	return s
 }
 
-// in returns the site for a part of a test.
+// in returns the site for a subtest.
 func (s *cohortSite) in(t *testing.T) *cohortSite {
 	t.Helper()
 	part := *s
@@ -50,8 +51,8 @@ func (s *cohortSite) in(t *testing.T) *cohortSite {
 	return &part
 }
 
-// about returns the condition for a row of the full export to be about a listed student; empty for tables that no
-// student's bid can be in.
+// about returns the SQL condition that a row of the full export is about a listed student; empty for tables that cannot
+// hold a student's bid.
 func (s *cohortSite) about(table *schemas.Table) string {
 	var bids []string
 	for _, name := range []string{"student_bid", "requested_student_bid"} {
@@ -66,8 +67,8 @@ func (s *cohortSite) about(table *schemas.Table) string {
 	return strings.Join(bids, " OR ")
 }
 
-// ofClasses returns the condition for a row of the full export to be about a class with a listed student on its roster, or
-// about an educator of such a class; empty for other tables.
+// ofClasses returns the SQL condition that a row of the full export is about a class with a listed student on its
+// roster, or about an educator of such a class; empty for other tables.
 func (s *cohortSite) ofClasses(table *schemas.Table) string {
 	class := func(bid string) string {
 		return "EXISTS (SELECT 1 FROM before_school_class_students AS c WHERE c.requested_school_bid = b.requested_school_bid" +
@@ -117,8 +118,8 @@ func (s *cohortSite) requireEqual(t *testing.T, table *schemas.Table, want, got 
 	}
 }
 
-// TestCohort compares a run of a list of students with a full export: its rows equal the rows of the full export
-// about them, nothing names anybody else, and only they are asked for.
+// TestCohort compares a run of a list of students with a full export: its rows equal the rows of the full export about
+// these students, no other student is named, and only these students are requested.
 func TestCohort(t *testing.T) {
 	t.Parallel()
 	s := newCohortSite(t)
@@ -129,7 +130,7 @@ func TestCohort(t *testing.T) {
 			c := s.runCohort(t, args)
 			kept, restricted := 0, 0
 			for _, table := range allTables() {
-				// No member of the simulated service has a text with these characters in it.
+				// No text value of the simulated service contains these characters.
 				extra := "CASE WHEN regexp_matches(_extra, ':[[{]') THEN NULL ELSE _extra END AS _extra"
 				if table.Name == "school_class_details" {
 					extra = "NULL::VARCHAR AS _extra"
@@ -207,7 +208,7 @@ func requireNoTexts(t *testing.T, folder string, texts ...string) {
 	require.Positive(t, looked)
 }
 
-// TestPurgeStudents purges students and compares what is left with DuckDB, in the snapshot and in the history.
+// TestPurgeStudents purges students and compares the remaining rows with DuckDB's, in the snapshot and in the history.
 func TestPurgeStudents(t *testing.T) {
 	t.Parallel()
 	s := newCohortSite(t)

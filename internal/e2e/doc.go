@@ -2,5 +2,5 @@
 // the files with DuckDB. Every table is compared row by row with the simulator's oracle, and with the generated DDL,
 // the ledger and the manifest.
 //
-// It is a module of its own so that the main module does not depend on DuckDB, which is large and needs cgo.
+// It is a separate module, so that the main module does not depend on DuckDB, which is large and needs cgo.
 package e2e

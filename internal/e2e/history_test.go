@@ -33,7 +33,7 @@ const (
 // version is a row of a history: values by column.
 type version map[string]any
 
-// of returns a version with more values.
+// of returns a copy of the version with more values.
 func (v version) of(from, to, because string, more ...any) version {
 	other := version{"valid_from": from, "valid_to": to, "ended_because": nil}
 	maps.Copy(other, v)
@@ -57,7 +57,7 @@ func result(school string, bid, student, term any, start string, rit any) versio
 	return v
 }
 
-// handmadeVersions returns a history with whatever a fold can leave behind.
+// handmadeVersions returns a history with everything that a fold can produce.
 func handmadeVersions() map[string][]version {
 	twice := result("s1", "twice", "p1", "fall", "2026-08-20", 200)
 	back := result("s1", "back", "p3", "fall", "2026-08-20", 190)
@@ -86,7 +86,7 @@ func handmadeVersions() map[string][]version {
 			// The growth between odd scores does not fit an INTEGER.
 			result("s1", "least", "p12", "fall", "2026-08-20", math.MinInt32).of(day1, never, ""),
 			result("s1", "greatest", "p12", "winter", "2026-12-01", math.MaxInt32).of(day1, never, ""),
-			// Neighbours of one term are not a pair.
+			// Neighbours of the same term are not a pair.
 			result("s1", "one", "p5", "fall", "2026-08-20", 200).of(day1, day2, "superseded"),
 			result("s1", "two", "p5", "fall", "2026-08-27", 207).of(day2, day3, "superseded"),
 			result("s1", "three", "p5", "winter", "2026-12-01", 211).of(day3, never, ""),
@@ -108,7 +108,7 @@ func handmadeVersions() map[string][]version {
 			norm.of(day1, day2, "changed"), norm.of(day2, never, "", "percentile", 41),
 			norm.of(day1, never, "", "ordinal", 1), norm.of(day1, day3, "removed", "test_result_bid", nil),
 		},
-		// The specification does not show these records: several may have one key.
+		// The specification does not show these records, so several may have the same key.
 		"student_school_classes": {
 			class.of(day1, day2, "changed", "class_name", "A"), class.of(day1, day2, "changed", "class_name", "B"),
 			class.of(day1, day2, "removed", "class_name", "C"), class.of(day1, never, "", "class_name", "D"),
@@ -188,7 +188,7 @@ func (v version) text(column string) (string, bool) {
 	return text, text != ""
 }
 
-// naiveChanges computes what changed on each day: a pair of the versions that ended and began, for every change.
+// naiveChanges computes the changes of all days. A change is a pair of the versions that ended and began.
 func naiveChanges(all []version, keys []string, child bool) (changes [][2]version) {
 	for _, day := range []string{day1, day2, day3, day4} {
 		var begun, ended []version

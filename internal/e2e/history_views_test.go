@@ -49,7 +49,7 @@ type tableViews struct {
 	unit, columns string
 }
 
-// newTableViews copies what the views of a table show: on every night, and in all changes.
+// newTableViews copies the rows of a table's views: on every night, and in all changes.
 func newTableViews(d *duck, dest string, table *simulator.Table) *tableViews {
 	v := &tableViews{duck: d, dest: dest, table: table, unit: "''"}
 	var names []string

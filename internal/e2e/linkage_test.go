@@ -15,8 +15,9 @@ import (
 
 var linkageFlag = flag.Int("linkage-results", 600, "number of test results of the world in which records of two recipients are matched")
 
-// TestLinkage measures which share of students can be matched between two recipients of one profile with different keys,
-// by what one of their results says, or all of them together. docs/PRIVACY.md and `plan --privacy` have the figures of `make measure-linkage`.
+// TestLinkage measures the share of students who can be matched between two recipients of the same profile with
+// different keys, by the values in one of their results or in all of them. docs/PRIVACY.md and `plan --privacy` have
+// the figures of `make measure-linkage`.
 func TestLinkage(t *testing.T) {
 	t.Parallel()
 	d := newDuck(t)
@@ -40,7 +41,7 @@ func TestLinkage(t *testing.T) {
 			for _, known := range []struct{ of, values, group string }{
 				{"one result", "row(%s)", ""}, {"all results", "list_sort(list(row(%s)))", "GROUP BY student_bid"},
 			} {
-				// One student alone has these values, in both exports.
+				// These values belong to only one student, in both exports.
 				unique := func(i int) string {
 					return fmt.Sprintf("(SELECT any_value(student_bid) AS s, k FROM (SELECT student_bid, %s AS k FROM test_results_%s_%d %s) GROUP BY k HAVING count(DISTINCT student_bid) = 1)",
 						fmt.Sprintf(known.values, by), profile, i, known.group)

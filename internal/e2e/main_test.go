@@ -16,8 +16,8 @@ import (
 // repository is the folder of the main module.
 const repository = "../.."
 
-// The programs under test, built once: with the race detector, which gives data races an exit code, unless they export
-// many nights.
+// The programs under test, which are built once. Unless they export many nights, they are built with the race detector,
+// which gives data races an exit code.
 var growthExport, growthByGrade string
 
 func TestMain(m *testing.M) {

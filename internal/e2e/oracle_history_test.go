@@ -17,9 +17,8 @@ import (
 
 var nightsFlag = flag.Int("nights", 8, "nights to fold and to compare with the true history; more than 8 are consecutive")
 
-// TestHistoryIsTrue folds nights in which students move and leave, agreements end and a school comes, and compares
-// every version, its dates and the reason for its end, the coverage, and the views, with what the simulated world
-// knows.
+// TestHistoryIsTrue folds nights in which students move and leave, agreements end and a school is added. It compares
+// every version, its dates and the reason for its end, the coverage, and the views with the simulated world.
 func TestHistoryIsTrue(t *testing.T) {
 	t.Parallel()
 	service := simulator.Options{Seed: 7, Schools: 9, SchoolSizes: []int{30}, Results: 200}

@@ -21,16 +21,16 @@
 //
 // # The file
 //
-//   - Flat schema in declared order. Texts, dates and timestamps carry their logical and their converted type, for new
-//     and old readers. JSON is a plain string column: with Parquet's JSON type DuckDB rejects a whole column for one
-//     value that it considers invalid, polars reads bytes, and Iceberg fails.
+//   - The schema is flat and in declared order. Texts, dates and timestamps have both a logical and a converted type, for
+//     new and old readers. JSON is a plain string column: with Parquet's JSON type, DuckDB rejects a whole column for
+//     one value that it considers invalid, polars reads bytes, and Iceberg fails.
 //   - Data pages of version 1, zstd, all columns cut at the same rows. A page ends after Options.PageRows rows or 4 MiB
 //     of text, a row group after Options.RowGroupRows rows or 64 MiB of compressed pages.
 //   - Encodings by column and row group: a dictionary if it is smaller; otherwise DELTA_LENGTH_BYTE_ARRAY for texts,
-//     DELTA_BINARY_PACKED for whole numbers, dates and timestamps, PLAIN for doubles. Booleans are PLAIN. Not
-//     DELTA_BYTE_ARRAY: for the parents' ids of child tables it would take a tenth off the CPU time of an export, but
-//     joins on these ids would cost 15 % more in DuckDB and 40 % more in polars. A dictionary of these ids would make
-//     files 10 % larger.
+//     DELTA_BINARY_PACKED for whole numbers, dates and timestamps, PLAIN for doubles. Booleans are PLAIN.
+//     DELTA_BYTE_ARRAY is not used: for the parents' ids in child tables it would take a tenth off the CPU time of an
+//     export, but joins on these ids would cost 15 % more in DuckDB and 40 % more in polars. A dictionary of these ids
+//     would make files 10 % larger.
 //   - Statistics per column chunk and per page (the page index), texts cut to 64 bytes; the sort order as sorting
 //     columns.
 //   - A Bloom filter per row group of each column that identifies a person, for lookups: rows are sorted by school, so

@@ -14,8 +14,9 @@ import (
 // The format of a batch in a scratch file, all numbers little-endian:
 //   - the number of rows (8 bytes)
 //   - the length of Order plus one, or 0 if it is nil (8 bytes), and Order
-//   - for each column Present, unless the column is required, and the values. For texts these are the number of texts
-//     plus one if the column is coded, otherwise 0 (8 bytes); Code, if the column is coded; End; and Data.
+//   - for each column Present, unless the column is required, and the values. The values of a text column are
+//     the number of texts plus one if the column is coded, otherwise 0 (8 bytes); Code, if the column is coded; End;
+//     and Data.
 //
 // All other lengths follow from these. The format has no version, because files are read by the same version of the
 // program.

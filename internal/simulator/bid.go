@@ -49,8 +49,8 @@ func (w *World) BidOf(what EntityKind, group, index int) Bid {
 	}
 }
 
-// FindBid resolves a bid from a client. ok is false if this world never issued it; callers check that group and index
-// exist.
+// FindBid resolves a bid from a client. ok is false if this world never issued it. Callers must check that group and
+// index exist.
 func (w *World) FindBid(text string) (what EntityKind, group, index int, ok bool) {
 	b, ok := ParseBid(text)
 	if !ok && w.quirks != nil {
@@ -69,8 +69,8 @@ func (w *World) Entity(b Bid) (what EntityKind, group, index int, ok bool) {
 	for round := bidRounds - 1; round >= 0; round-- {
 		left, right = right^(Mix(w.seed+uint64(round)*Golden^Mix(left))&halfMask), left
 	}
-	// The right half was zero before encryption: 61 bits of certainty. Making the bid again compares the fixed bits of
-	// version and variant.
+	// The right half was zero before encryption, so a wrong bid passes only by a chance of 1 in 2^61. Making the bid again
+	// also compares the fixed bits of version and variant.
 	what, group, index = EntityKind(left>>56), int(left>>32&0xffffff), int(left&0xffffffff)
 	return what, group, index, right == 0 && w.BidOf(what, group, index) == b
 }

@@ -92,7 +92,7 @@ func (w *World) addSchools(counts []int, ordinary int) {
 	}
 }
 
-// home returns the district of a school: each district has at least one school, the first ones have more.
+// home returns the district of a school. Each district has at least one school; the first districts have more.
 func (w *World) home(school, ordinary int) int {
 	if school < ordinary {
 		return school
@@ -169,7 +169,8 @@ func (w *World) newSchool(i, home, results int) school {
 	return s
 }
 
-// studentAndSubject returns whose result is at a position of the service's list, in an order without a pattern.
+// studentAndSubject returns the student and subject of the result at a position of the service's list. The order has no
+// pattern.
 func (s *school) studentAndSubject(i int) (student, subject int) {
 	at := (s.stepFactor*i + s.stepOffset) % s.results
 	return at % s.tested, at / s.tested

@@ -55,7 +55,7 @@ func (w *World) session(district, year int, s season) session {
 	}
 }
 
-// sessionBegin returns the first day of a session; that of seasons is the next year's.
+// sessionBegin returns the first day of a session. For the season after the last, it is the first day of the next year.
 func (w *World) sessionBegin(district, year int, s season) Day {
 	begin := w.yearBegin(district, year)
 	august := firstOf(time.August, year)

@@ -2,7 +2,7 @@ package simulator
 
 import "net/url"
 
-// FanOut says for which things a client calls an operation.
+// FanOut is the kind of things for each of which a client calls an operation.
 type FanOut int
 
 // The fan-outs.
@@ -38,7 +38,7 @@ type Operation struct {
 	Tables   []Table
 }
 
-// SubjectName returns the path parameter that names what a call is about; a query has - for _.
+// SubjectName returns the path parameter that names the subject of a call. In queries, it has - in place of _.
 func SubjectName(about EntityKind) string {
 	switch about {
 	case StudentEntity:
@@ -52,7 +52,7 @@ func SubjectName(about EntityKind) string {
 	}
 }
 
-// Call is a request that has passed the checks: the operation, what it asks for, and its filters.
+// Call is a request that has passed the checks: the operation, its subject, and its filters.
 type Call struct {
 	Op       *Operation
 	path     string     // as sent, below the base path
@@ -75,7 +75,7 @@ type Filter struct {
 	equal   map[string]string
 }
 
-// Hash hashes a call and further numbers.
+// Hash hashes a call with further numbers.
 func (w *World) Hash(c *Call, parts ...int) uint64 {
 	return Hash(w.seed^c.Op.salt, append([]int{c.School, c.District}, parts...)...)
 }

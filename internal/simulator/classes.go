@@ -8,8 +8,8 @@ const (
 	classSlots = 6
 )
 
-// classSubjects names the lessons of a cohort by slot; the homeroom has no subject. Slots from lastYear on are of the
-// year before.
+// classSubjects names the lessons of a cohort by slot; the homeroom has no subject. Slots from lastYear on belong to
+// the previous year.
 var classSubjects = [lastYear]string{"", "Mathematics", "English Language Arts", "Science"}
 
 const lastYear = 4
@@ -39,8 +39,8 @@ func (w *World) cohorts(school int) int {
 	return (w.schools[school].students + cohortSize - 1) / cohortSize
 }
 
-// classAt returns the index of the class in a slot of a cohort. The slots from lastYear on are the lessons of the year
-// before.
+// classAt returns the index of the class in a slot of a cohort. The slots from lastYear on are the lessons of the
+// previous year.
 func (w *World) classAt(school, cohort, slot int) int {
 	year := w.yearOfSchool(school)
 	if slot >= lastYear {
@@ -182,8 +182,8 @@ func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	end := min((k.cohort+1)*cohortSize, w.schools[c.School].students)
 	for i := k.cohort * cohortSize; i < end; i++ {
 		st := w.student(c.School, i)
-		// The roster of last year's class is this year's: the service shows who is enrolled. Rosters of bids omit
-		// students without a bid.
+		// Last year's classes have this year's roster, because the service shows only current enrollment. Rosters of bids
+		// omit students without a bid.
 		if !w.attendsSchool(c.School, i, c.School) || !w.attends(c.School, k.index, i) || k.form < 35 && !st.matched {
 			continue
 		}
@@ -210,7 +210,7 @@ func (w *World) classStudent(a *Arena, c *Call, st *student) Value {
 	)
 }
 
-// classDetails returns 4.10: the record of the list, whose arrays have no tables of their own here.
+// classDetails returns 4.10: the same record as in the list. Its arrays do not have separate tables here.
 func classDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		record := w.classRecord(a, c, c.Subject)

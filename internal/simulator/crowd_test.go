@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoMoreThanSoManyAtOnce runs in virtual time, so that all requests are there before the first is answered.
+// TestNoMoreThanSoManyAtOnce runs in virtual time, so that all requests have arrived before the first is answered.
 func TestNoMoreThanSoManyAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

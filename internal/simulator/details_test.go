@@ -20,7 +20,7 @@ const (
 	educatorClassList = "/enrollments/v1/educator-school-classes"
 )
 
-// TestCallsAboutOneRecord holds the operations that are about one student, educator, class or association to the
+// TestCallsAboutOneRecord checks that the operations about one student, educator, class or association follow the
 // specification.
 func TestCallsAboutOneRecord(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,8 @@ func TestCallsAboutOneRecord(t *testing.T) {
 	})
 }
 
-// TestReadsByIDAreLoggedUnderTheirSchool: faults can be aimed at a school though the request does not name it.
+// TestReadsByIDAreLoggedUnderTheirSchool checks that faults can be aimed at a school although the request does not name
+// it.
 func TestReadsByIDAreLoggedUnderTheirSchool(t *testing.T) {
 	t.Parallel()
 	world := simulator.Small()
@@ -170,13 +171,13 @@ func TestClassesOfStudentsAndEducators(t *testing.T) {
 		at := slices.IndexFunc(expected.Ledger, func(l oracle.LedgerRow) bool { return l.Dataset == table })
 		require.Positive(t, expected.Ledger[at].Duplicates, "%s: some records come twice", table)
 	}
-	// Whom 4.4 gives no bid has no details.
+	// Students without a bid in 4.4 have no details.
 	at := slices.IndexFunc(expected.Ledger, func(l oracle.LedgerRow) bool { return l.Dataset == "student_details" })
 	require.Positive(t, expected.Ledger[at].Unavailable)
 	require.EqualValues(t, len(rows["students"]), expected.Ledger[at].Unavailable+expected.Ledger[at].Rows)
 	require.Len(t, rows["school_class_details"], len(rows["school_classes"]))
 	require.Len(t, rows["educator_school_association_details"], len(rows["educator_school_associations"]))
-	// The students of a class that has a roster are those who have the class.
+	// The students of a class with a roster are the students who take the class.
 	taking := map[[2]any]bool{}
 	for _, row := range rows["student_school_classes"] {
 		taking[[2]any{row["school_class_bid"], row["student_bid"]}] = true

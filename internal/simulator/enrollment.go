@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// validity holds what the filters of an enrollment list look at.
+// validity holds the values that the filters of an enrollment list check.
 type validity struct {
 	begin, end Day // both included; open if end is zero
 	modified   int64
@@ -35,8 +35,8 @@ func (w *World) withDefaultDate(c *Call) Filter {
 	return f
 }
 
-// lastModified returns when a record was last modified, and whether that removed it. Every record is modified once a
-// year, at a time of its own.
+// lastModified returns when a record was last modified, and whether it was removed then. Every record is modified once
+// a year, at a different time.
 func (w *World) lastModified(d *Rand, removedPerMille int) (modified int64, removed bool) {
 	const year = 365 * secondsPerDay
 	now := w.today.Millis() / 1000
@@ -54,7 +54,7 @@ func (w *World) academicYearLife(perspective, year int) validity {
 	d := Rand{Hash(w.seed, int(academicYearEntity), perspective, year)}
 	l := validity{begin: w.yearBegin(perspective, year), end: w.yearBegin(perspective, year+1) - 1}
 	l.modified, _ = w.lastModified(&d, 0)
-	// Only past years are removed, and rarely: the terms of results stay known.
+	// Only past years are removed, and rarely, so that the terms of results stay known.
 	l.removed = year == w.districts[perspective].year-pastYears && d.Chance(300)
 	return l
 }
@@ -119,7 +119,7 @@ const (
 )
 
 // studentAssociation returns the association in a slot of a place in a school's roster. ok is false for times before
-// enrollment or in the future, and for students who are not there. Movers have only an open association.
+// enrollment or in the future, and for students who are not at the school. Movers have only an open association.
 func (w *World) studentAssociation(school, place, slot int) (s studentAssociation, ok bool) {
 	home, seat, present := w.seatAt(school, place)
 	if !present {
@@ -155,7 +155,8 @@ func (w *World) studentAssociation(school, place, slot int) (s studentAssociatio
 	return s, true
 }
 
-// studentAssociations returns the list of 4.8. The state sees only associations with years, and its own student id.
+// studentAssociations returns the list of 4.8. The state sees only the associations of years, and only its own student
+// id.
 func studentAssociations(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
 	state := w.districts[c.District].state

@@ -56,14 +56,15 @@ type Fault struct {
 	// FromTry and ToTry limit the fault to these tries of the same request (operation, path and query), both included,
 	// counted from 1 since SetFaults. Zero means no limit.
 	FromTry, ToTry int
-	// InARow exempts a try if so many tries of the same request before it met any fault. Zero means no limit.
+	// InARow exempts a try if this many consecutive tries of the same request before it met any fault. Zero means no
+	// limit.
 	InARow int
-	// Share is the share of tries that meet the fault, from 0 to 1; zero means all. The world's seed, the request and
-	// the number of the try decide which, whatever the order of arrival. The shares of matching faults add up: no two
-	// of them affect the same try.
+	// Share is the share of tries that meet the fault, from 0 to 1; zero means all. The world's seed, the request and the
+	// number of the try decide which tries meet it, whatever the order of arrival. The shares of matching faults add up:
+	// no two of them affect the same try.
 	Share float64
-	// Above exempts requests that arrive while fewer than this many are being answered, so it limits concurrency; zero
-	// exempts none. Token requests and requests rejected this way do not count, and rejections skip the server's
+	// Above exempts requests that arrive while fewer than this many are being answered, so that it limits concurrency;
+	// zero exempts no requests. Token requests and rejected requests do not count, and rejections skip the server's
 	// latency.
 	Above int
 
@@ -125,7 +126,7 @@ func TransientFaults(share float64, stall time.Duration) []Fault {
 	return faults
 }
 
-// target holds what decides which faults a request meets.
+// target holds the properties of a request that decide which faults it meets.
 type target struct {
 	operation, school, district string
 	key                         uint64 // of operation, path and query

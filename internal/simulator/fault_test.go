@@ -37,7 +37,7 @@ func (c *Client) try(ctx context.Context, path string) outcome {
 	return outcome{status: answer.StatusCode, header: answer.Header, body: string(body), readErr: readErr}
 }
 
-// TestEachFaultIsSeen sends one request into each kind of fault and the same again, which must succeed.
+// TestEachFaultIsSeen sends one request into each kind of fault, and then the same request again, which must succeed.
 func TestEachFaultIsSeen(t *testing.T) {
 	t.Parallel()
 	status := func(code int, retryAfter string) Fault {
@@ -131,10 +131,10 @@ func TestEachFaultIsSeen(t *testing.T) {
 			path := "/test-results/v1/growth?school-bid=" + world.Schools()[5].Bid
 			right := string(c.Get(path))
 			server.SetFaults([]Fault{test.fault})
-			// On a connection that it has used before, net/http repeats a GET by itself when no byte of an answer came.
+			// On a reused connection, net/http itself repeats a GET that got no byte of an answer.
 			c.HTTP.CloseIdleConnections()
 
-			// Only the tests of stalls reach the end of the time, so theirs is short.
+			// Only the tests of stalls use up their time, so their time is short.
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if test.fault.Kind == FaultStall || test.fault.Kind == FaultStallBody {
@@ -224,7 +224,7 @@ func TestTokenFaultsAreNamed(t *testing.T) {
 	require.Equal(t, 500, status)
 }
 
-// TestSharesDoNotDependOnOrder strikes the same tries in two orders and compares which were befallen, by what.
+// TestSharesDoNotDependOnOrder makes the same tries in two orders, and compares which tries met which faults.
 func TestSharesDoNotDependOnOrder(t *testing.T) {
 	t.Parallel()
 	const requests, tries = 3000, 6
@@ -285,8 +285,8 @@ func TestTransientFaultsPass(t *testing.T) {
 	}
 }
 
-// TestEverythingIsReadThroughTransientFaults reads with a plain retry loop what a quiet service gives, many requests at
-// a time.
+// TestEverythingIsReadThroughTransientFaults reads everything with a simple retry loop and many concurrent requests,
+// and expects the same as from a service without faults.
 func TestEverythingIsReadThroughTransientFaults(t *testing.T) {
 	t.Parallel()
 	world := Small()

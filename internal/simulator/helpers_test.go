@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// client asks a started server as a public client would, over real HTTP, without any code of the exporter.
+// Client sends requests to a server as a public client would, over real HTTP, without any code of the exporter.
 type Client struct {
 	T     *testing.T
 	HTTP  *http.Client
@@ -23,7 +23,7 @@ type Client struct {
 	Token string
 }
 
-// start serves a world on a loopback port for the length of the test and returns a client that has a token.
+// StartClient serves a world on a loopback port until the test ends, and returns a client that has a token.
 func StartClient(t *testing.T, world *World, options ServerOptions) (*Server, *Client) {
 	t.Helper()
 	server := New(world, options)
@@ -62,7 +62,7 @@ func (c *Client) tokenRequest() *http.Request {
 	return r
 }
 
-// request is a correct GET below the base path.
+// Request returns a correct GET request below the base path.
 func (c *Client) Request(ctx context.Context, path string) *http.Request {
 	c.T.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+path, http.NoBody)
@@ -83,7 +83,7 @@ func (c *Client) Do(r *http.Request) (int, []byte) {
 	return answer.StatusCode, body
 }
 
-// get asks and insists on 200.
+// Get sends a request and requires a 200.
 func (c *Client) Get(path string) []byte {
 	c.T.Helper()
 	status, body := c.Do(c.Request(c.T.Context(), path))
@@ -91,7 +91,7 @@ func (c *Client) Get(path string) []byte {
 	return body
 }
 
-// pages walks a paged list to its end and returns the bodies.
+// Pages reads a paged list to its end and returns the bodies.
 func (c *Client) Pages(path string, query url.Values) [][]byte {
 	c.T.Helper()
 	var bodies [][]byte
@@ -120,7 +120,7 @@ func (c *Client) Pages(path string, query url.Values) [][]byte {
 	}
 }
 
-// list reads a whole list, paged or not, or a single read, in any of the shapes in which they may come.
+// List reads a complete list, paged or not, or a single record, in any of the shapes that they may have.
 func (c *Client) List(op *Operation, path string, query url.Values) []Node {
 	c.T.Helper()
 	records := []Node{}
@@ -169,7 +169,7 @@ func Decode(t *testing.T, body []byte) any {
 	return v
 }
 
-// small is a world that is quick to read whole, with several pages at a small page size.
+// Small returns a world that can be read completely in little time, with several pages at a small page size.
 func Small() *World {
 	return NewWorld(Options{Seed: 7, SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
 }

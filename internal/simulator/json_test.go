@@ -11,21 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// node is a JSON value as a test reads it: by a reader of its own, which forgets nothing of what was sent.
-// encoding/json would take the last of doubled members, repair lone surrogates and bad UTF-8, and round numbers, all
-// silently.
+// Node is a JSON value, read by a reader that keeps everything that was sent. encoding/json would silently take the
+// last of duplicate members, repair lone surrogates and invalid UTF-8, and round numbers.
 type Node struct {
 	Kind     byte     // {, [, ", t, f, n, or 0 for a number
 	Compact  string   // as sent, without insignificant white space, bad bytes and lone surrogates replaced
 	Text     string   // of a string, decoded; else as compact
-	Invalid  int      // what was replaced
+	Invalid  int      // number of replaced parts
 	Lone     bool     // a surrogate without its other half
 	Names    []string // of members, decoded
-	BadNames []int    // what was replaced in each
+	BadNames []int    // number of replaced parts in each name
 	Elements []Node   // of an object or array
 }
 
-// member is the last member of a name; nil if there is none, or it is null.
+// Member returns the last member of a name, or nil if there is none or it is null.
 func (n *Node) Member(name string) *Node {
 	for i := len(n.Names) - 1; i >= 0; i-- {
 		if n.Names[i] == name {

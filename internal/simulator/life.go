@@ -2,15 +2,15 @@ package simulator
 
 import "time"
 
-// Students live in seats. A seat belongs to a school and always has an occupant, who enters in the lowest grade, rises
-// a grade each August and makes room for the next one after the highest. Seats of a block enter together, so that a
-// block is a grade, or two of them. The fate of an occupant is a hash of seat and year: any day can be asked for,
-// and all days agree about the past.
+// Students have seats. A seat belongs to a school and always has an occupant, who enters in the lowest grade, moves up
+// a grade each August, and makes room for the next occupant after the highest grade. The occupants of a block of seats
+// enter together, so that a block is one grade or two. The events in an occupant's life are a hash of seat and year:
+// the state of any day can be computed, and all days agree about the past.
 
 // seatBits is the size of a seat's number in the index of a bid.
 const seatBits = 20
 
-// occupant is who has a seat in an academic year.
+// occupant is the student in a seat in an academic year.
 type occupant struct {
 	school int // of the seat
 	seat   int // its number in the school
@@ -68,10 +68,10 @@ func (w *World) absence(school, seat, year int) absence {
 	return a
 }
 
-// partner returns the school to which the movers of a school go in a year, -1 if there is none.
+// partner returns the school to which the movers of a school go in a year, or -1.
 func (w *World) partner(school, year int) int { return w.shifted(school, w.partnerShift(year)) }
 
-// source returns the school whose movers come to a school in a year, -1 if there is none.
+// source returns the school whose movers come to a school in a year, or -1.
 func (w *World) source(school, year int) int { return w.shifted(school, -w.partnerShift(year)) }
 
 func (w *World) partnerShift(year int) int {
@@ -81,7 +81,7 @@ func (w *World) partnerShift(year int) int {
 	return 0
 }
 
-// shifted returns the school so many places after a school, in the circle of schools that are not steady.
+// shifted returns the school that is by places after a school, in the circle of schools that are not steady.
 func (w *World) shifted(school, by int) int {
 	n := w.total - w.steady
 	if by == 0 || school < w.steady || school >= w.total {
@@ -120,7 +120,7 @@ func (w *World) attendsSchool(home, seat, school int) bool {
 	return !away.covers(w.today)
 }
 
-// schoolOf returns the school at which the occupant of a seat is on the world's day, or was before leaving.
+// schoolOf returns the school that the occupant of a seat attends on the world's day, or attended before leaving.
 func (w *World) schoolOf(home, seat int) int {
 	year := w.yearOfSchool(home)
 	if away := w.absence(home, seat, year); away.moved && away.covers(w.today) {
@@ -198,7 +198,7 @@ func (w *World) takes(o *occupant, subject int, e *event) bool {
 // hadSeat reports whether the occupant had the seat at the time of an event, rather than being at another school.
 func (o *occupant) hadSeat(e *event) bool { return e.year >= o.year-o.phase }
 
-// vanished reports whether the service has stopped showing a result, for no reason.
+// vanished reports whether the service has stopped showing a result without a reason.
 func (w *World) vanished(o *occupant, subject int, e *event) bool {
 	d := Rand{Hash(w.seed, int(ResultEntity), o.school, o.index, subject, e.position(), 1)}
 	return d.Chance(2) && !w.schools[o.school].steady && e.day+Day(d.Between(3, 150)) < w.today

@@ -58,13 +58,13 @@ func (k *Container) appendMore(dst []byte, more bool) []byte {
 	return strconv.AppendBool(dst, more)
 }
 
-// Quirks change what a world sends; package odd has them.
+// Quirks change the answers of a world. They are in package odd.
 type Quirks interface {
 	// List returns the list of a call with some of its records changed, replaced or repeated.
 	List(w *World, c *Call, plain List) List
 	// Container returns the container of a list.
 	Container(w *World, c *Call, documented Container) Container
-	// FormatBid writes a bid of the world. ParseBid reads any that FormatBid wrote.
+	// FormatBid writes a bid of the world. ParseBid reads any bid that FormatBid has written.
 	FormatBid(w *World, b Bid) string
 	ParseBid(text string) (Bid, bool)
 	// Mark returns a text to put into cursors, the members beside them, errors and headers, or an empty one. It has no

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Changes of whole schools and lists from day to day. Schools come, leave and lose their agreements at any time
-// but in fall 2026, the time of the default world.
+// Changes of whole schools and lists from day to day. Schools are added, leave and lose their agreements at any time
+// except in fall 2026, the time of the default world.
 
 // quarterDays is the length of the periods in which agreements end. One of them begins on the first of September 2026.
 const quarterDays = 91
@@ -24,7 +24,7 @@ func (w *World) listSchools(counts []int) {
 }
 
 // hasOpened reports whether the i-th of the schools that are not listed from the beginning is listed on the world's
-// day. Every third leaves the list for 30 days, and with it those that came later.
+// day. Every third of these schools leaves the list for 30 days, together with the schools added after it.
 func (w *World) hasOpened(i int, counts []int) bool {
 	came := firstOf(time.December, 2025) + Day(Hash(w.seed, int(SchoolEntity), i, 2)%60)
 	if i > 0 {
@@ -34,7 +34,7 @@ func (w *World) hasOpened(i int, counts []int) bool {
 	return came <= w.today && (i%3 > 0 || isLarge(w.listed, counts) || w.today < left || w.today >= left+30)
 }
 
-// isLarge reports whether a school has so many results that without it a snapshot would shrink noticeably.
+// isLarge reports whether a school has so many results that a snapshot without it would be noticeably smaller.
 func isLarge(school int, counts []int) bool {
 	sum := 0
 	for _, n := range counts {
@@ -54,7 +54,7 @@ func (w *World) isDenied(school int, counts []int) bool {
 	if day/quarterDays == fall2026 {
 		return false
 	}
-	// The number has been chosen so that all schools of the default world answer on the nights of `make demo`.
+	// The last number was chosen so that no school of the default world is denied on the nights of `make demo`.
 	d := Rand{Hash(w.seed, int(SchoolEntity), school, day/quarterDays, 59)}
 	from := d.Below(quarterDays - 10)
 	return d.Chance(80) && day%quarterDays >= from && day%quarterDays < from+d.Between(10, 40)
@@ -82,8 +82,8 @@ func (w *World) withReorderedArrays(c *Call, list List) List {
 	return list
 }
 
-// reordered returns a list that on some days begins elsewhere. The order of test results stays: faults and broken rules
-// count their positions.
+// reordered returns a list that on some days begins at another record. The order of test results does not change,
+// because faults and broken rules depend on positions.
 func (w *World) reordered(c *Call, list List) List {
 	by := int(w.Hash(c, c.Subject, int(w.today)) >> 32)
 	if c.Op.Name == "test_results" || list.Count < 2 || by%10 != 0 {

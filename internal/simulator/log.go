@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Request is an entry of the request log. It is written before the answer is sent: a client that has an answer finds
-// its entry.
+// Request is an entry of the request log. It is written before the answer is sent, so that a client that has an answer
+// finds its entry.
 type Request struct {
 	// Seq counts requests in order of arrival, from 1.
 	Seq  int64

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 )
 
-// TestNightsTellOneStory reads the service on many nights: a result keeps what it says until it is corrected, and every
-// kind of change comes up.
+// TestNightsTellOneStory reads the service on many nights: a result keeps its values until it is corrected, and every
+// kind of change occurs.
 func TestNightsTellOneStory(t *testing.T) {
 	t.Parallel()
 	service := simulator.Options{Seed: 3, Schools: 26, SchoolSizes: []int{40}, Results: 700}
@@ -83,8 +83,8 @@ func TestNightsTellOneStory(t *testing.T) {
 	require.Greater(t, sum, 2*int64(len(pairs)), "students grow")
 }
 
-// corrections checks that a later version of a result differs in its score and what follows from it, and in nothing
-// else.
+// corrections checks that a later version of a result differs only in its score and in values that follow from the
+// score.
 func corrections(t *testing.T, h *oracle.History) {
 	t.Helper()
 	versions := map[any]*oracle.Version{}

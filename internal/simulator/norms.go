@@ -6,15 +6,16 @@ import (
 	"io"
 )
 
-// retest is the correlation of two scores of a student in hundredths, which follows from the share of ability in eventOf.
-// growthSpread is the standard deviation, in thousandths of that of scores, which remains for growth.
+// retest is the correlation of two scores of a student in hundredths, which follows from the share of ability in
+// eventOf. growthSpread is the remaining standard deviation of growth, in thousandths of the standard deviation of
+// scores.
 const (
 	retest       = 72
 	growthSpread = 694
 )
 
-// expectedGrowth returns the growth in hundredths of a point that a student with a score can expect from a test to a
-// later one, and its standard deviation: the mean's growth, less for those above the mean.
+// expectedGrowth returns the expected growth of a student with a score from a test to a later one, in hundredths of a
+// point, and its standard deviation. It is the growth of the mean, and less for students above the mean.
 func expectedGrowth(subject, fromGrade int, from season, toGrade int, to season, rit int) (growth, deviation int) {
 	z := rounded((rit*10-ritMean(subject, fromGrade, from))*1000, ritDeviation(subject, fromGrade))
 	later := ritDeviation(subject, toGrade)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGrowthFollowsTheNorms: the growth percentile of a result agrees with the growth since the test before, by the
-// made-up norms, and so with the growth itself.
+// TestGrowthFollowsTheNorms checks that the growth percentile of a result agrees with the growth since the previous
+// test according to the made-up norms.
 func TestGrowthFollowsTheNorms(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder

@@ -134,7 +134,8 @@ func roster(name, template, wrapper string, about EntityKind, fan FanOut, list f
 	}
 }
 
-// enrollment returns a list of 4.7 to 4.9 or 4.13. They share their parameters, and each may have more.
+// enrollment returns the operation of a list of 4.7 to 4.9 or 4.13. These share their parameters, and each may have
+// more.
 func enrollment(name, template, wrapper string, list func(*World, *Call) List, more ...string) *Operation {
 	return &Operation{
 		Name:     name,
@@ -147,7 +148,7 @@ func enrollment(name, template, wrapper string, list func(*World, *Call) List, m
 	}
 }
 
-// unlessSteady returns which places of a list are taken: all of them, if the school is steady.
+// unlessSteady returns a function that reports which places of a list are taken. If the school is steady, all are.
 func (w *World) unlessSteady(school int, taken func(place int) bool) func(int) bool {
 	if w.schools[school].steady {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 )
 
-// TestOracleAgreesWithWhatIsServed reads the whole service over HTTP, decodes it with encoding/json and makes rows of
-// it by the rules of the contract for clean values. Only the list of tables is shared with the oracle.
+// TestOracleAgreesWithWhatIsServed reads the whole service over HTTP, decodes it with encoding/json, and makes rows by
+// the rules for clean values. Only the list of tables is shared with the oracle.
 func TestOracleAgreesWithWhatIsServed(t *testing.T) {
 	t.Parallel()
 	world := simulator.Small()
@@ -23,10 +23,10 @@ func TestOracleAgreesWithWhatIsServed(t *testing.T) {
 	agree(t, world, c, oracle.Options{Datasets: oracle.AllDatasets()}, nil)
 }
 
-// TestOracleAgreesOnEnrollmentParameters asks for past days, changes and removed records.
+// TestOracleAgreesOnEnrollmentParameters requests past days, changes and removed records.
 func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	t.Parallel()
-	// The seed is one whose few classes include removed ones.
+	// With this seed, the few classes include removed ones.
 	world := simulator.NewWorld(simulator.Options{Seed: 7, Districts: 2, SchoolSizes: []int{1, 110}})
 	_, c := simulator.StartClient(t, world, simulator.ServerOptions{ListPageSize: 50})
 	date := func(text string) time.Time {
@@ -96,8 +96,8 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	}
 }
 
-// agree compares what the oracle says with what the service serves to calls that carry the given parameters where they
-// are known.
+// agree compares the oracle's rows with the answers of the service to calls that have the given parameters if the
+// operation accepts them.
 func agree(t *testing.T, world *simulator.World, c *simulator.Client, options oracle.Options, send url.Values) {
 	t.Helper()
 	served, expected := export(c, world, send), oracle.Expect(world, options)
@@ -110,7 +110,7 @@ func agree(t *testing.T, world *simulator.World, c *simulator.Client, options or
 		if len(rows) == 0 {
 			rows = []oracle.Row{}
 		}
-		// The oracle's order is a contract of its own: sort what was served by it.
+		// The oracle's order is tested elsewhere, so sort the served rows by it.
 		oracle.SortRows(&table, rows)
 		if diff := cmp.Diff(expected.Rows[table.Name], rows); diff != "" {
 			t.Fatalf("%s: oracle (-) and service (+) differ:\n%s", table.Name, diff)
@@ -138,7 +138,7 @@ func agree(t *testing.T, world *simulator.World, c *simulator.Client, options or
 	}
 }
 
-// TestDefaultWorldShowsItsVariety makes sure that the agreement above is about something.
+// TestDefaultWorldShowsItsVariety makes sure that the tests above cover all kinds of records.
 func TestDefaultWorldShowsItsVariety(t *testing.T) {
 	t.Parallel()
 	world := simulator.NewWorld(simulator.Options{SchoolSizes: []int{0, 1, 999, 1000, 300}})

@@ -8,7 +8,7 @@ const (
 	ends
 )
 
-// page appends the body of an answer, or what a fault makes of it.
+// page appends the body of an answer, changed by the fault if there is one.
 func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) {
 	c.moved = fault == FaultListMoves
 	size = w.PageSize(c, size)
@@ -25,7 +25,7 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	if !k.Paged {
 		size = list.Count
 	}
-	// The position of pagination follows from the call, so clients also meet it before the records.
+	// The call determines the position of pagination, so clients also meet it before the records.
 	style := w.Style(c, c.From)
 	first := list.Next(c.From)
 	r.dst = append(r.dst, '{')
@@ -47,8 +47,8 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	r.dst = append(r.dst, '}')
 }
 
-// single appends the record of a single read, bare or wrapped: it is unknown which one the service sends (observed,
-// "Containers and fields"). 4.5 is bare unless the world has quirks.
+// single appends the record of a single read, bare or wrapped, because it is unknown which form the service sends
+// (observed, "Containers and fields"). 4.5 is bare unless the world has quirks.
 func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	style := w.Style(c, 0)
 	wrapped := style>>60&1 == 0 && (c.Op.About != StudentEntity || w.quirks != nil)

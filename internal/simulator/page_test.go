@@ -44,8 +44,8 @@ func TestPageSizes(t *testing.T) {
 	require.Equal(t, map[string]int{"absent": 2, "null": 2, "empty": 2}, ends)
 }
 
-// TestSameSeedSameBytes asks two servers of equal worlds for the same pages in different orders, many at a time, with
-// different faults having gone before.
+// TestSameSeedSameBytes requests the same pages from two servers of equal worlds, in different orders, concurrently,
+// and after different faults.
 func TestSameSeedSameBytes(t *testing.T) {
 	t.Parallel()
 	paths := func(world *World, c *Client) []string {
@@ -95,8 +95,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	require.NotEqual(t, Small().Schools()[1].Bid, other.Schools()[1].Bid)
 }
 
-// TestBytesOfTheDefaultWorld notices an unintended change to the world. An intended one changes the number too. Made-up
-// values are left out: a new column does not change it.
+// TestBytesOfTheDefaultWorld detects unintended changes to the world. An intended change must update the number.
+// Made-up values are left out, so that a new column does not change it.
 func TestBytesOfTheDefaultWorld(t *testing.T) {
 	t.Parallel()
 	server, c := StartClient(t, Small(), ServerOptions{PageSize: 20})

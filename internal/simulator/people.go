@@ -18,7 +18,7 @@ func (w *World) student(school, seat int) student {
 	return st
 }
 
-// ability returns how well a student does, in thousandths of a standard deviation.
+// ability returns a student's ability, in thousandths of a standard deviation.
 func (st *student) ability() int {
 	d := Rand{Mix(st.draw.state)}
 	return d.normal()

@@ -21,7 +21,7 @@ func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop fu
 	return root + s.BasePath(), stop, nil
 }
 
-// Requests end with the server: a stall must not outlive it.
+// Requests end with the server, because a stall must not outlive it.
 func serve(ctx context.Context, handler http.Handler, addr string) (root string, stop func(), err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
@@ -34,7 +34,7 @@ func serve(ctx context.Context, handler http.Handler, addr string) (root string,
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 30 * time.Second,
-		// Requests end with the server: a stall must not outlive it.
+		// Requests end with the server, because a stall must not outlive it.
 		BaseContext: func(net.Listener) context.Context { return serving },
 	}
 	var running sync.WaitGroup

@@ -10,16 +10,16 @@ import (
 	"example.org/growthexport/schemas/contract"
 )
 
-// Table is a table of the contract: its columns in order, their sources, and what identifies a row.
+// Table is a table of tables.csv: its columns in order, their sources, and the key of a row.
 type Table struct {
 	Name    string
 	Dataset string
 	Each    string // the array of the record whose elements are the rows; empty if the record is the row
-	// Bare is the source of the column that takes elements that are text rather than objects; empty if there is none.
+	// Bare is the source of the column for elements that are text instead of objects; empty if there is none.
 	Bare string
 	// Known lists documented members without a column.
 	Known []string
-	// WholeRecord is set where only records equal in every member are duplicates.
+	// WholeRecord is set if only records that are equal in every member are duplicates.
 	WholeRecord bool
 	Columns     []Column
 	Shape       *Shape
@@ -73,8 +73,8 @@ var Tables = sync.OnceValue(func() []Table {
 // Each member of a class may have two records of it.
 const recordsPerClass = 2
 
-// Position returns the position that decides on made-up values and oddities of the record at i: records that are equal
-// in every member share one.
+// Position returns the position that determines the made-up values and oddities of the record at i. Records that are
+// equal in every member share a position.
 func (t *Table) Position(i int) int {
 	if t.WholeRecord {
 		return i - i%recordsPerClass
@@ -96,7 +96,7 @@ func (t *Table) KeySource() string {
 	return t.Columns[at].Source
 }
 
-// Shape lists the members of an object that the contract knows. All others are unknown.
+// Shape lists the known members of an object. All others are unknown.
 type Shape struct {
 	Columns  []Column          // source is the name of the member
 	Nests    map[string]*Shape // objects whose members are columns of the same row
@@ -132,13 +132,13 @@ func newShape(t *Table) *Shape {
 	return s
 }
 
-// Takes reports whether a column takes the member of that name.
+// Takes reports whether the member of that name has a column.
 func (s *Shape) Takes(name string) bool {
 	return slices.ContainsFunc(s.Columns, func(col Column) bool { return col.Source == name })
 }
 
-// unsent compares the contract with the first object of this shape that the world made, which still has its absent
-// members.
+// unsent compares the declared members with the first object of this shape that the world made, which still has its
+// absent members.
 func (s *Shape) unsent(members []Member) *unsentMembers {
 	s.once.Do(func() {
 		sent := func(name string) bool {
@@ -170,7 +170,7 @@ func (s *Shape) child(name string) *Shape {
 	return s.Children[name]
 }
 
-// Find returns the last member of that name: of doubled members the last one counts.
+// Find returns the last member of that name, because the last of duplicate members counts.
 func Find(members []Member, name string) *Value {
 	for i := len(members) - 1; i >= 0; i-- {
 		if members[i].Name == name && members[i].Kind != Absent {

@@ -74,8 +74,8 @@ func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	return nil
 }
 
-// appendToken appends the answer of the token endpoint. As observed, every scalar is text, and the type is not the
-// scheme to use.
+// appendToken appends the answer of the token endpoint. As observed, every scalar is text, and the token type is not
+// the scheme that clients must use.
 func (s *Server) appendToken(dst []byte, now time.Time) []byte {
 	s.mu.Lock()
 	token := s.tokens.issue(now, s.options.TokenLifetime)

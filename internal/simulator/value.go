@@ -2,7 +2,7 @@ package simulator
 
 import "time"
 
-// Kind decides which fields of a value count and how it is written.
+// Kind determines which fields of a value count and how the value is written.
 type Kind uint8
 
 // The kinds of values, with the fields they use.
@@ -37,8 +37,8 @@ type Member struct {
 	Value
 }
 
-// Literal is an odd value: the JSON text as sent, and what the contract makes of it. Neither is computed from the
-// other.
+// Literal is an odd value: the JSON text as sent, and the values that an export must make of it. Neither is computed
+// from the other.
 type Literal struct {
 	Sent     string // as sent
 	Cell     any    // the value of the column; nil if it does not fit
@@ -100,8 +100,8 @@ var layouts = [precisions]string{
 	withMillisZoneless: `"2006-01-02T15:04:05.000"`, withoutFractionZoneless: `"2006-01-02T15:04:05"`,
 }
 
-// Verbatim makes a value be written without needless escapes in every style: exporters store it as sent, so there must
-// be one spelling.
+// Verbatim returns a value that every style writes without needless escapes. Exporters store it as sent, so there must
+// be only one spelling.
 func Verbatim(v Value) Value {
 	v.M = 1
 	return v
@@ -147,7 +147,7 @@ func TimestampOf(millis int64, precision uint64) Value {
 	return Value{Kind: Timestamp, N: millis, M: precision}
 }
 
-// known returns v with the given chance, else an absent value.
+// known returns v with the given chance, and otherwise an absent value.
 func (d *Rand) known(perMille int, v Value) Value {
 	if d.Chance(perMille) {
 		return v
@@ -155,7 +155,7 @@ func (d *Rand) known(perMille int, v Value) Value {
 	return Value{}
 }
 
-// timestamp adds a fraction or not, and Z or not: clients have met mixed precisions.
+// timestamp returns a timestamp with or without a fraction and Z, because clients have met mixed precisions.
 func (d *Rand) timestamp(millis int64) Value {
 	precision := withMillis
 	if d.Chance(300) {
@@ -214,7 +214,7 @@ func (d Day) Time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC(
 
 func (d Day) year() int { return d.Time().Year() }
 
-// weekday returns the day, or the Friday or Monday next to it at a weekend.
+// weekday returns the day or, if it is on a weekend, the nearest Friday or Monday.
 func (d Day) weekday() Day {
 	switch d.Time().Weekday() {
 	case time.Saturday:
@@ -226,7 +226,7 @@ func (d Day) weekday() Day {
 	}
 }
 
-// Millis returns the same in milliseconds since 1970.
+// Millis returns the beginning of the day in milliseconds since 1970.
 func (d Day) Millis() int64 { return int64(d) * MillisPerDay }
 
 func (d Day) String() string { return d.Time().Format(time.DateOnly) }

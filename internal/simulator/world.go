@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Options choose a world. The zero value is a small world for demonstrations.
+// Options select a world. The zero value is a small world for demonstrations.
 type Options struct {
 	// Seed changes every identifier, name and score.
 	Seed uint64
@@ -18,20 +18,20 @@ type Options struct {
 	// unevenly.
 	Results int
 	// SchoolSizes are the numbers of test results of the first schools; nil means 0, 1, 999, 1000 and 1001. They are the
-	// same every day; the other schools' numbers rise and fall.
+	// same every day, whereas the numbers of other schools rise and fall.
 	SchoolSizes []int
 	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year before it. Worlds that
-	// differ in nothing else are one service on several days.
+	// differ only in this day are the same service on several days.
 	AsOf time.Time
-	// Quirks make the service send odd records; see package odd. There are more rows than Results then: records without
-	// a key are never duplicates.
+	// Quirks make the service send odd records; see package odd. There are then more rows than Results, because records
+	// without a key are never duplicates.
 	Quirks Quirks
 	// Break names rules of the service (see [Rules]) that test results break, each in about one result in twenty, or in
 	// the first page of each list.
 	Break []string
 }
 
-// World is the content of the service. It is immutable and makes records when asked for them.
+// World is the content of the service. It is immutable and makes records on demand.
 type World struct {
 	seed      uint64
 	today     Day

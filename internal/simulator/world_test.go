@@ -76,7 +76,7 @@ func TestBidsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestResultsAreBelievable checks the facts that the specification and public clients state of results.
+// TestResultsAreBelievable checks the facts about results that the specification and public clients state.
 func TestResultsAreBelievable(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Options{})

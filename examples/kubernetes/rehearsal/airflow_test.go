@@ -12,8 +12,8 @@ import (
 
 const airflowVenv = "../../../.tools/airflow-venv"
 
-// rehearseAirflow runs the DAG of the Airflow example: denied access fails a task without a retry; a killed pod is a
-// retry, which resumes and publishes the same files.
+// rehearseAirflow runs the DAG of the Airflow example. Denied access fails a task without a retry. A killed pod leads
+// to a retry, which resumes and publishes the same files.
 func (c *cluster) rehearseAirflow(secret string, want map[string]string) {
 	c.heading("The DAG of Airflow with a wrong secret")
 	denied := c.newAirflow("airflow-denied", "wrong")

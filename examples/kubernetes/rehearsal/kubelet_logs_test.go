@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// serveLog answers a request for the log of a pod, as kubectl logs and Airflow send it through kube-apiserver. Of its
-// parameters it knows only follow and timestamps; the timestamps say when a line was read.
+// serveLog answers a request for the log of a pod, as kubectl logs and Airflow send it through kube-apiserver. It
+// supports only the parameters follow and timestamps. Timestamps are the times at which lines were read.
 func (k *kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 	pods := k.podsThat(func(pod *runningPod) bool {
 		return pod.namespace == r.PathValue("namespace") && pod.name == r.PathValue("pod")

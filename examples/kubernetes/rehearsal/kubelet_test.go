@@ -33,8 +33,8 @@ import (
 )
 
 // kubelet is a node. It runs the pods that the scheduler assigns to the node as processes of this machine, with one
-// container each, and reports how they end. There is no isolation: where the pod's command, variables and files name a
-// mount path, they get the path of the volume's folder, and the image is the command growth-export.
+// container each, and reports how they end. There is no isolation: mount paths in the pod's command, variables and
+// files are replaced by the paths of the volumes' folders, and the image is the command growth-export.
 type kubelet struct {
 	node   string
 	client kubernetes.Interface
@@ -132,7 +132,7 @@ func (k *kubelet) podsThat(match func(*runningPod) bool) []*runningPod {
 	return slices.DeleteFunc(slices.Collect(maps.Values(k.pods)), func(pod *runningPod) bool { return !match(pod) })
 }
 
-// sync starts a pod that is new, terminates one that is being deleted, and removes one that was deleted and has ended.
+// sync starts a pod if it is new, terminates it if it is being deleted, and removes it if it was deleted and has ended.
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,7 +188,7 @@ func (k *kubelet) startPod(ctx context.Context, pod *corev1.Pod) *runningPod {
 			k.report(ctx, pod, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}})
 			_ = cmd.Wait() // its state says how it ended
 			p.exitCode = exitCode(cmd.ProcessState)
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of the container
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // processes left over from the container
 		}
 		phase, reason := corev1.PodSucceeded, "Completed"
 		if p.exitCode != 0 {
@@ -210,7 +210,7 @@ func exitCode(state *os.ProcessState) int32 {
 	return int32(state.ExitCode())
 }
 
-// report writes the status of a pod, even after its context has ended.
+// report writes the status of a pod, even if ctx has ended.
 func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, phase corev1.PodPhase, state corev1.ContainerState) {
 	container := pod.Spec.Containers[0]
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}

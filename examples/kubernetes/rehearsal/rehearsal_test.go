@@ -24,7 +24,7 @@ const (
 
 var today = time.Now().UTC().Format(time.DateOnly)
 
-// TestRehearsal takes the same snapshot with one pod and with eight. It checks what the manifests say about failures: a
+// TestRehearsal takes the same snapshot with one pod and with eight. It checks the manifests' rules for failures: a
 // mistake or denied access ends the job at once, a killed pod is replaced and resumes its shard, and a drained node
 // does not count as a failure. Airflow then runs the same pod.
 func TestRehearsal(t *testing.T) {
@@ -49,7 +49,7 @@ func TestRehearsal(t *testing.T) {
 
 	c.heading("shards.yaml with a mistake: 9 pods for 8 shards")
 	eight := c.newSite("eight-shards", secret)
-	// Slow enough that shards are killed and drained while they run.
+	// Make the shards so slow that they are killed and drained while they run.
 	eight.edit("../config/nightly.yaml", "concurrency: 8", "concurrency: 1")
 	eight.edit("shards.yaml", "completions: 3", "completions: 9", "parallelism: 3", "parallelism: 9", `--shards, "3"`, `--shards, "8"`)
 	for _, command := range eight.documented()[:2] {

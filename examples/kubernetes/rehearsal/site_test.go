@@ -210,7 +210,7 @@ func (s *site) job(name, what string, is func(*batchv1.Job) bool) (job *batchv1.
 	return job
 }
 
-// ended returns a job once it has ended, and why if it failed.
+// ended returns a job once it has ended and, if it failed, the reason.
 func (s *site) ended(name string) (job *batchv1.Job, failed *batchv1.JobCondition) {
 	job = s.job(name, "ends", func(job *batchv1.Job) bool {
 		return condition(job, batchv1.JobComplete) != nil || condition(job, batchv1.JobFailed) != nil

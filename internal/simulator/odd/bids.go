@@ -7,8 +7,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// Bids are opaque text to a client, which must carry them through URLs, paths and logs unharmed. Odd ones are a UUID
-// with text around it, or its 128 bits as a decimal number, so the simulator can read them back.
+// Bids are opaque text to a client, which must carry them through URLs, paths and logs unharmed. Odd bids are a UUID
+// with text around it, or its 128 bits as a decimal number, so that the simulator can read them back.
 
 // digitsForm is a decimal number, which records hold as a JSON number.
 const digitsForm = 0
@@ -29,8 +29,8 @@ var oddForms = [...][2]string{
 	{"小学校~", strings.Repeat("é😀", 40)},
 }
 
-// oddForm returns the form of a bid, -1 for a plain UUID. Among entities of which there are few, such as schools, every
-// other one is odd.
+// oddForm returns the form of a bid, or -1 for a plain UUID. Of entities of which there are only a few, such as
+// schools, every other one has an odd bid.
 func oddForm(w *simulator.World, b simulator.Bid) int {
 	what, group, index, _ := w.Entity(b)
 	var n int

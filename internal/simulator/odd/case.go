@@ -95,8 +95,8 @@ func (s *oddCase) member(passes func(m *simulator.Member) bool) *simulator.Membe
 	return found[s.draw.Below(len(found))]
 }
 
-// identifies reports whether a member is a key, names what another operation is called for, or names the districts and
-// schools of lookups. Losing such a member is an oddity of its own.
+// identifies reports whether a member is a key, supplies the ids for other calls, or names the districts and schools of
+// lookups. Losing such a member is a separate oddity.
 func (s *oddCase) identifies(t *simulator.Table, name string) bool {
 	switch s.op.Name {
 	case "schools", "districts", "district_schools":

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// PlantedMark is part of everything that a planted world says about people, except dates of birth: these are
-// PlantedBirthday in a year of the nineteenth century. The mark has no character that JSON, URLs or paths escape.
+// PlantedMark is part of every value about people in a planted world, except dates of birth, which are PlantedBirthday
+// in a year of the nineteenth century. The mark has no characters that JSON, URLs or paths escape.
 const (
 	PlantedMark     = "zquxplanted"
 	PlantedBirthday = "-07-19"
@@ -20,9 +20,10 @@ func PlantedBirth(year int) simulator.Day {
 	return simulator.DayOf(time.Date(year, time.July, 19, 0, 0, 0, 0, time.UTC))
 }
 
-// Planted is a world that marks what a service may say about people, in every place where it could: identifiers, names,
-// class names, dates of birth, unknown members and their names, values that do not fit their column, and outside of
-// records in cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds what an export has kept.
+// Planted is a world that marks all values about people in every place where a service could send them: identifiers,
+// names, class names, dates of birth, unknown members and their names, values that do not fit their column, and outside
+// of records in cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds the values that an
+// export has kept.
 type Planted struct{}
 
 var _ simulator.Quirks = Planted{}

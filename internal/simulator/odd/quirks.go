@@ -70,7 +70,7 @@ func (q *oddList) element(a *simulator.Arena, i int) simulator.Value {
 func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddCase {
 	at, again := q.original(i)
 	table := &q.call.Op.Tables[0]
-	seat := i // decides how the record is odd
+	seat := i // determines how the record is odd
 	if table.WholeRecord {
 		seat = table.Position(at) // Records that are equal in every member must be odd in the same way.
 	}
@@ -82,7 +82,7 @@ func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddC
 	if s.draw.Chance(350) {
 		return s
 	}
-	// Oddities are dealt in turn from a per-list offset, so a long enough list gets all of them; one record gets
+	// Oddities are assigned in turn from a per-list offset, so that a long enough list gets all of them. One record gets
 	// oddities of different kinds.
 	const apart = 61
 	all := q.oddities
@@ -156,7 +156,7 @@ func (s *oddCase) shuffle(d *simulator.Rand) {
 	}
 }
 
-// Mark returns an empty text: odd answers do not mark what they say about people.
+// Mark returns an empty text, because odd answers do not mark their values about people.
 func (*Quirks) Mark() string { return "" }
 
 // Container varies the undocumented parts of a list's container, in the same way for all pages.

@@ -43,7 +43,7 @@ func (o *counting) List(w *simulator.World, c *simulator.Call, plain simulator.L
 	return list
 }
 
-// TestEveryOddityComes makes sure that tests with odd worlds are about all of them.
+// TestEveryOddityComes makes sure that odd worlds have every oddity.
 func TestEveryOddityComes(t *testing.T) {
 	t.Parallel()
 	odd := &counting{Quirks: New(), done: map[string]int{}, containers: map[string]map[string]bool{}}

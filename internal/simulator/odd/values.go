@@ -33,7 +33,8 @@ func mismatches(k simulator.Kind, what string, sent ...string) []valueOddity {
 	return list
 }
 
-// integerOddities: a column accepts a mathematical integer in its range, as a number or as text.
+// integerOddities returns odd values for integer columns. A column accepts a mathematical integer in its range, as a
+// number or as text.
 func integerOddities() []valueOddity {
 	form := func(name, before, after string) valueOddity {
 		return valueOddity{"whole: " + name, simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
@@ -79,7 +80,7 @@ func integerOddities() []valueOddity {
 		"1e-1", `""`, `" 12"`, `"+12"`, `"012"`, `"12."`, `"1e400"`, `"0x0C"`, `"twelve"`, `"1\u00b2"`, "true")...)
 }
 
-// decimalOddities: a column accepts a number whose nearest double is finite.
+// decimalOddities returns odd values for decimal columns. A column accepts a number whose nearest double is finite.
 func decimalOddities() []valueOddity {
 	list := []valueOddity{
 		{"decimal: text", simulator.Decimal, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
@@ -121,7 +122,7 @@ func booleanOddities() []valueOddity {
 	return append(list, mismatches(simulator.Boolean, "truth", `"True"`, "1", "0", `"1"`, `"Y"`, `""`, `" true"`)...)
 }
 
-// textOddities: a column accepts a number as sent, and the words true and false.
+// textOddities returns odd values for text columns. A column accepts a number as sent, and the words true and false.
 func textOddities() []valueOddity {
 	var list []valueOddity
 	for _, like := range [][2]string{
@@ -183,7 +184,7 @@ func textOddities() []valueOddity {
 	return list
 }
 
-// dateOddities: a column accepts a date, or a timestamp at midnight UTC.
+// dateOddities returns odd values for date columns. A column accepts a date, or a timestamp at midnight UTC.
 func dateOddities() []valueOddity {
 	form := func(name string, days int, after string) valueOddity {
 		return valueOddity{"date: " + name, simulator.Date, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
@@ -218,8 +219,8 @@ func dateOddities() []valueOddity {
 		"20260803", "2026", `""`, `"today"`)...)
 }
 
-// timestampOddities: a column accepts RFC 3339 with T or a space, in any zone or none, to the microsecond, and a date
-// alone.
+// timestampOddities returns odd values for timestamp columns. A column accepts RFC 3339 with T or a space, in any zone
+// or none, to the microsecond, and a date alone.
 func timestampOddities() []valueOddity {
 	// Timestamps are written in layouts of package time, some microseconds later.
 	form := func(name, layout string, zone int, micros int64) valueOddity {

@@ -2,7 +2,7 @@ package oracle
 
 import "example.org/growthexport/internal/simulator"
 
-// Why a version has ended.
+// The reasons why a version has ended.
 const (
 	Changed     = "changed"
 	Removed     = "removed"
@@ -13,7 +13,7 @@ const (
 	Unexplained = "unexplained"
 )
 
-// explain gives the versions that ended their reasons.
+// explain sets the reasons of the versions that ended.
 func (n *night) explain() {
 	tables := map[string]simulator.Table{}
 	for _, t := range simulator.Tables() {
@@ -100,7 +100,7 @@ func (n *night) becauseOf(v *Version, s *currentResults) string {
 	}
 }
 
-// parents returns the identities of the records of a dataset that are current.
+// parents returns the identities of the current records of a dataset.
 func (n *night) parents(dataset string) map[string]bool {
 	if n.current == nil {
 		n.current = map[string]map[string]bool{}

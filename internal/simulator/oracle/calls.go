@@ -16,13 +16,13 @@ type exporter struct {
 	districts  int
 }
 
-// listKey identifies a list whose records other operations are called for.
+// listKey identifies a list that supplies ids for other operations.
 type listKey struct {
 	dataset string
 	scope
 }
 
-// scope is the subject of a ledger row: positions, -1 for none.
+// scope is the subject of a ledger row: the positions of school and district, or -1.
 type scope struct{ school, district int }
 
 func newExporter(w *simulator.World, options *Options) *exporter {
@@ -54,8 +54,8 @@ func (h *exporter) scopes(op *simulator.Operation) []scope {
 	return scopes
 }
 
-// calls returns the calls that an export makes of an operation for a scope, one per list, and the number of records
-// without the id that a call needs.
+// calls returns the calls of an operation that an export makes for a scope, one per list, and the number of records
+// that lack the id for a call.
 func (h *exporter) calls(op *simulator.Operation, s scope) (calls []*simulator.Call, unavailable int64) {
 	add := func(s scope, ids []string, nameless int64) {
 		unavailable += nameless
@@ -118,7 +118,7 @@ func (h *exporter) newCall(op *simulator.Operation, s scope) *simulator.Call {
 	return &simulator.Call{Op: op, School: s.school, District: s.district, Home: s.school, Filter: f}
 }
 
-// feed returns the rows of a list whose records other operations are called for.
+// feed returns the rows of a list that supplies ids for other operations.
 func (h *exporter) feed(dataset string, s scope) *listRows {
 	key := listKey{dataset, s}
 	if h.lists[key] == nil {

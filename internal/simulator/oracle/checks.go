@@ -110,7 +110,8 @@ func older(results []Row, today time.Time) (n int64) {
 	return n
 }
 
-// descends reports whether lower is greater than upper; nulls never are.
+// descends reports whether the value in lower is greater than the value in upper. It returns false if one of them is
+// null.
 func descends(row Row, lower, upper string) bool {
 	a, known := row[lower].(int64)
 	b, alsoKnown := row[upper].(int64)

@@ -9,7 +9,7 @@ type Row map[string]any
 
 // Options describe the export. The zero value is a full run of the default datasets on the world's day.
 type Options struct {
-	// Datasets are those exported; nil means those without a call per student, educator or record. See [AllDatasets].
+	// Datasets are the exported datasets; nil means all without a call per student, educator or record. See [AllDatasets].
 	Datasets []string
 	// Schools are the bids of the run's schools; nil means all of 4.1. Lookup tables are always complete.
 	Schools []string
@@ -19,8 +19,8 @@ type Options struct {
 	// also sent to 4.7, which has no default.
 	EffectiveDate time.Time
 	AsOf          bool
-	// ModifiedSince and IncludeRemoved are sent to the operations that know them, if not zero. Lists that name what
-	// other operations are called for are read without ModifiedSince.
+	// If not zero, ModifiedSince and IncludeRemoved are sent to the operations that accept them. Lists that supply ids for
+	// other operations are read without ModifiedSince.
 	ModifiedSince  time.Time
 	IncludeRemoved bool
 	// PageSize is the server's page size, default 1000.
@@ -39,7 +39,8 @@ type Expected struct {
 	Checks []Check
 }
 
-// Drift is an undeclared member or an unfitting value in the records of a table, and how often it occurs.
+// Drift is an undeclared member, or a value that does not fit, in the records of a table, with the number of
+// occurrences.
 type Drift struct {
 	Table string
 	// Field is the source of a column, the JSON path of any other member (# stands for an unusual name), or _value for
@@ -57,18 +58,20 @@ const (
 	DuplicateMember = "duplicate_member"
 )
 
-// LedgerRow is the ledger's row of a dataset and a school, a district (district_schools) or neither, if nothing fails.
+// LedgerRow is the ledger's row of a dataset for a school, for a district (district_schools), or for neither, provided
+// that nothing fails.
 type LedgerRow struct {
 	Dataset, School, District string
-	// Received counts the records of all answers: Rows of the dataset's first table, and dropped Duplicates.
+	// Received counts the records of all answers. It is the sum of Rows, the rows of the dataset's first table, and of the
+	// dropped Duplicates.
 	Received, Duplicates, Rows int64
 	// Unavailable counts the records of a list, without duplicates, that lack the id for another call.
 	Unavailable int64
-	// Denied is set if the service denies access to the school; there are no counts then.
+	// Denied is set if the service denies access to the school. All counts are then 0.
 	Denied bool
 }
 
-// Check is how often test results break a rule of the service, and how many schools were checked.
+// Check counts how often test results break a rule of the service, and the schools that were checked.
 type Check struct {
 	Check, Table   string
 	Count, Schools int64

@@ -37,8 +37,8 @@ type Coverage struct {
 	To      string `json:"valid_to"`
 }
 
-// History is the expected history of a world's nights, made by the contract's definitions alone: from all rows
-// of each night, which it compares in memory.
+// History is the expected history of a world's nights. It is made directly from the definitions, by comparing all rows
+// of each night in memory.
 type History struct {
 	Ended, Ending []*Version
 	Coverage      []*Coverage
@@ -121,7 +121,7 @@ type night struct {
 	current  map[string]map[string]bool
 }
 
-// cover takes the status of a dataset and school from the ledger.
+// cover adds the status of a dataset and school from the ledger.
 func (n *night) cover(l LedgerRow) {
 	status := "ok"
 	if l.Denied {
@@ -175,7 +175,7 @@ func (n *night) foldTable(t *simulator.Table, rows []Row) {
 	}
 }
 
-// foldScope returns the versions of a scope that are current now. Of equal rows the ones that began last end first.
+// foldScope returns the current versions of a scope after the night. Of equal rows, those that began last end first.
 func (n *night) foldScope(t *simulator.Table, before []*Version, rows []Row) []*Version {
 	counts := map[string]int{}
 	texts := make([]string, len(rows))
@@ -234,7 +234,7 @@ func textOf(t *simulator.Table, row Row) string {
 	return string(text)
 }
 
-// identityOf returns the key of a row, of a child row the key of its parent; empty if it is not complete.
+// identityOf returns the key of a row, or of a child row's parent; empty if the key is not complete.
 func identityOf(t *simulator.Table, row Row) string {
 	var key []string
 	for _, col := range t.Columns {
@@ -274,7 +274,7 @@ func (h *History) ResultsEver() map[string]*Version {
 type Pair struct{ From, To Row }
 
 // GrowthPairs returns the pairs of neighbors among all results ever seen, each in its newest version. Results are
-// neighbors by start time, then test_result_bid; neighbors of one term are left out.
+// ordered by start time, then test_result_bid. Neighbors of the same term are left out.
 func (h *History) GrowthPairs() []Pair {
 	type student struct{ bid, subject string }
 	results := map[student][]Row{}
@@ -304,7 +304,8 @@ func (h *History) GrowthPairs() []Pair {
 	return pairs
 }
 
-// newer reports whether a version is the one that counts of two of one result: the current one, else the later one.
+// newer reports whether a is the version that counts of two versions of a result: the current one or, if none is
+// current, the later one.
 func newer(a, b *Version) bool {
 	return cmp.Or(strings.Compare(a.To, b.To), strings.Compare(a.From, b.From)) > 0
 }

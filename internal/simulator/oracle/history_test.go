@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// TestHistoryOfNights checks a history against the rows of each night, and that schools that are not read end no
-// version.
+// TestHistoryOfNights checks a history against the rows of each night, and that no version ends because its school was
+// not read.
 func TestHistoryOfNights(t *testing.T) {
 	t.Parallel()
 	service := simulator.Options{Seed: 7, Schools: 9, SchoolSizes: []int{30}, Results: 200}

@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// listRows holds the expected rows of one list, all pages together, or of one single read.
+// listRows holds the expected rows of all pages of one list, or of one single read.
 type listRows struct {
 	rows              map[string][]Row // by table, in the order received, without duplicates
 	received, dropped int64
@@ -135,7 +135,7 @@ func dropDuplicates(records []received, wholeRecord bool) {
 	}
 }
 
-// modified returns when a record was modified, the lowest time if it is unreadable.
+// modified returns when a record was modified, or the lowest time if that is unreadable.
 func modified(r *received) int64 {
 	if at, readable := r.rows[0][0]["modified_date_time"].(int64); readable {
 		return at
