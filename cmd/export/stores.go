@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/azure"
+	"example.org/growthexport/internal/sink/gcs"
 	"example.org/growthexport/internal/sink/s3"
 )
 
@@ -34,6 +35,7 @@ func storeKinds() []storeKind {
 		{"", "a folder", parseFolder, openFolder},
 		{"file", "file:///path", parseFileURL, openFolder},
 		{"s3", "s3://bucket/prefix", parseBucket, openBucket},
+		{"gs", "gs://bucket/prefix", parseGoogleBucket, openGoogleBucket},
 		{"abfss", "abfss://container@account.dfs.core.windows.net/prefix", parseContainer, openContainer},
 	}
 }
@@ -131,4 +133,19 @@ func openContainer(_ context.Context, o *destination) (sink.Store, error) {
 	o.azure.Key, o.azure.SASToken = o.env[azure.KeyVariable], o.env[azure.SASTokenVariable]
 	o.azure.Scratch, o.azure.Log = o.scratch, o.log
 	return azure.New(o.azure)
+}
+
+func parseGoogleBucket(text string) (string, error) {
+	_, rest, isURL := strings.Cut(text, "://")
+	if !isURL {
+		return "", errors.New("a bucket is written gs://bucket/prefix")
+	}
+	bucket, prefix, err := gcs.ParseURL(gcs.Scheme + rest)
+	return strings.TrimSuffix(bucket+"/"+prefix, "/"), err
+}
+
+func openGoogleBucket(ctx context.Context, o *destination) (sink.Store, error) {
+	o.gcs.Bucket, o.gcs.Prefix, _ = strings.Cut(o.place.path, "/")
+	o.gcs.Scratch, o.gcs.Log = o.scratch, o.log
+	return gcs.New(ctx, o.gcs)
 }

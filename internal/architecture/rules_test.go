@@ -115,6 +115,15 @@ func rules() map[string]rule {
 			modules: []string{"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"},
 			why:     "an emulator of Azure Blob Storage, only for tests",
 		},
+		"internal/sink/gcs": {
+			ours:    []string{"internal/sink", "internal/sink/remote", "internal/wording"},
+			modules: []string{"golang.org/x/oauth2"},
+			why:     "Google Cloud Storage by its JSON API; it implements the sink's Store",
+			tests:   []string{"internal/sink/gcs/gcstest", "internal/sink/storetest"},
+		},
+		"internal/sink/gcs/gcstest": {
+			why: "an emulator of Google Cloud Storage, only for tests",
+		},
 		"internal/sink/s3": {
 			ours: []string{"internal/sink", "internal/sink/remote", "internal/wording"},
 			modules: []string{
@@ -235,7 +244,7 @@ func rules() map[string]rule {
 		"cmd/export": {
 			ours: []string{
 				"internal/deltalake", "internal/destination", "internal/doctor", "internal/extract", "internal/history", "internal/maintenance", "internal/norms", "internal/pipeline", "internal/privacy",
-				"internal/report", "internal/review", "internal/simulator", "internal/simulator/odd", "internal/sink", "internal/sink/azure", "internal/sink/remote", "internal/sink/s3", "internal/snapshot",
+				"internal/report", "internal/review", "internal/simulator", "internal/simulator/odd", "internal/sink", "internal/sink/azure", "internal/sink/gcs", "internal/sink/remote", "internal/sink/s3", "internal/snapshot",
 				"internal/telemetry", "internal/wording", "schemas", "schemas/render",
 			},
 			modules: []string{
@@ -261,6 +270,7 @@ func rules() map[string]rule {
 // linked returns the modules in the command, each with its purpose. A name that ends in "/..." covers all modules below.
 func linked() map[string]string {
 	return map[string]string{
+		"cloud.google.com/go/compute/metadata":                       "golang.org/x/oauth2: credentials of machines, pods and jobs at Google",
 		"github.com/Azure/azure-sdk-for-go/sdk/...":                  "the Azure store",
 		"github.com/AzureAD/microsoft-authentication-library-for-go": "the Azure store: identities",
 		"github.com/golang-jwt/jwt/v5":                               "the Azure store: client certificates",
@@ -289,7 +299,7 @@ func linked() map[string]string {
 		"go.opentelemetry.io/proto/otlp":                             "OpenTelemetry: its messages",
 		"go.yaml.in/yaml/v3":                                         "the configuration file",
 		"golang.org/x/net":                                           "OpenTelemetry: gRPC code, unused",
-		"golang.org/x/oauth2":                                        "requests the token",
+		"golang.org/x/oauth2":                                        "requests the token, and those of Google Cloud Storage",
 		"golang.org/x/sync":                                          "errgroup, semaphore",
 		"golang.org/x/sys":                                           "locks on Windows; term: terminals",
 		"golang.org/x/term":                                          "terminal detection and width",

@@ -185,7 +185,7 @@ func (d *Dir) tryMove(root FileSystem, staging, folder string) error {
 	}
 	advice := "give this user write permission there, then run the command again"
 	if errors.Is(err, syscall.EXDEV) {
-		advice = "it is not on the same file system as " + path.Clean(stagingPrefix) +
+		advice = "it is not on the same file system as " + path.Clean(StagingPrefix) +
 			"; keep the whole destination on one file system, then run the command again"
 	}
 	return errors.Join(fmt.Errorf("cannot move files to %s: %w: %s", folder, cause(err), advice), removeIfThere(root, from))

@@ -16,7 +16,7 @@ import (
 
 const (
 	// documentsFolder is where documents are written before their rename. Only the holder of documentsLock writes there.
-	documentsFolder = stagingPrefix + "~documents"
+	documentsFolder = StagingPrefix + "~documents"
 	documentsLock   = "documents"
 	// documentsPatience bounds the wait for a lock that is held for one small write. If it takes longer, the holder hangs.
 	documentsPatience = time.Minute
@@ -57,7 +57,7 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	}
 	folder := documentsFolder
 	if when == (Condition{}) && isDetail(name) {
-		folder = stagingPrefix + Owner(name) // Written often, and swept with the owner's files: no lock is needed.
+		folder = StagingPrefix + Owner(name) // Written often, and swept with the owner's files: no lock is needed.
 	} else {
 		unlock, lockErr := d.lockDocuments(ctx, root)
 		if lockErr != nil {
@@ -260,7 +260,7 @@ func (d *Dir) walk(ctx context.Context, root FileSystem, folder, prefix string, 
 		case entry.IsDir():
 			below := name + "/"
 			leads := strings.HasPrefix(below, prefix) || strings.HasPrefix(prefix, below)
-			if below == stagingPrefix || !leads {
+			if below == StagingPrefix || !leads {
 				continue
 			}
 			if !d.walk(ctx, root, name, prefix, yield) {

@@ -286,7 +286,7 @@ func (d *Dir) Sweep(ctx context.Context, owner string, keep ...File) error {
 	if err := d.sweepStaging(root, owner, keep); err != nil {
 		return d.failed("remove", stagingFolder(owner), err)
 	}
-	d.changed(path.Clean(stagingPrefix))
+	d.changed(path.Clean(StagingPrefix))
 	d.sweepKilled(root)
 	return nil
 }
@@ -320,19 +320,19 @@ func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	if root == nil {
 		return nil, cmp.Or(err, ctx.Err())
 	}
-	folders, err := readFolder(root, path.Clean(stagingPrefix))
+	folders, err := readFolder(root, path.Clean(StagingPrefix))
 	if err != nil {
-		return nil, d.failed("list", stagingPrefix, err)
+		return nil, d.failed("list", StagingPrefix, err)
 	}
 	staged := make(map[string]time.Time)
 	for _, folder := range folders {
 		owner := folder.Name()
-		if !folder.IsDir() || stagingPrefix+owner == locksFolder || stagingPrefix+owner == documentsFolder {
+		if !folder.IsDir() || StagingPrefix+owner == locksFolder || StagingPrefix+owner == documentsFolder {
 			continue
 		}
-		entries, err := readFolder(root, stagingPrefix+owner)
+		entries, err := readFolder(root, StagingPrefix+owner)
 		if err != nil {
-			return nil, d.failed("list", stagingPrefix+owner, err)
+			return nil, d.failed("list", StagingPrefix+owner, err)
 		}
 		staged[owner] = time.Time{}
 		for _, entry := range entries {

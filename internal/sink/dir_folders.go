@@ -13,7 +13,7 @@ import (
 )
 
 // stagingFolder returns the folder of the owner's staged files.
-func stagingFolder(owner string) string { return stagingPrefix + Escape(owner) }
+func stagingFolder(owner string) string { return StagingPrefix + Escape(owner) }
 
 // inFolder creates the folder and calls do, and starts over if another process has removed the empty folder in between.
 func (d *Dir) inFolder(root FileSystem, folder string, do func() error) error {

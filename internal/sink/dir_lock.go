@@ -16,7 +16,7 @@ import (
 
 // locksFolder has a file for each lock that is held. Escape never returns its name, so it cannot be the folder of an
 // owner.
-const locksFolder = stagingPrefix + "~locks"
+const locksFolder = StagingPrefix + "~locks"
 
 const (
 	lockPoll = 20 * time.Millisecond
@@ -175,7 +175,7 @@ func (d *Dir) sweepKilled(root FileSystem) {
 			_ = errors.Join(root.RemoveAll(documentsFolder), unlock())
 		}
 	}
-	defer d.prune(root, path.Clean(stagingPrefix))
+	defer d.prune(root, path.Clean(StagingPrefix))
 	entries, err := readFolder(root, locksFolder)
 	if err != nil {
 		return

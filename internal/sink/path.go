@@ -13,13 +13,13 @@ import (
 const (
 	// ownersPrefix is the folder in which every owner has a folder of documents.
 	ownersPrefix = "_runs/"
-	// stagingPrefix is the folder of a Dir's staged files. The names below it are reserved in every store.
-	stagingPrefix = "_staging/"
+	// StagingPrefix is the folder of a Dir's staged files. The names below it are reserved in every store.
+	StagingPrefix = "_staging/"
 )
 
 // CheckPath returns an error unless path can be the path of an object.
 func CheckPath(path string) error {
-	if !fs.ValidPath(path) || path == "." || strings.HasPrefix(path, stagingPrefix) {
+	if !fs.ValidPath(path) || path == "." || strings.HasPrefix(path, StagingPrefix) {
 		return fmt.Errorf("%q is not a valid path in a destination", path)
 	}
 	return nil

@@ -1,0 +1,71 @@
+package gcs
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Check verifies the credentials, that the bucket can be listed, and that objects can be staged and removed under the
+// prefix. It also removes what a killed Check has left.
+func (s *Store) Check(ctx context.Context) error {
+	err := s.checkBucket(ctx)
+	if err == nil {
+		_, err = s.removeStaged(ctx, s.stagedFolder(checkFolder), make(map[string]bool), true)
+	}
+	if err == nil {
+		err = s.checkStaging(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("destination %s: %w", s, s.describe(err))
+	}
+	return nil
+}
+
+// CheckReading verifies the credentials and that the bucket exists, within seconds. Without permission to list the
+// bucket it passes, since reading may still be allowed.
+func (s *Store) CheckReading(ctx context.Context) error {
+	err := s.checkBucket(ctx)
+	if answer, ok := errors.AsType[*serviceError](err); ok && answer.status == http.StatusForbidden && answer.reason == "forbidden" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("destination %s: %w", s, s.describe(err))
+	}
+	return nil
+}
+
+// checkBucket lists the prefix.
+func (s *Store) checkBucket(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, err := range s.objects(ctx, s.prefix, true) {
+		if statusOf(err) == http.StatusNotFound && !noBucket(err) {
+			err = &requestError{operation: listObjects, attempts: 1, cause: &serviceError{status: http.StatusNotFound, message: bucketMissing}}
+		}
+		return err
+	}
+	return nil
+}
+
+// bucketMissing is the service's message for a missing bucket. Emulators say less.
+const bucketMissing = "The specified bucket does not exist."
+
+// checkStaging stages an object and removes it.
+func (s *Store) checkStaging(ctx context.Context) error {
+	id := rand.Text()
+	name := s.stagedFolder(checkFolder) + id
+	_, err := s.insert(ctx, newObject{
+		Name: name, ContentType: "application/octet-stream", Metadata: map[string]string{idName: id},
+	}, strings.NewReader(""), 0, 0, true)
+	ctx, cancel := lateContext(ctx)
+	defer cancel()
+	if removeErr := s.remove(ctx, name, anyGeneration); err == nil {
+		err = removeErr
+	}
+	return err
+}

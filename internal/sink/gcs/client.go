@@ -1,0 +1,206 @@
+package gcs
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"example.org/growthexport/internal/sink/remote"
+)
+
+// maxRetryAfter bounds the wait that the service asks for.
+const maxRetryAfter = 5 * time.Minute
+
+// operation is a method of the API, for errors.
+type operation string
+
+const (
+	insertObject  operation = "insert"
+	getObject     operation = "get"
+	listObjects   operation = "list"
+	deleteObject  operation = "delete"
+	rewriteObject operation = "rewrite"
+)
+
+// call is a request to the service.
+type call struct {
+	operation operation
+	method    string
+	path      string // escaped, below the endpoint
+	query     url.Values
+	header    http.Header
+	// body returns the body, size bytes, for each attempt; nil without one.
+	body func() io.Reader
+	size int64
+	// session marks a request to the URL of an upload, which needs no token.
+	session bool
+	// short limits attempts and waits, because a user waits.
+	short bool
+}
+
+// answer is a response of the service.
+type answer struct {
+	status int
+	header http.Header
+	body   io.ReadCloser
+}
+
+// request sends a request until it succeeds, and passes the response to use, which closes its body. Use may be called again if
+// it fails because the body was cut short.
+func (s *Store) request(ctx context.Context, c call, use func(answer) error) error {
+	bounds := s.limits
+	if c.short {
+		bounds = limits{min(bounds.attempts, remote.CheckAttempts), min(bounds.maxBackoff, remote.CheckMaxBackoff)}
+	}
+	renewed := false
+	for attempt := 1; ; attempt++ {
+		err := s.attempt(ctx, c, use)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case statusOf(err) == http.StatusUnauthorized && s.tokens != nil && !renewed:
+			renewed = true // It may have expired on the way, or have been revoked.
+			s.tokens.renew()
+			continue
+		case attempt >= bounds.attempts || !retryable(err):
+			return &requestError{operation: c.operation, attempts: attempt, cause: err}
+		}
+		if err := s.pause(ctx, attempt, err, bounds.maxBackoff); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits before a request is tried again.
+func (s *Store) pause(ctx context.Context, attempt int, cause error, maxBackoff time.Duration) error {
+	wait := remote.Backoff(attempt, throttled(cause), maxBackoff)
+	if e, ok := errors.AsType[*serviceError](cause); ok {
+		wait = max(wait, min(e.retryAfter, maxRetryAfter))
+	}
+	return remote.Pause(ctx, wait)
+}
+
+// attempt sends a request once.
+func (s *Store) attempt(ctx context.Context, c call, use func(answer) error) error {
+	target := s.endpoint + c.path
+	if len(c.query) > 0 {
+		target += "?" + c.query.Encode()
+	}
+	var body io.Reader
+	if c.body != nil {
+		body = c.body()
+	}
+	req, err := http.NewRequestWithContext(ctx, c.method, target, body)
+	if err != nil {
+		return withoutURL(err)
+	}
+	req.ContentLength = c.size
+	if c.size == 0 {
+		req.Body = http.NoBody
+	}
+	maps.Copy(req.Header, c.header)
+	if s.tokens != nil && !c.session {
+		if err := s.tokens.authorize(req); err != nil {
+			return err
+		}
+	}
+	resp, err := s.client.Do(req) //nolint:bodyclose // The caller closes it.
+	if err != nil {
+		return &sendError{err}
+	}
+	got := answer{resp.StatusCode, resp.Header, resp.Body}
+	if got.status >= http.StatusBadRequest {
+		return readError(got)
+	}
+	return use(got)
+}
+
+// decode returns a function that decodes the body of a response.
+func decode(into any) func(answer) error {
+	return func(got answer) error {
+		err := json.NewDecoder(got.body).Decode(into)
+		_ = got.body.Close() // The document has been read.
+		if err != nil {
+			return &bodyError{status: got.status, cause: err}
+		}
+		return nil
+	}
+}
+
+// discard drops the body of a response, which does not matter.
+func discard(got answer) error {
+	_, _ = io.Copy(io.Discard, io.LimitReader(got.body, maxErrorBody)) // So that the connection can be used again.
+	_ = got.body.Close()                                               // It does not matter.
+	return nil
+}
+
+// readError returns the error that the service has answered with.
+func readError(got answer) error {
+	data, _ := io.ReadAll(io.LimitReader(got.body, maxErrorBody)) // A part of the message is better than none.
+	_ = got.body.Close()                                          // It has been read.
+	failure := &serviceError{status: got.status, retryAfter: retryAfter(got.header.Get("Retry-After"))}
+	var document struct {
+		Error struct {
+			Message string `json:"message"`
+			Errors  []struct {
+				Reason string `json:"reason"`
+			} `json:"errors"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(data, &document) == nil {
+		failure.message = document.Error.Message
+		for _, e := range document.Error.Errors {
+			failure.reason = cmp.Or(failure.reason, e.Reason)
+		}
+		return failure
+	}
+	failure.message = string(data) // Downloads answer in plain text, proxies in their own way.
+	return failure
+}
+
+// retryAfter returns the wait that a response asks for, 0 if it does not.
+func retryAfter(header string) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return time.Until(at)
+	}
+	return 0
+}
+
+// retryable reports whether trying again may help.
+func retryable(err error) bool {
+	if e, ok := errors.AsType[*serviceError](err); ok {
+		return retryableStatus(e.status) || throttled(err) || e.isDamaged()
+	}
+	if e, ok := errors.AsType[*credentialError](err); ok {
+		return e.temporary
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, sent := errors.AsType[*sendError](err)
+	_, cut := errors.AsType[*bodyError](err)
+	return !untrusted && (sent || cut)
+}
+
+// retryableStatus reports whether Google's documentation asks to try again after a status.
+func retryableStatus(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests ||
+		status >= http.StatusInternalServerError && status != http.StatusNotImplemented
+}
+
+// statusText returns a status in words.
+func statusText(status int) string {
+	return fmt.Sprintf("the service answered %d %s", status, http.StatusText(status))
+}

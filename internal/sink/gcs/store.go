@@ -1,0 +1,124 @@
+package gcs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
+)
+
+// Store is a destination on Google Cloud Storage.
+type Store struct {
+	remote.NoLocks // Documents are written on conditions instead.
+
+	opts     Options
+	bucket   string
+	prefix   string // empty, or ends in a slash
+	endpoint string // without a slash at its end
+	client   remote.Doer
+	tokens   *tokens // nil if no credentials are sent
+	limits   limits
+	// uploading holds a token for every file that is being uploaded.
+	uploading chan struct{}
+	// own holds the names of the objects that this Store has staged and not tried to commit or drop; see Intact.
+	own sync.Map
+}
+
+// limits bound the attempts of a request.
+type limits struct {
+	attempts   int
+	maxBackoff time.Duration
+}
+
+var (
+	_ sink.Store        = (*Store)(nil)
+	_ sink.StagedReader = (*Store)(nil)
+	_ sink.Encrypter    = (*Store)(nil)
+)
+
+// New returns the store that the options describe. It sends no request; credentials are looked for when the first one
+// is sent. The context bounds the requests for tokens.
+func New(ctx context.Context, opts Options) (*Store, error) {
+	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		opts: opts, bucket: opts.Bucket, endpoint: strings.TrimSuffix(cmp.Or(opts.Endpoint, DefaultEndpoint), "/"),
+		limits:    limits{cmp.Or(opts.Attempts, remote.Attempts), cmp.Or(opts.MaxBackoff, remote.MaxBackoff)},
+		uploading: make(chan struct{}, cmp.Or(opts.Uploads, remote.Uploads)),
+	}
+	if opts.Prefix != "" {
+		s.prefix = opts.Prefix + "/"
+	}
+	next := opts.HTTPClient
+	if next == nil {
+		next = newHTTPClient()
+	}
+	s.client = &remote.Client{
+		Next: next, Timeout: cmp.Or(opts.StallTimeout, remote.StallTimeout),
+		AnswersDocument: func(*http.Request) bool { return false }, // Decoding an empty document fails.
+	}
+	if strings.HasPrefix(s.endpoint, "https://") {
+		s.tokens = newTokens(ctx, next)
+	}
+	return s, nil
+}
+
+// newHTTPClient returns a client with the timeouts of the standard library that keeps enough connections open.
+func newHTTPClient() *http.Client {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: remote.MaxIdleConnections,
+	}}
+}
+
+// String returns the destination's URL, as ParseURL takes it.
+func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
+
+// Info returns how readers reach the bucket, and the permissions of a run.
+func (s *Store) Info() sink.Info {
+	place := Scheme + strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
+	return sink.Info{
+		URL: place, HadoopURL: place,
+		Session: "INSTALL httpfs; LOAD httpfs; " +
+			"CREATE SECRET (TYPE gcs, KEY_ID '<access ID of an HMAC key>', SECRET '<secret of the HMAC key>'" + s.secret() + ");",
+		Permissions: "storage.objects.create, storage.objects.get, storage.objects.list and storage.objects.delete on the bucket, " +
+			"as the role Storage Object User (roles/storage.objectUser) has them",
+	}
+}
+
+// secret returns the options of a DuckDB secret for another endpoint than the service's.
+func (s *Store) secret() string {
+	if s.endpoint == DefaultEndpoint {
+		return ""
+	}
+	scheme, host, _ := strings.Cut(s.endpoint, "://")
+	options := ", ENDPOINT '" + strings.ReplaceAll(host, "'", "''") + "', URL_STYLE 'path'"
+	if scheme == "http" {
+		options += ", USE_SSL false"
+	}
+	return options
+}
+
+// CheckCommit does nothing: the service copies objects to any path.
+func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
+
+// objectPath returns the escaped path of an object in the API.
+func (s *Store) objectPath(name string) string {
+	return "/storage/v1/b/" + url.PathEscape(s.bucket) + "/o/" + url.PathEscape(name)
+}
+
+// failed adds the operation and the object to an error, in one line.
+func (s *Store) failed(verb, path string, err error) error {
+	return fmt.Errorf("%s %s%s/%s%s: %w", verb, Scheme, s.bucket, s.prefix, path, s.describe(err))
+}
