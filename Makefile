@@ -37,6 +37,7 @@ help: ## list these targets
 
 .PHONY: build
 build: ## build bin/growth-export
+	@test -e $(BIN) || echo "The first build downloads and compiles all modules, which takes about two minutes."
 	CGO_ENABLED=0 $(GO) build -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(BIN) ./cmd/export
 
 # The nights of `make demo`. The simulated service changes from day to day, so the dates decide what it prints.

@@ -35,9 +35,20 @@ func TestREADME(t *testing.T) {
 	require.NotNil(t, shown, "the README shows a result")
 	lines := strings.Split(strings.TrimRight(string(shown[1]), "\n"), "\n")
 	require.Greater(t, len(lines), 2)
-	for _, line := range lines {
-		require.Contains(t, printed, line+"\n")
+	require.Equal(t, "...", lines[0])
+	rest := "\n" + printed
+	for i, line := range lines {
+		if line == "..." { // lines are left out
+			continue
+		}
+		_, after, found := strings.Cut(rest, "\n"+line+"\n")
+		require.True(t, found, "%q, in this order", line)
+		if i > 0 && lines[i-1] != "..." {
+			require.True(t, strings.HasPrefix(rest, "\n"+line+"\n"), "there are lines between %q and %q", lines[i-1], line)
+		}
+		rest = "\n" + after
 	}
+	require.Equal(t, lines[len(lines)-1] == "...", rest != "\n", "lines are left out at the end")
 
 	d := newDuck(t)
 	query := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(readme)
