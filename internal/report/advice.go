@@ -78,9 +78,9 @@ func advice(p *Page) []wording.Advice {
 // retry says how to fetch failed schools of a published run.
 func retry(m *snapshot.Manifest) string {
 	return map[snapshot.Kind]string{
-		snapshot.AsOf:  "Run the same command again with " + replace.String() + ": a new run replaces this one.",
-		snapshot.Delta: "Run the same command again: it publishes a new run beside this one.",
-		snapshot.Full: fmt.Sprintf("Run the same command again: on the same day, a new run replaces this one; on the next day, add %s %s %s.",
-			snapshotDate, m.SnapshotDate, replace),
+		snapshot.AsOf:  "Run the same command again with " + replace.String() + ". It fetches all schools again, in a new run that replaces this one.",
+		snapshot.Delta: "Run the same command again. It fetches all schools again and publishes a new run beside this one.",
+		snapshot.Full: fmt.Sprintf("Run the same command again. It fetches all schools again, not only the failed ones, in a new run "+
+			"that replaces this one. On the next day, add %s %s %s.", snapshotDate, m.SnapshotDate, replace),
 	}[m.Kind]
 }

@@ -158,3 +158,18 @@ func TestWhatIsStillCurrent(t *testing.T) {
 	page.Manifest.Kind = snapshot.Delta
 	hasNot(t, draw(t, page), "<dt>current snapshot")
 }
+
+// TestFailedSchoolsAdvice expects the report of a published run with failed schools to say what the same command would do.
+func TestFailedSchoolsAdvice(t *testing.T) {
+	t.Parallel()
+	page := night()
+	for kind, want := range map[snapshot.Kind]string{
+		snapshot.Full: "It fetches all schools again, not only the failed ones, in a new run that replaces this one. On the next day, add --snapshot-date 2026-11-20 --replace.",
+		snapshot.AsOf: "Run the same command again with --replace. It fetches all schools again, in a new run that replaces this one.",
+	} {
+		page.Manifest.Kind = kind
+		has(t, draw(t, page), want)
+	}
+	page.Manifest.Schools.Failed = 0
+	hasNot(t, draw(t, page), "fetches all schools again")
+}
