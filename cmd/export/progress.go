@@ -175,15 +175,16 @@ func figures(p pipeline.Reading, c pace) []string {
 		switch {
 		case !p.EstimatedEnd.IsZero():
 			parts = append(parts, "ends at about "+p.EstimatedEnd.Format("15:04 MST"))
-		case c.left >= 0:
+		case c.left >= 0 && p.Paused == "":
 			parts = append(parts, wording.Duration(c.left)+" left")
 		}
 		if p.Paused == "" {
 			parts = append(parts, fmt.Sprintf("%.0f/s", c.rate))
 		}
 	}
-	if text := troubles(p); text != "" {
-		parts = append(parts, text)
+	trouble := troubles(p)
+	if trouble != "" {
+		parts = append(parts, trouble)
 	}
 	parts = append(parts, fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)))
 	if p.Failed > 0 {
@@ -191,6 +192,9 @@ func figures(p pipeline.Reading, c pace) []string {
 	}
 	if p.Denied > 0 {
 		parts = append(parts, wording.Count(p.Denied)+" denied")
+	}
+	if trouble != "" {
+		return parts // the line is long enough
 	}
 	parts = append(parts, wording.Count(p.Rows)+" rows", wording.Many(p.Requests, "request"))
 	if p.Retries > 0 {

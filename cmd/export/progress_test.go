@@ -120,7 +120,7 @@ func TestTroublesAreNamed(t *testing.T) {
 		{Dataset: "students", SchoolBid: "19", Attempt: 2, Cause: "status 500", For: time.Second},
 	}}
 	require.Equal(t, `progress: fetch 99%, 0/s, 2 schools are being retried: Lincoln Elementary (test_results: status 503, attempt 6), ..., `+
-		`178 of 180 school datasets, 0 rows, 0 requests, after 1m`, plainLine(p, pace{left: -1}))
+		`178 of 180 school datasets, after 1m`, plainLine(p, pace{left: -1}))
 	p.Retrying = p.Retrying[2:]
 	require.NotContains(t, plainLine(p, pace{left: -1}), "retried", "it has just begun")
 

@@ -67,6 +67,7 @@ func TestASchoolIsLoggedOnce(t *testing.T) {
 	require.Equal(t, failed.Bid, lines[0]["school"])
 	require.Equal(t, failed.Name, lines[0]["name"])
 	require.Contains(t, lines[0]["error"], "status 500")
+	require.NotContains(t, lines[0]["error"], failed.Bid)
 	lines = out.lines(t, "access to school denied")
 	require.Len(t, lines, 1)
 	require.Equal(t, denied.Name, lines[0]["name"])

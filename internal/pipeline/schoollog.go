@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"example.org/growthexport/internal/fetch"
@@ -44,6 +45,11 @@ func (l *schoolLog) level(of *snapshot.LedgerRow, normal slog.Level) (level slog
 	return normal, note
 }
 
+// shortError returns the error of a school's dataset without the names that the other attributes have.
+func shortError(l *snapshot.LedgerRow) string {
+	return strings.TrimPrefix(l.Error, l.Dataset+" of school "+l.SchoolBid+" ")
+}
+
 // logResult logs the outcome of a school's dataset. The first failure and the first denial of a school are logged at
 // the normal level. Further ones, and those beyond maxLoggedSchools schools, are logged at debug level.
 func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *fetch.Result) {
@@ -60,7 +66,7 @@ func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, resu
 	switch l.Status {
 	case snapshot.StatusFailed:
 		level, note := r.logged.level(l, slog.LevelWarn)
-		r.Logger.LogAttrs(ctx, level, "school failed", slices.Concat(attrs, []slog.Attr{slog.String("error", l.Error)}, note)...)
+		r.Logger.LogAttrs(ctx, level, "school failed", slices.Concat(attrs, []slog.Attr{slog.String("error", shortError(l))}, note)...)
 	case snapshot.StatusDenied:
 		level, note := r.logged.level(l, slog.LevelInfo)
 		r.Logger.LogAttrs(ctx, level, "access to school denied", append(attrs, note...)...)
