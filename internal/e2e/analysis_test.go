@@ -19,6 +19,7 @@ func testAnalysis(t *testing.T, s *snapshot) {
 	rows := oracle.Rows(s.world, oracle.Options{EffectiveDate: s.day(t)})
 
 	testDeclaredColumns(t, d, 16)
+	testDescribedColumns(t, d)
 	for view, of := range map[string]struct {
 		table string
 		key   []string
@@ -100,6 +101,16 @@ func testDeclaredColumns(t *testing.T, d *duck, views int) {
 	for _, row := range d.query("SELECT table_name, column_name FROM analysis_columns WHERE table_name NOT LIKE 'analysis_%'") {
 		require.EqualValues(t, 1, d.one("SELECT count(*) FROM duckdb_columns() WHERE table_name = ? AND column_name = ?", row...), row)
 	}
+}
+
+// testDescribedColumns checks that every column of every view has a comment and is in analysis_columns.
+func testDescribedColumns(t *testing.T, d *duck) {
+	t.Helper()
+	columns := " FROM duckdb_columns() AS c JOIN duckdb_views() AS v ON v.schema_name = c.schema_name AND v.view_name = c.table_name" +
+		" WHERE NOT v.internal"
+	require.Greater(t, d.one("SELECT count(*)"+columns), int64(100))
+	require.Empty(t, d.query("SELECT c.table_name, c.column_name"+columns+" AND (c.comment IS NULL OR NOT EXISTS (SELECT 1 FROM analysis_columns AS a"+
+		" WHERE a.table_name = c.table_name AND a.column_name = c.column_name))"))
 }
 
 // analysisOf returns the statements of the views for analysts, or of the sector, over tables of these names.

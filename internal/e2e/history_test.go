@@ -273,8 +273,9 @@ func TestSQLOfHistory(t *testing.T) {
 	d := newDuck(t)
 	d.db.SetMaxOpenConns(1)
 	d.exec("SET TimeZone = 'America/Chicago'")
-	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history"))
+	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history", "--views", "analysis"))
 	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history", "--schema", "again"))
+	testDescribedColumns(t, d)
 
 	for table, all := range versions {
 		for _, day := range []string{"2026-08-31", day1, day2, day3, day4, "2030-01-01"} {
