@@ -2,8 +2,8 @@ package schemas
 
 import "strings"
 
-// The functions here declare columns, one line each, so that a table reads as a table. Marks set a column apart from an
-// optional one. One of them is the privacy class, which every column needs.
+// The functions here declare columns, one line each, so that the declaration of a table looks like a table. Columns are
+// optional unless a mark changes them. One mark is the privacy class, which every column needs.
 
 // mark changes one column of a declaration.
 type mark func(*Column)
@@ -72,7 +72,7 @@ func ordinal(array string) Column {
 	}
 }
 
-// extra declares the last column of every table; known lists members that are always there.
+// extra declares the last column of every table; known lists members that it always holds.
 func extra(known ...string) Column {
 	doc := "JSON object of unknown members and of values that do not fit their column's type"
 	if len(known) > 0 {

@@ -33,7 +33,7 @@ func Datasets() []*Dataset {
 	return slices.Clone(declared())
 }
 
-// Find returns the dataset of that name.
+// Find returns the dataset of this name.
 func Find(name string) (*Dataset, bool) {
 	all := declared()
 	i := slices.IndexFunc(all, func(d *Dataset) bool { return d.Name == name })

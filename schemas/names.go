@@ -1,6 +1,6 @@
 package schemas
 
-// The names of datasets, and of their first tables, that code outside the declarations refers to.
+// The names of the datasets to which code outside the declarations refers. A dataset's first table has the same name.
 const (
 	Districts       = "districts"
 	Schools         = "schools"

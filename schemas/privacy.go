@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Profile says what becomes of the columns of each class in an export.
+// Profile determines how an export treats the columns of each class.
 type Profile string
 
 // The profiles.
@@ -15,7 +15,7 @@ const (
 	Minimal      Profile = "minimal"
 )
 
-// Profiles returns all profiles, the one that withholds least first.
+// Profiles returns all profiles. The profile that withholds least comes first.
 func Profiles() []Profile { return []Profile{Full, Pseudonymous, Minimal} }
 
 // NeedsKey reports whether the profile replaces identifiers by keyed pseudonyms.
@@ -24,7 +24,7 @@ func (p Profile) NeedsKey() bool { return p == Pseudonymous || p == Minimal }
 // Treatment is the effect of a profile on a column.
 type Treatment uint8
 
-// The treatments. Withhold comes first: a class that is not in the matrix is withheld.
+// The treatments. Withhold comes first, so that a class that is not in the matrix is withheld.
 const (
 	Withhold     Treatment = iota // null in every row
 	Keep                          // as the service sends it
@@ -42,7 +42,7 @@ var treatmentNames = [...]string{
 // String returns the treatment's name in the data dictionary.
 func (t Treatment) String() string { return treatmentNames[t] }
 
-// InWords describes the treatment to people who do not know the tables.
+// InWords describes the treatment for people who do not know the tables.
 func (t Treatment) InWords() string {
 	switch t {
 	case Keep:
@@ -68,7 +68,7 @@ type ClassPrivacy struct {
 	pseudonymous, minimal Treatment
 }
 
-// PrivacyMatrix returns the content of every class and its treatment.
+// PrivacyMatrix returns, for every class, a description of its columns and its treatments.
 func PrivacyMatrix() []ClassPrivacy {
 	return []ClassPrivacy{
 		{None, "data that is not about a person", Keep, Keep},
@@ -110,10 +110,10 @@ func (c *Column) Under(p Profile) Treatment {
 	return Withhold
 }
 
-// PseudonymKind returns the kind under which the column's values become pseudonyms: columns of one kind join. It is
-// empty for other columns.
+// PseudonymKind returns the kind of the column's pseudonyms: equal values of one kind have the same pseudonym, so
+// columns of one kind join. It is empty for columns without pseudonyms.
 //
-// The numbers that a state or district gives a student are one kind, because the same number may be in all of these
+// The numbers that a state or district gives a student are one kind, because the same number may be in any of these
 // columns (specification, What the service does, 7).
 func (c *Column) PseudonymKind() string {
 	switch {

@@ -15,7 +15,7 @@ func classes() []Class {
 	return all
 }
 
-// TestPrivacyMatrix repeats the matrix as it is promised.
+// TestPrivacyMatrix compares the matrix with the documented one.
 func TestPrivacyMatrix(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -49,7 +49,7 @@ func TestPrivacyMatrix(t *testing.T) {
 	}
 }
 
-// TestPseudonymKinds: every identifier has a kind, and what is withheld can be null.
+// TestPseudonymKinds checks that every identifier has a kind, and that withheld columns can be null.
 func TestPseudonymKinds(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]string{

@@ -68,7 +68,7 @@ type format struct {
 type documentStruct struct {
 	doc    string
 	fields []*ast.Field
-	// text is the type that is stored, if this is not a struct.
+	// text is the stored type if it is not a struct.
 	text ast.Expr
 }
 
@@ -117,7 +117,7 @@ func documentStructs(t *testing.T) map[string]*documentStruct {
 	return found
 }
 
-// block returns the generated text of a marker: a struct with those that it holds, or the columns of a file.
+// block returns the generated text of a marker: a struct with the structs that it holds, or the columns of a file.
 func (f *format) block(t *testing.T, name string) string {
 	t.Helper()
 	switch name {
@@ -143,8 +143,7 @@ func columns(all []schemas.Column) string {
 	return b.String()
 }
 
-// table returns the members of a struct, followed by the tables of the structs that it holds and that no earlier text
-// describes.
+// table returns the members of a struct, followed by the tables of the structs in it that no earlier text describes.
 func (f *format) table(t *testing.T, name string) string {
 	t.Helper()
 	var b strings.Builder
@@ -162,8 +161,8 @@ func (f *format) table(t *testing.T, name string) string {
 	return b.String()
 }
 
-// members writes a line for each member, those of embedded structs included, and adds the structs that they hold to
-// inner.
+// members writes a line for each member, including the members of embedded structs, and adds the structs that they hold
+// to inner.
 func (f *format) members(t *testing.T, b *strings.Builder, name string, inner *[]string) {
 	t.Helper()
 	folder, _, _ := strings.Cut(name, ".")
@@ -179,7 +178,7 @@ func (f *format) members(t *testing.T, b *strings.Builder, name string, inner *[
 				kind += ", optional"
 			}
 			doc := strings.TrimSpace(sentence(field.Doc) + " " + sentence(field.Comment))
-			// A comment may describe the next fields too.
+			// A comment may also describe the fields that follow.
 			if doc == "" && regexp.MustCompile(`\b`+field.Names[0].Name+`\b`).MatchString(before) {
 				doc = "See above."
 			} else {
@@ -202,7 +201,7 @@ func (f *format) members(t *testing.T, b *strings.Builder, name string, inner *[
 	}
 }
 
-// common returns the meaning of a member that needs no comment in the code; empty if there is none.
+// common returns the meaning of a member that needs no comment in the code; empty for other members.
 func common(member string) string {
 	switch member {
 	case "datasets", "schools", "districts", "perspectives", "partition_by", "include_removed", "schools_per_file", "shards",
@@ -295,7 +294,8 @@ func sentence(comment *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(comment.Text()), " ")
 }
 
-// meaning makes the comment of a struct or field text about JSON: without its subject, with members instead of fields.
+// meaning turns the comment of a struct or field into a text about JSON: it removes the subject and calls fields
+// members.
 func (f *format) meaning(name, subject, doc string) string {
 	if rest, ok := strings.CutPrefix(doc, subject+" "); ok && !strings.HasPrefix(rest, "and ") {
 		doc = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are ")

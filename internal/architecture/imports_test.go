@@ -29,7 +29,7 @@ func (p *listed) ours() (path string, ok bool) {
 	return strings.CutPrefix(p.ImportPath, module+"/")
 }
 
-// list returns the packages listed by go list with these flags, by import path.
+// list returns the packages that go list prints with these flags, by import path.
 func list(t *testing.T, flags ...string) map[string]*listed {
 	t.Helper()
 	args := append([]string{
@@ -56,8 +56,8 @@ func list(t *testing.T, flags ...string) map[string]*listed {
 	return packages
 }
 
-// split divides imports into packages of this module, other modules, and the standard library. Paths missing in
-// packages (imports of tests are not listed) count as modules.
+// split divides imports into packages of this module, other modules, and the standard library. Paths that are missing
+// in packages count as modules, because go list does not list the imports of tests.
 func split(packages map[string]*listed, imports []string) (ours, modules, std []string) {
 	for _, path := range imports {
 		p := packages[path]
@@ -136,7 +136,8 @@ func TestImportsOfTests(t *testing.T) {
 	}
 }
 
-// TestLinked checks which modules are linked into the command, directly or not, and that none needs a C compiler.
+// TestLinked checks which modules are linked into the command, directly or indirectly, and that no package needs a C
+// compiler.
 func TestLinked(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}

@@ -5,9 +5,9 @@ const module = "example.org/growthexport"
 
 // rule lists what a package may import.
 type rule struct {
-	// ours and modules are all imports of its files, other than tests, from this module and from other modules.
+	// ours and modules are all imports from this module and from other modules, in the package's files other than tests.
 	ours, modules []string
-	// not are packages of the standard library, with their subpackages, that these files may not import.
+	// not lists packages of the standard library that these files may not import, nor their subpackages.
 	not []string
 	// tests are packages of this module that only its tests may import.
 	tests []string
@@ -267,7 +267,8 @@ func rules() map[string]rule {
 	}
 }
 
-// linked returns the modules in the command, each with its purpose. A name that ends in "/..." covers all modules below.
+// linked returns the modules in the command, each with its purpose. A name that ends in "/..." covers all modules below
+// it.
 func linked() map[string]string {
 	return map[string]string{
 		"cloud.google.com/go/compute/metadata":                       "golang.org/x/oauth2: credentials of machines, pods and jobs at Google",

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// Check checks that a CSV or Parquet file has all columns of growth norms, in any order and case, and no two rows of one
-// key.
+// Check checks that a CSV or Parquet file has all columns of growth norms, in any order and case, and no two rows with
+// the same key.
 func Check(path string) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func Check(path string) (err error) {
 	return checkCSV(path, file)
 }
 
-// rows checks rows one by one.
+// rows checks one row at a time.
 type rows struct {
 	path    string
 	numbers string // lines or rows, whatever the numbers of rows count

@@ -21,9 +21,9 @@
 //
 // # The file
 //
-//   - The schema is flat and in declared order. Texts, dates and timestamps have both a logical and a converted type, for
-//     new and old readers. JSON is a plain string column: with Parquet's JSON type, DuckDB rejects a whole column for
-//     one value that it considers invalid, polars reads bytes, and Iceberg fails.
+//   - The schema is flat and in declared order. Texts, dates and timestamps have both a logical and a converted type,
+//     for new and old readers. JSON is a plain string column: with Parquet's JSON type, DuckDB rejects a whole column
+//     for one value that it considers invalid, polars reads bytes, and Iceberg fails.
 //   - Data pages of version 1, zstd, all columns cut at the same rows. A page ends after Options.PageRows rows or 4 MiB
 //     of text, a row group after Options.RowGroupRows rows or 64 MiB of compressed pages.
 //   - Encodings by column and row group: a dictionary if it is smaller; otherwise DELTA_LENGTH_BYTE_ARRAY for texts,

@@ -148,7 +148,8 @@ func enrollment(name, template, wrapper string, list func(*World, *Call) List, m
 	}
 }
 
-// unlessSteady returns a function that reports which places of a list are taken. If the school is steady, all are.
+// unlessSteady returns the function that reports whether a place of a list is taken, or nil for a steady school, where
+// all places are taken.
 func (w *World) unlessSteady(school int, taken func(place int) bool) func(int) bool {
 	if w.schools[school].steady {
 		return nil

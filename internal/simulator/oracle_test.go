@@ -26,7 +26,7 @@ func TestOracleAgreesWithWhatIsServed(t *testing.T) {
 // TestOracleAgreesOnEnrollmentParameters requests past days, changes and removed records.
 func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	t.Parallel()
-	// With this seed, the few classes include removed ones.
+	// With this seed, some of the few classes are removed.
 	world := simulator.NewWorld(simulator.Options{Seed: 7, Districts: 2, SchoolSizes: []int{1, 110}})
 	_, c := simulator.StartClient(t, world, simulator.ServerOptions{ListPageSize: 50})
 	date := func(text string) time.Time {
@@ -96,8 +96,8 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	}
 }
 
-// agree compares the oracle's rows with the answers of the service to calls that have the given parameters if the
-// operation accepts them.
+// agree compares the oracle's rows with the answers of the service to calls with the given parameters. An operation
+// gets only the parameters that it accepts.
 func agree(t *testing.T, world *simulator.World, c *simulator.Client, options oracle.Options, send url.Values) {
 	t.Helper()
 	served, expected := export(c, world, send), oracle.Expect(world, options)

@@ -1,6 +1,6 @@
 package simulator
 
-// The ways in which the last page says that there is no next one; clients have met all of them.
+// The ways in which the last page says that no page follows. Clients have met all of them.
 const (
 	endAbsent = iota
 	endNull
@@ -8,7 +8,7 @@ const (
 	ends
 )
 
-// page appends the body of an answer, changed by the fault if there is one.
+// page appends the body of an answer, changed by the fault, if any.
 func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) {
 	c.moved = fault == FaultListMoves
 	size = w.PageSize(c, size)
@@ -78,7 +78,8 @@ func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int)
 	return i
 }
 
-// pagination appends the pagination member for a next page at position next. It returns false if the list has none.
+// pagination appends the pagination member for a next page at position next. It returns false if the list has no such
+// member.
 func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next int) bool {
 	if !k.Paged {
 		if k.Pagination != "" {

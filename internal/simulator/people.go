@@ -88,7 +88,7 @@ func (w *World) studentRecord(a *Arena, school, place int) []Member {
 	)
 }
 
-// studentDetails returns 4.5: a flat object but for three members (observed, "Containers and fields").
+// studentDetails returns 4.5: an object that is flat except for three members (observed, "Containers and fields").
 func studentDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		st := w.student(c.Home, seatOf(c.Subject))

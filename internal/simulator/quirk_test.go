@@ -19,8 +19,8 @@ func oddWorld(seed uint64) *simulator.World {
 	return simulator.NewWorld(simulator.Options{Seed: seed, Quirks: odd.New(), SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
 }
 
-// TestOracleAgreesOnQuirks reads an odd world with a reader of JSON and of the contract's rules that shares nothing
-// with what made it odd.
+// TestOracleAgreesOnQuirks reads an odd world with an independent implementation of JSON and of the contract's rules,
+// which shares no code with the quirks.
 func TestOracleAgreesOnQuirks(t *testing.T) {
 	t.Parallel()
 	world := oddWorld(7)
@@ -28,7 +28,8 @@ func TestOracleAgreesOnQuirks(t *testing.T) {
 	agree(t, world, c, oracle.Options{Datasets: oracle.AllDatasets()}, nil)
 }
 
-// TestOracleAgreesOnQuirksAndParameters does the same for a day in the past, changes and removed records at once.
+// TestOracleAgreesOnQuirksAndParameters does the same with the parameters for a day in the past, changes and removed
+// records, all at once.
 func TestOracleAgreesOnQuirksAndParameters(t *testing.T) {
 	t.Parallel()
 	world := simulator.NewWorld(simulator.Options{Seed: 3, Quirks: odd.New(), Districts: 2, SchoolSizes: []int{1, 60}})
@@ -39,7 +40,7 @@ func TestOracleAgreesOnQuirksAndParameters(t *testing.T) {
 	agree(t, world, c, options, url.Values{"effective-date": {"2026-10-01"}, "modified-since": {"2026-02-01"}, "include-removed": {"true"}})
 }
 
-// TestOracleAgreesOnPlanted does the same for a world that marks what it says about people.
+// TestOracleAgreesOnPlanted does the same for a world that marks all values about people.
 func TestOracleAgreesOnPlanted(t *testing.T) {
 	t.Parallel()
 	world := simulator.NewWorld(simulator.Options{Seed: 7, Quirks: odd.Planted{}, Districts: 2, SchoolSizes: []int{0, 1, 40}})
@@ -81,7 +82,8 @@ func TestOracleAgreesOnPlanted(t *testing.T) {
 	}
 }
 
-// TestQuirksShowInWhatIsExpected names the consequences that a careless exporter would miss.
+// TestQuirksShowInWhatIsExpected checks that the expected rows show the consequences that a careless exporter would
+// miss.
 func TestQuirksShowInWhatIsExpected(t *testing.T) {
 	t.Parallel()
 	world := oddWorld(7)

@@ -24,8 +24,8 @@ var (
 	momentForm  = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$`)
 )
 
-// The reading of answers by the letter of the contract that the oracle is held against. Of the simulator's own code it
-// shares the list of tables alone.
+// This file reads answers by the letter of the contract, as a reference for the oracle. It shares only the list of
+// tables with the simulator's own code.
 
 // flattener holds the rows of the answers read so far.
 type flattener struct {
@@ -113,7 +113,7 @@ func (r *flattener) row(table *simulator.Table, params map[string]string, parent
 	return row
 }
 
-// members goes through an object: the record if the path is empty, or one of its nests.
+// members reads an object: the record if the path is empty, otherwise one of its nested objects.
 func (r *flattener) members(table *simulator.Table, object *simulator.Node, path string, extra map[string]string, row oracle.Row) {
 	hasTable := func(name string) bool { return path == "" && r.arrays[table.Name][name] }
 	for i, name := range object.Names {
@@ -158,7 +158,7 @@ func (r *flattener) members(table *simulator.Table, object *simulator.Node, path
 	}
 }
 
-// objectOf writes an object, names sorted by their bytes.
+// objectOf writes an object with its names sorted by their bytes.
 func objectOf(t *testing.T, members map[string]string) string {
 	t.Helper()
 	names := make([]string, 0, len(members))
@@ -185,7 +185,7 @@ func snake(camel string) string {
 	return strings.ToLower(capitalForm.ReplaceAllString(camel, "_$0"))
 }
 
-// cellOf returns the value of a column of a type, nil if the value does not fit it.
+// cellOf returns the value of a column of the given type; nil if the value does not fit the type.
 func cellOf(columnType string, v *simulator.Node) any {
 	if v.Kind == '{' || v.Kind == '[' || v.Lone {
 		return nil
@@ -224,7 +224,7 @@ func cellOf(columnType string, v *simulator.Node) any {
 }
 
 func wholeCell(text string, bits uint) any {
-	// Rat would make a number of as many digits as the exponent says.
+	// Rat would allocate as many digits as the exponent demands.
 	if !simulator.IsNumber(text) || hugeForm.MatchString(text) {
 		return nil
 	}
@@ -238,7 +238,7 @@ func wholeCell(text string, bits uint) any {
 	return nil
 }
 
-// momentOf reads RFC 3339 with T or a blank, or a date alone, in UTC, to the microsecond.
+// momentOf reads a time in RFC 3339, with T or a blank, or a date alone. The result is in UTC, to the microsecond.
 func momentOf(text string) (time.Time, bool) {
 	if at, err := time.Parse(time.DateOnly, text); err == nil {
 		return at, true

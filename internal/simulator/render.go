@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// renderer appends records to a page as JSON. A style number decides on the order of members, spaces and escapes, none
-// of which mean anything: clients have met members in any order.
+// renderer appends records to a page as JSON. A style number determines the order of members, spaces and escapes, which
+// have no meaning: clients have met members in any order.
 type renderer struct {
 	dst    []byte
 	spaced bool // a space after each comma and colon
 	ascii  bool // escape everything beyond ASCII, and /
-	// canonical omits what is insignificant in odd values.
+	// canonical omits the insignificant parts of odd values.
 	canonical bool
 }
 
-// element appends an element in a style. With ordered set its members are in order already, and it may not be an
+// element appends an element in a style. If ordered is set, its members are already in order, and it need not be an
 // object.
 func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	r.spaced = style&15 == 0
@@ -143,8 +143,8 @@ func (r *renderer) container(v *Value) {
 	r.ascii = ascii
 }
 
-// AppendString appends a JSON string. With ascii set it escapes every rune beyond ASCII, beyond the BMP as a surrogate
-// pair.
+// AppendString appends a JSON string. If ascii is set, it escapes every rune beyond ASCII, and writes runes beyond the
+// BMP as surrogate pairs.
 func AppendString(dst []byte, s string, ascii bool) []byte {
 	dst = append(dst, '"')
 	for _, c := range s {
@@ -174,7 +174,7 @@ func AppendEscape(dst []byte, c rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, c)
 }
 
-// JSON returns the value as _extra holds it: without white space, members in the order they have.
+// JSON returns the value as _extra holds it: without white space, and with its members in their own order.
 func (v *Value) JSON() string {
 	r := renderer{canonical: true}
 	r.value(v)

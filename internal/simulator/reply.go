@@ -36,7 +36,7 @@ func (f *Fault) needsBody() bool {
 	}
 }
 
-// reply returns the correct answer, or what the fault makes of it; f may be nil.
+// reply returns the correct answer, or the answer that the fault makes of it; f may be nil.
 func (f *Fault) reply(w *World, entry *Request, now time.Time, body []byte) reply {
 	right := reply{status: http.StatusOK, contentType: jsonType, body: body}
 	if f == nil {
@@ -108,7 +108,7 @@ func (w *World) errorBody(style, status int, message string) []byte {
 	}
 }
 
-// waitBefore waits before the answer begins. It returns false if the client has gone.
+// waitBefore waits before the answer begins. It returns false if the client has disconnected.
 func (p *reply) waitBefore(ctx context.Context) bool {
 	if p.cut == FaultStallBody {
 		return true // It waits while sending.
@@ -116,7 +116,7 @@ func (p *reply) waitBefore(ctx context.Context) bool {
 	return sleep(ctx, p.wait)
 }
 
-// send writes the reply, or half of it. It ignores write errors: they mean that the client has gone.
+// send writes the reply, or half of it. It ignores write errors: they mean that the client has disconnected.
 func (p *reply) send(w http.ResponseWriter, r *http.Request) {
 	switch p.cut {
 	case FaultReset, FaultStall:
@@ -158,11 +158,11 @@ func (p *reply) halfInChunks() []byte {
 	return []byte(raw)
 }
 
-// cutConnection writes raw bytes, if any, and ends the connection; without any it resets it.
+// cutConnection writes raw bytes and ends the connection. If there are no bytes, it resets the connection.
 func cutConnection(w http.ResponseWriter, raw []byte) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		// A test recorder or HTTP/2 has no connection to take over; on this panic net/http silently ends the stream.
+		// Test recorders and HTTP/2 have no connection to take over. On this panic, net/http silently ends the stream.
 		panic(http.ErrAbortHandler)
 	}
 	if len(raw) > 0 {
@@ -179,7 +179,7 @@ func etag(body []byte) string {
 	return `W/"` + strconv.FormatInt(int64(len(body)), 16) + "-" + strconv.FormatUint(uint64(sum), 16) + `"`
 }
 
-// sleep returns false if the client goes first.
+// sleep returns false if the client disconnects first.
 func sleep(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {
 		return true

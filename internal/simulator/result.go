@@ -20,8 +20,8 @@ type testEvent struct {
 	draw     Rand
 }
 
-// resultPlaces returns the number of places in the list of 4.6: one for each seat and subject, first of the school,
-// then of the school whose movers it takes.
+// resultPlaces returns the number of places in the list of 4.6: one for each seat and subject of the school, followed
+// by one for each seat and subject of the school whose movers it takes.
 func (w *World) resultPlaces(school int) int {
 	places := w.schools[school].results
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {
@@ -43,8 +43,8 @@ func (w *World) results(school int) (n int) {
 	return n
 }
 
-// eventAt returns whose test the result at a place of 4.6's list is; ok is false if the place is empty on the world's
-// day.
+// eventAt returns the student, the subject and the event of the result at a place of 4.6's list. ok is false if the
+// place is empty on the world's day.
 func (w *World) eventAt(school, place int) (o occupant, subject int, e event, ok bool) {
 	home := school
 	if own := w.schools[school].results; place >= own {
@@ -73,12 +73,12 @@ func (w *World) eventOf(o *occupant, subject int, e *event) testEvent {
 	home := o.school
 	r := testEvent{school: home, student: w.student(home, o.seat), subject: subject, grade: o.grade - (o.year - e.year), season: e.season, year: e.year}
 	r.index = ((e.year-firstYear)*int(seasons)+int(e.season))<<(seatBits+2) | subject<<seatBits | o.seat
-	// Results follow the student: they include results of the school before, which has no agreement, and of a partner
-	// school (observed: a result's schoolBid may differ from the school asked for), with the terms of its district.
+	// Results follow the student: they include results of the previous school, which has no agreement, and of a partner
+	// school, with the terms of its district. (Observed: a result's schoolBid may differ from the requested school.)
 	r.at = home
 	switch away := w.absence(home, o.seat, e.year); {
 	case !o.hadSeat(e):
-		r.index |= 1 << 31 // The occupant before has the results of that year.
+		r.index |= 1 << 31 // The previous occupant has the results of that year.
 		r.at = w.total + w.schools[home].district
 	case away.moved && away.covers(e.day):
 		r.at = w.partner(home, e.year)
@@ -103,8 +103,8 @@ func (w *World) eventOf(o *occupant, subject int, e *event) testEvent {
 	return r
 }
 
-// growth returns how far the growth since the student's test before, in the last year, is from what the norms expect, in
-// thousandths of their standard deviation; ok is false if there was no such test.
+// growth returns the difference between the growth since the student's previous test, in the last year, and the growth
+// that the norms expect, in thousandths of their standard deviation. ok is false if there was no such test.
 func (w *World) growth(r *testEvent) (z int, ok bool) {
 	o := r.student.occupant
 	for at := r.year*int(seasons) + int(r.season) - 1; at >= (r.year-1)*int(seasons)+int(r.season); at-- {
@@ -172,7 +172,8 @@ func (d *Rand) disengaged() int {
 	return d.Below(3500)
 }
 
-// norms returns one to three norms: status against the norms of one or two years, and growth since the test before.
+// norms returns one to three norms: the status by the norms of one or two years, and the growth since the previous
+// test.
 func (w *World) norms(a *Arena, r *testEvent) Value {
 	d := &r.draw
 	norm := func(reference, sort string, z int) Member {
@@ -199,7 +200,7 @@ func (w *World) norms(a *Arena, r *testEvent) Value {
 	return a.array(list[:n]...)
 }
 
-// areaScores returns the scores by instructional area: around the overall score, and less certain.
+// areaScores returns the scores by instructional area. They lie around the overall score and are less certain.
 func (w *World) areaScores(a *Arena, r *testEvent, paper *test) Value {
 	d := &r.draw
 	var list [5]Member

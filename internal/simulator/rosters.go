@@ -1,8 +1,8 @@
 package simulator
 
 // The classes of a student or an educator (specification 4.11 and 4.12) have undocumented records, so it is unknown
-// what identifies one. Some members of a class have two records of it that differ, and sometimes the service lists a
-// record twice, equal in every member.
+// what identifies one. Some students and educators have two different records of one class, and sometimes the service
+// lists a record twice, equal in every member.
 
 // membership is a record of 4.11 or 4.12.
 type membership struct {
@@ -39,7 +39,7 @@ func studentClasses(w *World, c *Call) List {
 		return w.classAt(c.Home, seat/cohortSize, i/recordsPerClass), i % recordsPerClass
 	}
 	if c.School != c.Home {
-		return List{} // A student of another school has no classes in this one.
+		return List{} // A student of another school has no classes in this school.
 	}
 	return List{
 		Count: classSlots * recordsPerClass,

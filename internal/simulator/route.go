@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// refusal is the answer to a request that the specification does not allow, or for something that does not exist.
+// refusal is the answer to a request that the specification does not allow, or that asks for something that does not
+// exist.
 type refusal struct {
 	status  int
 	message string
@@ -19,7 +20,7 @@ type refusal struct {
 
 func refuse(status int, message string) *refusal { return &refusal{status: status, message: message} }
 
-// match finds the operation of an escaped path below the base path, and the values of its template.
+// match finds the operation of an escaped path below the base path, and the values of the variables in its template.
 func match(list []*Operation, path string) (*Operation, map[string]string) {
 	segments := strings.Split(path, "/")
 	for _, op := range list {
@@ -90,8 +91,8 @@ func (w *World) newCall(op *Operation, path string, values map[string]string, ra
 	return c, nil
 }
 
-// knows reports whether an operation has a parameter. Any list may have pages (specification, "Rules common to all
-// endpoints", 3), if only with quirks or faults, so every list accepts a cursor.
+// knows reports whether an operation has a parameter. Every list accepts a cursor, because any list may have pages
+// (specification, "Rules common to all endpoints", 3), even if the world has them only with quirks or faults.
 func (op *Operation) knows(parameter string) bool {
 	return slices.Contains(op.Required, parameter) || slices.Contains(op.Optional, parameter) || parameter == "next-page" && op.Single == ""
 }

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 )
 
-// TestRules: a world keeps every rule of the service on any day, breaks only the requested ones, and otherwise has the
-// same records.
+// TestRules checks that a world follows every rule of the service on any day. If asked to break rules, it breaks only
+// these, and otherwise has the same records.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	days := []time.Time{

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Subjects of the tests, the most frequent first.
+// The subjects of the tests, most frequent first.
 const (
 	mathematics = iota
 	reading

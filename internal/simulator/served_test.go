@@ -10,14 +10,14 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 )
 
-// export reads every operation for everything it fans out over.
+// export makes every call of every operation.
 func export(c *simulator.Client, world *simulator.World, send url.Values) *exporter {
 	c.T.Helper()
 	newExporter := func(send url.Values) *exporter {
 		return &exporter{client: c, world: world, send: send, rows: map[string][]oracle.Row{}, drift: map[oracle.Drift]int64{}, ledger: map[oracle.LedgerRow][2]int64{}}
 	}
 	e := newExporter(send)
-	// Lists that feed a fan-out are read whole.
+	// Lists over which other operations fan out are read without filters.
 	unfiltered := maps.Clone(send)
 	delete(unfiltered, "modified-since")
 	e.feeds = newExporter(unfiltered)
@@ -63,7 +63,7 @@ func (e *exporter) read(op *simulator.Operation) {
 	}
 }
 
-// chain takes the records of one list: of those with one key, one.
+// chain takes the records of one list, and keeps one record per key.
 func (e *exporter) chain(op *simulator.Operation, params map[string]string, records []simulator.Node) {
 	r := newFlattener(e.client.T, e.drift)
 	rows := make([][][]oracle.Row, len(records)) // by record and table

@@ -17,7 +17,7 @@ const (
 	DefaultSecret = "simulated-pass"
 )
 
-// defaultBasePath makes sure that clients do not assume that the service is at the root of its host.
+// defaultBasePath is not the root, so that clients cannot assume that the service is at the root of its host.
 const defaultBasePath = "/sim"
 
 // ServerOptions are all optional.
@@ -26,7 +26,7 @@ type ServerOptions struct {
 	BasePath string
 	// Key and Secret are the consumer key and secret, default DefaultKey and DefaultSecret.
 	Key, Secret string
-	// TokenLifetime is one hour by default.
+	// TokenLifetime is the lifetime of access tokens, default one hour.
 	TokenLifetime time.Duration
 	// PageSize is the number of records in a page of 4.6, default 1000 (specification, "Limits").
 	PageSize int
@@ -36,7 +36,7 @@ type ServerOptions struct {
 	Latency time.Duration
 	// Faults applies faults to requests; see [Server.SetFaults].
 	Faults []Fault
-	// LogLimit is the number of requests that the log keeps at least, default 100000.
+	// LogLimit is the minimum number of requests that the log keeps, default 100000.
 	LogLimit int
 	// Now is the clock of tokens, the log and dates in Retry-After, default time.Now. Records do not depend on it.
 	Now func() time.Time
@@ -55,7 +55,7 @@ type Server struct {
 	tokens tokens
 	log    requestLog
 	faults *faultPicker
-	// answering counts the requests that have been given their fault but not begun to be answered; see Fault.Above.
+	// answering counts the requests that have been given a fault and whose answer has not begun; see Fault.Above.
 	answering int
 }
 
@@ -88,7 +88,7 @@ func New(world *World, options ServerOptions) *Server {
 	}
 }
 
-// BasePath returns the path above all operations, without a slash at its end.
+// BasePath returns the path above all operations, without a trailing slash.
 func (s *Server) BasePath() string { return s.options.BasePath }
 
 // Log returns the newest requests in order of arrival.
@@ -98,7 +98,7 @@ func (s *Server) Log() []Request {
 	return s.log.list()
 }
 
-// ResetLog clears the log. Tries continue to be counted.
+// ResetLog clears the log. The counts of tries continue.
 func (s *Server) ResetLog() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) { s.world.page(&page.renderer, &page.arena, c, size, fault) })
 }
 
-// answer renders and sends the body of an accepted request, or what its fault makes of it.
+// answer renders and sends the body of an accepted request, or the answer that its fault makes of it.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*pageBuffer, FaultKind)) {
 	fault := s.pickFault(entry)
 	page, _ := s.pages.Get().(*pageBuffer)
@@ -210,7 +210,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	held := (isRejected(fault) || sleep(r.Context(), s.options.Latency)) && reply.waitBefore(r.Context())
 	s.endRequest(entry, fault)
 	if !held {
-		// Just returning would send an empty 200.
+		// A mere return would send an empty answer with status 200.
 		cutConnection(w, nil)
 		return
 	}
@@ -232,14 +232,14 @@ func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal)
 	}
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(refused.status)
-	// An error means that the client has gone.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(body) //nolint:gosec // JSON text for the client that sent it; no browser reads it.
 }
 
-// isRejected reports whether the fault limits concurrency.
+// isRejected reports whether the fault limits the number of concurrent requests.
 func isRejected(fault *Fault) bool { return fault != nil && fault.Above > 0 }
 
-// endRequest reverts the counts of pickFault.
+// endRequest undoes the counting of pickFault.
 func (s *Server) endRequest(entry *Request, fault *Fault) {
 	s.inFlight.Add(-1)
 	if entry.Operation == OperationToken || isRejected(fault) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Start serves on an address (default "127.0.0.1:0") until the context ends or stop is called. Stop closes the listener
-// and all connections, ends waiting requests such as stalls, and may be called more than once. The base URL includes
+// Start serves on an address (default "127.0.0.1:0") until the context ends or stop is called. stop closes the listener
+// and all connections, and ends waiting requests such as stalls. It may be called more than once. The base URL includes
 // the base path.
 func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop func(), err error) {
 	root, stop, err := serve(ctx, s, addr)

@@ -15,11 +15,12 @@ type Table struct {
 	Name    string
 	Dataset string
 	Each    string // the array of the record whose elements are the rows; empty if the record is the row
-	// Bare is the source of the column for elements that are text instead of objects; empty if there is none.
+	// Bare is the source of the column that takes elements that are text instead of objects; empty if the table has no
+	// such column.
 	Bare string
 	// Known lists documented members without a column.
 	Known []string
-	// WholeRecord is set if only records that are equal in every member are duplicates.
+	// WholeRecord means that only records that are equal in every member are duplicates.
 	WholeRecord bool
 	Columns     []Column
 	Shape       *Shape
@@ -70,7 +71,7 @@ var Tables = sync.OnceValue(func() []Table {
 	return list
 })
 
-// Each member of a class may have two records of it.
+// Each student or educator of a class may have two records of it.
 const recordsPerClass = 2
 
 // Position returns the position that determines the made-up values and oddities of the record at i. Records that are
@@ -132,13 +133,13 @@ func newShape(t *Table) *Shape {
 	return s
 }
 
-// Takes reports whether the member of that name has a column.
+// Takes reports whether the member of this name has a column.
 func (s *Shape) Takes(name string) bool {
 	return slices.ContainsFunc(s.Columns, func(col Column) bool { return col.Source == name })
 }
 
-// unsent compares the declared members with the first object of this shape that the world made, which still has its
-// absent members.
+// unsent compares the declared members with the first object of this shape that the world made. Its absent members are
+// still in it.
 func (s *Shape) unsent(members []Member) *unsentMembers {
 	s.once.Do(func() {
 		sent := func(name string) bool {
@@ -170,7 +171,7 @@ func (s *Shape) child(name string) *Shape {
 	return s.Children[name]
 }
 
-// Find returns the last member of that name, because the last of duplicate members counts.
+// Find returns the last member of this name, because the last of duplicate members counts.
 func Find(members []Member, name string) *Value {
 	for i := len(members) - 1; i >= 0; i-- {
 		if members[i].Name == name && members[i].Kind != Absent {

@@ -12,7 +12,7 @@ import (
 // authPath is the path of the token endpoint (specification, "Authentication").
 const authPath = "/auth/v1/token"
 
-// tokens holds the issued tokens, several of which may be valid at once. The server's lock guards it.
+// tokens holds the issued tokens. Several may be valid at once. The server's lock guards it.
 type tokens struct {
 	seed   uint64
 	given  int
@@ -42,8 +42,8 @@ func (t *tokens) alive(token string, now time.Time) bool {
 	return given && now.Before(expiry)
 }
 
-// checkTokenRequest accepts the requests of public clients: key and secret by Basic authentication, the key as apikey
-// too, and the grant type as a header or in a form. A body is optional.
+// checkTokenRequest accepts requests in the form that public clients use: key and secret by Basic authentication, the
+// key also as apikey, and the grant type as a header or in a form. A body is optional.
 func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "the token endpoint wants POST")
@@ -74,8 +74,8 @@ func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	return nil
 }
 
-// appendToken appends the answer of the token endpoint. As observed, every scalar is text, and the token type is not
-// the scheme that clients must use.
+// appendToken appends the answer of the token endpoint. As observed, every scalar is text, and the token type differs
+// from the scheme that clients must use.
 func (s *Server) appendToken(dst []byte, now time.Time) []byte {
 	s.mu.Lock()
 	token := s.tokens.issue(now, s.options.TokenLifetime)

@@ -37,8 +37,8 @@ type Member struct {
 	Value
 }
 
-// Literal is an odd value: the JSON text as sent, and the values that an export must make of it. Neither is computed
-// from the other.
+// Literal is an odd value: the JSON text as sent, and the values that an export must make of it. They are independent:
+// neither is computed from the other.
 type Literal struct {
 	Sent     string // as sent
 	Cell     any    // the value of the column; nil if it does not fit
@@ -47,7 +47,7 @@ type Literal struct {
 	Name     string // the member's name as sent, with quotes; plain if empty
 }
 
-// IsNull reports whether the value is null or missing, which are the same.
+// IsNull reports whether the value is null or missing, which mean the same.
 func (v *Value) IsNull() bool { return v.Kind == Absent || v.Kind == Null }
 
 // Fits reports whether the value fits its column.
@@ -86,7 +86,7 @@ func (v *Value) Replaced() int64 {
 	return sum
 }
 
-// The precisions in which a timestamp is written; all mean UTC.
+// The precisions in which a timestamp is written. All timestamps are in UTC.
 const (
 	withMillis uint64 = iota
 	withoutFraction
@@ -142,7 +142,7 @@ func booleanOf(b bool) Value {
 	return Value{Kind: Boolean}
 }
 
-// TimestampOf returns a timestamp in a precision; without a fraction it must be whole seconds.
+// TimestampOf returns a timestamp in a precision. A timestamp without a fraction must be in whole seconds.
 func TimestampOf(millis int64, precision uint64) Value {
 	return Value{Kind: Timestamp, N: millis, M: precision}
 }
@@ -189,7 +189,7 @@ func (a *Arena) array(elements ...Member) Value { return Value{Kind: Array, Sub:
 // Day is a calendar date in days since 1970-01-01.
 type Day int
 
-// firstOf returns the first day of a month. It is called for each record, for which time.Date is slow.
+// firstOf returns the first day of a month. It is called for each record, and time.Date would be too slow for that.
 func firstOf(month time.Month, year int) Day {
 	// Years begin in March here, so that leap days come last.
 	m := int(month) - 3
@@ -242,7 +242,7 @@ func (v *Value) Plain() any {
 	case Integer:
 		return v.N
 	case Decimal:
-		// Both numbers are exact, so the quotient is the nearest double, as any correct parser reads it.
+		// Both numbers are exact, so the quotient is the nearest double, which every correct parser returns.
 		return float64(v.N) / 100
 	case Boolean:
 		return v.N != 0

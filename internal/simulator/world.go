@@ -9,8 +9,8 @@ import (
 type Options struct {
 	// Seed changes every identifier, name and score.
 	Seed uint64
-	// Districts is the number of ordinary districts, default 3. With two or more there is also a state, a district that
-	// lists the schools of about two thirds of the others: these schools have two perspectives.
+	// Districts is the number of ordinary districts, default 3. If there are two or more, there is also a state: a
+	// district that lists the schools of about two thirds of the others. These schools have two perspectives.
 	Districts int
 	// Schools is the number of schools of 4.1, default 12, or as many as SchoolSizes has. Negative means none.
 	Schools int
@@ -18,13 +18,13 @@ type Options struct {
 	// unevenly.
 	Results int
 	// SchoolSizes are the numbers of test results of the first schools; nil means 0, 1, 999, 1000 and 1001. They are the
-	// same every day, whereas the numbers of other schools rise and fall.
+	// same every day, whereas other schools' numbers rise and fall.
 	SchoolSizes []int
-	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year before it. Worlds that
-	// differ only in this day are the same service on several days.
+	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year that ends then. Worlds
+	// that differ only in this day are the same service on different days.
 	AsOf time.Time
-	// Quirks make the service send odd records; see package odd. There are then more rows than Results, because records
-	// without a key are never duplicates.
+	// Quirks make the service send odd records; see package odd. With quirks there are more rows than Results, because
+	// records without a key are never duplicates.
 	Quirks Quirks
 	// Break names rules of the service (see [Rules]) that test results break, each in about one result in twenty, or in
 	// the first page of each list.
@@ -88,7 +88,7 @@ type District struct {
 	Bid   string
 	Name  string
 	State bool
-	// Schools are the bids that 4.3 lists; some are not in 4.1.
+	// Schools are the bids of the schools that 4.3 lists. Some are not in 4.1.
 	Schools []string
 }
 

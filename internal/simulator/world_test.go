@@ -76,7 +76,7 @@ func TestBidsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestResultsAreBelievable checks the facts about results that the specification and public clients state.
+// TestResultsAreBelievable checks facts about results that the specification states or public clients have observed.
 func TestResultsAreBelievable(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Options{})

@@ -26,17 +26,17 @@ type analysis struct {
 
 	// relation returns the name of a table or a view in a query.
 	relation func(name string) string
-	// tables are those that are there; history means that they have the rows of a history.
+	// tables are the exported tables; history means that they have the rows of a history.
 	tables  []*schemas.Table
 	history bool
-	// days returns a relation of the snapshot dates, in the column day.
+	// days is a relation of the snapshot dates, in the column day.
 	days string
 	// norms is the file of the growth norms, empty for none.
 	norms  string
 	sector bool
-	// described are the views below, for the view of columns.
+	// described are the views without the view of columns, which describes them.
 	described []*schemas.Table
-	// missing are the tables that queries have replaced by empty ones.
+	// missing are the tables for which queries use empty relations.
 	missing []string
 }
 
@@ -64,7 +64,7 @@ func (a *analysis) statements() string {
 	return header + b.String()
 }
 
-// views returns the views that the tables allow. Growth needs a history of test results.
+// views returns the views that can be made from the tables. Growth needs a history of test results.
 func (a *analysis) views() []*schemas.Table {
 	views := slices.DeleteFunc(analysisTables(), func(t *schemas.Table) bool {
 		return t.Name == growthView && (!a.history || !a.has(schemas.TestResults))
@@ -77,7 +77,7 @@ func (a *analysis) views() []*schemas.Table {
 	return append(slices.Delete(slices.Clone(views), last, last+1), views[last])
 }
 
-// noted returns the view's declaration with a note at columns that are null because a table was not exported.
+// noted returns the view's declaration, with a note on each column that is null because a table was not exported.
 func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 	noted := *t
 	noted.Columns = slices.Clone(t.Columns)
@@ -93,7 +93,7 @@ func (a *analysis) has(table string) bool {
 	return slices.ContainsFunc(a.tables, func(t *schemas.Table) bool { return t.Name == table })
 }
 
-// ever is the argument of results and percentiles for results of any day.
+// ever is the argument of the template functions results and percentiles that selects results of any day.
 const ever = "ever"
 
 func (a *analysis) query(t *schemas.Table) string {
@@ -140,7 +140,7 @@ func (a *analysis) query(t *schemas.Table) string {
 		"spans":          spans,
 		"goals":          func() []int { return upTo(goals) },
 		"studies":        func() []int { return upTo(studies) },
-		// The day and the time in UTC, whatever the zone of the session.
+		// The day and the time in UTC, whatever the session's time zone.
 		"utc_day":  func(column string) string { return fmt.Sprintf(a.utcDay, column) },
 		"utc_date": func(column string) string { return fmt.Sprintf(a.utcDate, column) },
 		"utc_time": func(column string) string { return fmt.Sprintf(a.utcTime, column) },
@@ -152,7 +152,7 @@ func (a *analysis) query(t *schemas.Table) string {
 	}, nil)
 }
 
-// twoDecimals returns a number as text. Engines round a number such as 0.125 differently, but not a whole one.
+// twoDecimals returns a number as text. Engines differ in how they round numbers such as 0.125, but not whole numbers.
 func (a *analysis) twoDecimals(number string) string {
 	return fmt.Sprintf("CAST(CAST(floor(%s * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS %s)", number, a.kind(schemas.String))
 }
@@ -172,7 +172,7 @@ func (a *analysis) source(name, view string) string {
 	return a.relation(name)
 }
 
-// empty returns a query in parentheses with the columns and no rows.
+// empty returns a query in parentheses that has the columns and no rows.
 func (a *analysis) empty(columns []schemas.Column) string {
 	var nulls []string
 	for _, c := range columns {
@@ -196,7 +196,7 @@ func (a *analysis) normsFile() string {
 	return a.readNorms(a.relation(normsFile), a.norms)
 }
 
-// gradeNumber returns the expression of a grade as a number. Other grades than the usual ones have none.
+// gradeNumber returns the expression of a grade as a number, which is null for unusual grades.
 func gradeNumber(grade string) string {
 	var usual []string
 	for n := 1; n <= lastGrade; n++ {

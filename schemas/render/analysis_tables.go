@@ -238,7 +238,7 @@ func copied(table string, names ...string) []schemas.Column {
 	return columns
 }
 
-// needing marks columns of a view that are null if a table was not exported.
+// needing marks columns of a view as null if a table was not exported.
 func needing(table string, columns []schemas.Column) []schemas.Column {
 	for i := range columns {
 		columns[i].Source = table
@@ -254,7 +254,7 @@ func text(name, doc string) []schemas.Column { return derived(name, schemas.Stri
 
 func count(name, doc string) []schemas.Column { return derived(name, schemas.Int64, schemas.None, doc) }
 
-// key marks a column that identifies rows and is never null.
+// key marks columns that identify rows and are never null.
 func key(columns []schemas.Column) []schemas.Column {
 	columns[0].Key, columns[0].Required = true, true
 	return columns

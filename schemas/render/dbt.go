@@ -23,8 +23,8 @@ func dbtFunctions() template.FuncMap {
 	}
 }
 
-// yamlText quotes a text: every JSON string is a YAML string. Double braces have a meaning in dbt, but no declaration
-// has any.
+// yamlText quotes a text. It uses JSON, because every JSON string is a YAML string. dbt interprets double braces, but
+// no declaration has any.
 func yamlText(s string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -43,7 +43,7 @@ func DBTModels() map[string]string {
 	var staging, views []dbtModel
 	for _, d := range schemas.Datasets() {
 		for _, t := range d.Tables {
-			// Rows without a complete key may be repeated, and so may rows whose key is a guess.
+			// Rows without a complete key may be repeated, as may rows whose key is a guess.
 			model := dbtModel{Dataset: d, Table: t, Prefix: stagingPrefix, Unique: !d.WholeRecordDuplicates}
 			files["staging/"+stagingPrefix+t.Name+".sql"] = fill("text/dbt-model.sql.tmpl", dbtFunctions(), model)
 			staging = append(staging, model)
@@ -94,8 +94,8 @@ func dbtRelation(name string) string {
 	return "{{ ref('" + name + "') }}"
 }
 
-// knownValues returns the values of a column that have been seen. The service documents none, so other values only cause a
-// warning.
+// knownValues returns the values of a column that have been seen. The service documents no values, so others only cause
+// a warning.
 func knownValues(column string) []string {
 	switch column {
 	case "grade":

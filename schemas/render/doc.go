@@ -1,6 +1,6 @@
 // Package render describes the declared tables: a data dictionary with a join map for people, JSON for machines, DDL
-// for DuckDB and Spark, and sources for dbt. The output depends on package schemas alone and is checked in under
-// schemas/generated; a test compares it, and `go generate ./schemas/render` rewrites it. Views over the files of one
+// for DuckDB and Spark, and sources for dbt. The output depends only on package schemas and is checked in under
+// schemas/generated. A test compares it, and `go generate ./schemas/render` rewrites it. Views over the files of one
 // snapshot (Dialects) depend on the snapshot's manifest too and are not checked in.
 //
 // The DDL matches what the engines see in the Parquet files: DuckDB's DESCRIBE of read_parquet equals DESCRIBE of the

@@ -11,8 +11,8 @@ func duckDB(tables []*schemas.Table) string {
 	return fill("text/duckdb.sql.tmpl", duckDBDialect().functions(), tables)
 }
 
-// duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files. JSON is text to it: its
-// JSON functions and ->> read text.
+// duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files. A JSON column has type
+// VARCHAR, which DuckDB's JSON functions and ->> can read.
 func duckDBType(t schemas.Type) string {
 	return [...]string{
 		schemas.String: "VARCHAR", schemas.Int32: "INTEGER", schemas.Int64: "BIGINT", schemas.Double: "DOUBLE",

@@ -11,7 +11,7 @@ type Format struct {
 	// Name is the value of the command's --format, and File the name of the file under schemas/generated.
 	Name, File string
 
-	// all describes every dataset and table, and some only the tables of these datasets.
+	// all describes every dataset and table, and some describes only the tables of the given datasets.
 	all, some func(datasets []*schemas.Dataset) string
 }
 

@@ -7,14 +7,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// join is how the rows of one table find rows of another.
+// join describes how to find the rows of one table that belong to a row of another.
 type join struct {
 	From, To *schemas.Table
 	// Column is the column of From that identifies rows of To.
 	Column string
 	// On lists pairs of equal columns, of From and of To.
 	On [][2]string
-	// Left lists the key columns of To that From lacks. Without any, at most one row is found.
+	// Left lists the key columns of To that From lacks. If it is empty, at most one row is found.
 	Left []string
 }
 
@@ -26,8 +26,8 @@ func (m joinMap) Use(t *schemas.Table, column string) bool {
 	return slices.ContainsFunc(m, func(j join) bool { return j.From == t && j.Column == column })
 }
 
-// joins returns the joins between all tables, in their order. A join that another table already provides with the same
-// column is left out.
+// joins returns the joins between all tables, in their order. It omits a join if another table already provides one
+// with the same column.
 func joins(datasets []*schemas.Dataset) joinMap {
 	var all []join
 	for _, d := range datasets {
@@ -83,8 +83,8 @@ func newJoin(from, to *schemas.Table, column, toColumn string) join {
 	return j
 }
 
-// home returns the table of the records that a column identifies, or nil: the first whose key it is, besides parameters
-// of the call.
+// home returns the table of the records that a column identifies: the first table that has the column in its key, apart
+// from parameters of the call. It returns nil if there is no such table.
 func home(column string, datasets []*schemas.Dataset) *schemas.Table {
 	for _, d := range datasets {
 		t := d.Tables[0]
@@ -100,7 +100,7 @@ func home(column string, datasets []*schemas.Dataset) *schemas.Table {
 // identifier returns the name of a column without the prefix of requested ones.
 func identifier(column string) string { return strings.TrimPrefix(column, "requested_") }
 
-// withoutTable returns the identifiers of persons that no table has as its key.
+// withoutTable returns the identifiers of persons that are not the key of any table.
 func withoutTable(datasets []*schemas.Dataset) []string {
 	var names []string
 	for _, t := range tablesOf(datasets) {

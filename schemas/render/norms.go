@@ -2,19 +2,19 @@ package render
 
 import "strings"
 
-// normsFile is the name of the view of a file of norms, where a query cannot read the file itself.
+// normsFile is the name of the view of a file of norms, for engines whose queries cannot read the file directly.
 const normsFile = normsView + "_file"
 
-// NormsColumns returns the columns of a file of growth norms, in the form that the community's R packages use.
-// The first four identify a row.
+// NormsColumns returns the columns of a file of growth norms, as the community's R packages name them. The first four
+// identify a row.
 func NormsColumns() []string {
 	return []string{"measurementscale", "startgrade", "startrit", "growth_window", "typical_growth", "reported_growth", "std_dev_of_expectation"}
 }
 
-// NormsKey is how many of the columns identify a row.
+// NormsKey is the number of columns that identify a row.
 const NormsKey = 4
 
-// IsParquet reports whether a file of norms is a Parquet file, by its name. Others are CSV.
+// IsParquet reports whether a file of norms is a Parquet file, judging by its name. Other files are CSV.
 func IsParquet(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".parquet") }
 
 // span is a span of time over which growth is measured.
@@ -45,7 +45,8 @@ func (s span) Prefix() string { return strings.ReplaceAll(strings.ToLower(s.Name
 // Column returns the name as part of a column's name in the vendor's file, such as FallToSpring.
 func (s span) Column() string { return s.From + "To" + s.To }
 
-// goals is the number of instructional areas in the vendor's file, and studies that of states' proficiency studies.
+// goals is the number of instructional areas in the vendor's file, and studies the number of states' proficiency
+// studies.
 const (
 	goals   = 8
 	studies = 10

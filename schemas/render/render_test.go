@@ -35,7 +35,7 @@ func TestGeneratedFiles(t *testing.T) {
 		require.Empty(t, cmp.Diff(string(have), text), "%s is stale: run go generate ./schemas/render", f.File)
 		names = append(names, f.File)
 	}
-	// Nothing else lies beside them that a reader could take for current.
+	// The folder must have no other files, which a reader could take for current.
 	entries, err := os.ReadDir(generated)
 	require.NoError(t, err)
 	var have []string
@@ -81,7 +81,7 @@ func TestEveryFormatNamesEveryColumn(t *testing.T) {
 	}
 }
 
-// odd returns a table whose names and words every dialect has to quote, with a column of each type.
+// odd returns a table with names and texts that every dialect has to quote, and with a column of each type.
 func odd() *schemas.Table {
 	return &schemas.Table{
 		Name: "order",
@@ -209,7 +209,7 @@ Sorted by: ~select~, ~i~.
 	require.Contains(t, got, "Rows are the elements of the record's ~lines~.")
 }
 
-// TestJoins: the columns of a join exist, and a join that matches at most one row has the whole key.
+// TestJoins checks that the columns of a join exist, and that a join that matches at most one row has the whole key.
 func TestJoins(t *testing.T) {
 	t.Parallel()
 	all := joins(schemas.Datasets())

@@ -120,7 +120,7 @@ func assessmentResults() *schemas.Table {
 	}
 }
 
-// lowerFirst returns a text with its first letter in lower case, to continue a sentence.
+// lowerFirst returns a text with its first letter in lower case, so that it can continue a sentence.
 func lowerFirst(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToLower(first)) + text[size:]

@@ -56,14 +56,14 @@ func withPartition(t *schemas.Table) []schemas.Column {
 	return append(slices.Clip(t.Columns), schemas.Column{Name: partitionColumn, Type: partitionType, Doc: partitionDoc})
 }
 
-// names are quoted names of columns in a template.
+// names are the quoted names of columns, for a template.
 type names []string
 
-// List returns the names on one line, each with what is behind it.
+// List returns the names on one line, each followed by the texts in behind.
 func (n names) List(behind ...string) string {
 	end := strings.Join(behind, "")
 	return strings.Join(n, end+", ") + end
 }
 
-// Lines returns the names on a line each, with what is before them.
+// Lines returns each name on a separate line, preceded by the text in before.
 func (n names) Lines(before string) string { return before + strings.Join(n, ",\n    "+before) }

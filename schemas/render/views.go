@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Place says where the files behind views are, and which views to make.
+// Place describes where the files behind the views are, and which views to make.
 type Place struct {
 	// Title describes what the views show in one line, for a comment.
 	Title string
@@ -19,7 +19,7 @@ type Place struct {
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
-	// HadoopRoot is the root as Spark spells it, or empty if that is the same.
+	// HadoopRoot is the root in Spark's spelling, or empty if the spelling is the same.
 	HadoopRoot string
 	// Session holds the statements that a DuckDB session needs before it reads the files, if any.
 	Session string
@@ -136,7 +136,7 @@ func (s *Snapshot) emptyQuery(t *SnapshotTable, d *dialect) string {
 	return "SELECT\n    " + strings.Join(nulls, ",\n    ") + "\nWHERE false"
 }
 
-// recordTable returns the table of the records that the rows of a table belong to: its parent, or the table itself.
+// recordTable returns the table of the records to which a table's rows belong: its parent, or the table itself.
 func (s *Snapshot) recordTable(t *SnapshotTable) *SnapshotTable {
 	if _, dataset, ok := schemas.FindTable(t.Name); ok {
 		for i := range s.Tables {

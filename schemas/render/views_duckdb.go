@@ -7,8 +7,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// sessionComment precedes views over files that a session cannot read at once. It is a comment of one line, so that no
-// name in it can end it.
+// sessionComment precedes views over files that a session can read only after these statements. It is a comment of one
+// line, so that no name in it can end it.
 func sessionComment(statements string) string {
 	if statements == "" {
 		return ""
@@ -34,7 +34,8 @@ func duckDBViews(s *Snapshot) string {
 		case t.Mixed:
 			query = s.emptyQuery(t, d) + "\nUNION ALL BY NAME\nFROM " + s.duckDBFiles(t, "union_by_name = true, ")
 		case len(t.Files) == 1:
-			// DuckDB 1.5 fails on the least or greatest value of a partition column of one file, unless it is computed.
+			// DuckDB 1.5 fails to aggregate the least or greatest value of a partition column of one file, unless the column is
+			// computed.
 			query = fmt.Sprintf("SELECT * REPLACE (CAST(%s AS %s) AS %[1]s)\nFROM %[3]s",
 				s.partitionColumn(), duckDBType(partitionType), s.duckDBRead(t, ""))
 		default:
@@ -85,7 +86,7 @@ func (s *Snapshot) duckDBRead(t *SnapshotTable, options string) string {
 	for i, file := range t.Files {
 		files[i] = DuckDBPath(s.Root, t.Folder+"/"+file)
 	}
-	// No other autocast: bids are text, even if all of them look like numbers.
+	// Other columns are not cast: bids are text, even if all of them look like numbers.
 	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types_autocast = false)",
 		strings.Join(files, ",\n    "), options)
 }

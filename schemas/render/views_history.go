@@ -38,7 +38,7 @@ func (s *Snapshot) partitionColumn() string {
 	return partitionColumn
 }
 
-// dialect is how views over other views are written.
+// dialect describes how an engine writes views over other views.
 type dialect struct {
 	name, text func(string) string
 	kind       func(schemas.Type) string
@@ -48,13 +48,13 @@ type dialect struct {
 	createView func(view, query string, t *schemas.Table) string
 	// structOf is a struct of members, each of which is a field: a name and a value.
 	structOf, field string
-	// keys returns a row for each name in a JSON object, %s; member is the text of its member of a name.
+	// keys returns a row for each name in the JSON object %s; member is the text of the object's member of a given name.
 	keys, member string
 	// joined aggregates the distinct texts of a group, sorted; null if all are null.
 	joined string
 	// utcDay is the day of a timestamp in UTC; utcDate and utcTime are day and time as MM/DD/YYYY and HH:MM:SS.
 	utcDay, utcDate, utcTime string
-	// readNorms returns the relation of a file of norms, for which the statements of normsBefore make a view first.
+	// readNorms returns the relation of a file of norms. The statements of normsBefore first make a view for it.
 	normsBefore, readNorms func(view, path string) string
 }
 
@@ -244,7 +244,7 @@ type versions struct {
 	Since          string // as in Snapshot
 }
 
-// In returns the data for versions that begin or end on one day for one reason, which are columns or NULL.
+// In returns the data for versions that begin or end on one day for one reason. Day and reason are columns or NULL.
 func (v versions) In(at string) versions {
 	v.At = at
 	return v

@@ -128,7 +128,7 @@ func (s *Snapshot) sparkSource(b *strings.Builder, t *SnapshotTable) {
 	columns = append(columns, sparkName(s.partitionColumn())+" "+sparkType(partitionType))
 	base := s.hadoopRoot() + "/" + t.Folder
 	fmt.Fprintf(b, " (\n    %s\n) USING parquet OPTIONS (\n"+
-		// Dates before 1900 are an error to Spark up to 3.5 without it.
+		// Without it, dates before 1900 are an error in Spark up to 3.5.
 		"    datetimeRebaseMode 'CORRECTED',\n    basePath %s,\n    path %s\n);\n",
 		strings.Join(columns, ",\n    "), sparkText(base), sparkText(sparkPattern(base, t.Files)))
 }

@@ -58,7 +58,8 @@ func TestRoff(t *testing.T) {
 	require.Equal(t, `\&.hidden \e \-x`, roff(`.hidden \ -x`))
 }
 
-// TestArchives hold the files in order, with one time, and are equal whatever the order given.
+// TestArchives checks that archives hold the files in order, with one time, and do not depend on the order in which the
+// files are given.
 func TestArchives(t *testing.T) {
 	t.Parallel()
 	modified := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -108,7 +109,7 @@ func TestLicenceTexts(t *testing.T) {
 	require.Equal(t, []string{"LICENSE", "NOTICE.txt"}, texts)
 }
 
-// TestBillOfMaterials lists the modules of a real binary; binaries of tests record only Go itself.
+// TestBillOfMaterials lists the modules of a real binary, because test binaries record only Go itself.
 func TestBillOfMaterials(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

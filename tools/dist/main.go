@@ -148,8 +148,8 @@ func (r *release) pack(ctx context.Context, p platform, binary string, common []
 	return folder + ".tar.gz", archive, err
 }
 
-// commonFiles returns the files of all archives: documents, completion files and manual pages, which the command for
-// this machine makes.
+// commonFiles returns the files that all archives hold: documents, completion files and manual pages. The last two are
+// made by the command, built for this machine.
 func (r *release) commonFiles(ctx context.Context, host string) ([]file, error) {
 	var files []file
 	for _, name := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "examples/config/nightly.yaml"} {
@@ -170,7 +170,7 @@ func (r *release) commonFiles(ctx context.Context, host string) ([]file, error) 
 	return append(files, pages...), err
 }
 
-// run runs a command in the source folder, with changes to the environment, and returns what it prints.
+// run runs a command in the source folder, with changes to the environment, and returns its output.
 func (r *release) run(ctx context.Context, environ []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = r.source

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// manualPages makes a manual page of each command from its help.
+// manualPages makes a manual page for each command from its help.
 func (r *release) manualPages(ctx context.Context, host string) ([]file, error) {
 	root, err := r.run(ctx, nil, host, "--help")
 	if err != nil {

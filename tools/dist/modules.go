@@ -42,10 +42,10 @@ func readModules(binary string) ([]module, error) {
 	return modules, nil
 }
 
-// licenceFile matches the files of a module that its licence asks to be passed on.
+// licenceFile matches the files of a module that the licence requires to be passed on.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)(-[a-z0-9]+)*([.](txt|md|rst))?$`)
 
-// licences returns the licences of the modules, each text once.
+// licences returns the licences of the modules. It repeats no text.
 func (r *release) licences(ctx context.Context, modules []module) ([]byte, error) {
 	folders, err := r.folders(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *release) licences(ctx context.Context, modules []module) ([]byte, error
 	return b.Bytes(), nil
 }
 
-// folders returns where the sources of each module are.
+// folders returns the folder of each module's sources.
 func (r *release) folders(ctx context.Context) (map[string]string, error) {
 	out, err := r.run(ctx, nil, "go", "list", "-mod=readonly", "-m", "-json", "all")
 	if err != nil {
