@@ -30,7 +30,7 @@ var (
 // run's, and nothing is left behind.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
+	test := func(t *testing.T, g *testStorage) {
 		t.Helper()
 		scenarios := []*scenario{
 			newScenario(t, simulator.Options{Seed: 5, SchoolSizes: []int{0, 40, 1, 60, 25, 90, 10, 30}},
@@ -62,7 +62,9 @@ func TestKill(t *testing.T) {
 				t.Logf("%s: %d kills, %d of them while publishing, over %d runs, seed %d", g, c.kills, c.publishing, c.runs, *killSeed)
 			}
 		}
-	})
+	}
+	onDiskAndS3(t, test)
+	onClouds(t, test)
 }
 
 // runsPerDest is the number of runs that TestKill publishes at a destination, each replacing the previous one.
