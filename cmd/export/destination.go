@@ -33,7 +33,7 @@ type destination struct {
 func (o *destination) define(cmd *cobra.Command) group {
 	o.command = cmd.Name()
 	g := group{cmd.Flags(), destinationGroup}
-	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or URL (s3://, gs:// or abfss://)")
+	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3, gs or abfss URL")
 	o.defineS3(g)
 	define(g, &o.gcs.Endpoint, "gcs-endpoint", "URL", "", remote.ParseEndpoint,
 		"root of Google Cloud Storage; without https no credentials are sent, as for an emulator")
