@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Version is the version of the declared tables. The second number rises when tables or columns are added or described
-// otherwise, the first when a change can break a reader.
+// Version is the version of the declared tables. The second number rises when tables or columns are added or their
+// descriptions change, the first when a change can break a reader.
 const Version = "1.1"
 
 // Type is the type of a column.
@@ -63,7 +63,7 @@ const (
 const (
 	// SourceOrdinal is the 0-based position of the element in its array.
 	SourceOrdinal = "#"
-	// SourceExtra is all members without a column, or with a value that does not fit it.
+	// SourceExtra stands for all members that have no column, or whose value does not fit their column.
 	SourceExtra = "*"
 	// SourceParam starts a parameter of the call, such as $school_bid.
 	SourceParam = '$'
@@ -83,11 +83,12 @@ type Column struct {
 	// call, SourceOrdinal or SourceExtra.
 	Source string
 	Class  Class
-	// Doc describes the column, with its unit, and ends with the origin of this knowledge: a section of the
+	// Doc describes the column, with its unit, and ends with the source of the description: a section of the
 	// specification, Observed or Presumed.
 	Doc string
 	// Refers names the table and column that hold the same identifier under another name, such as
-	// enrollment_sessions.enrollment_session_bid. Columns of one name need none: they hold the same identifier.
+	// enrollment_sessions.enrollment_session_bid. Columns with the same name do not need it: they hold the same
+	// identifier.
 	Refers string
 }
 
@@ -129,7 +130,7 @@ func (t *Table) KeyColumns() []int {
 	return keys
 }
 
-// FanOut says for which things a dataset's calls are made: one call for each.
+// FanOut is the kind of things for which a dataset's calls are made: one call for each.
 type FanOut uint8
 
 // The fan-outs. If Operation.Query has perspective-bid, there is one call for each perspective too.
@@ -207,7 +208,7 @@ func SharedBySchool(one, other []string) []string {
 	})
 }
 
-// StudentColumns returns the names of the columns that hold a student's bid, in whatever table has them.
+// StudentColumns returns the names of the columns that hold a student's bid, in any table.
 func StudentColumns() []string { return []string{"student_bid", "requested_student_bid"} }
 
 // ExtraListsStudents reports whether _extra of the dataset's records lists students, as a class with its roster does.

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas/contract"
 )
 
-// Nothing of this package is generated; the flag is accepted so that `go test ./schemas/... -update` can name both
+// Nothing in this package is generated. The flag is accepted so that `go test ./schemas/... -update` works for all
 // packages.
 var _ = flag.Bool("update", false, "accepted and ignored")
 
@@ -47,8 +47,8 @@ func TestDeclarationsEqualTablesCSV(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got), "-tables.csv +declarations")
 }
 
-// TestOperations repeats the operations as the specification and the contract write them, independently of how they are
-// declared.
+// TestOperations compares the operations with a list in the form of the specification and the contract, which does not
+// depend on the declarations.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -85,7 +85,8 @@ func TestOperations(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got), "-specification +declarations")
 }
 
-// TestPinnedDates: academic years have no default date to pin (4.7), and the other operations take no date.
+// TestPinnedDates checks which operations pin their date. Academic years have no default date to pin (4.7), and the
+// other operations take no date.
 func TestPinnedDates(t *testing.T) {
 	t.Parallel()
 	var pinned []string
@@ -127,8 +128,8 @@ func TestKnownMembersAndDuplicates(t *testing.T) {
 // placeholder finds the parameters of a path template.
 var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
 
-// params returns the names of a call's parameters: what its path and query carry, and the school whose list fed a
-// fan-out below it.
+// params returns the names of a call's parameters: those in its path and query, and the school whose list fed a fan-out
+// below it.
 func params(d *Dataset) []string {
 	var names []string
 	for _, m := range placeholder.FindAllStringSubmatch(d.Operation.Path, -1) {
@@ -172,7 +173,7 @@ func TestFeedsAndPerspectives(t *testing.T) {
 			table, feed, ok := FindTable(name)
 			require.True(t, ok, d.Name)
 			require.Equal(t, PerSchool, feed.Per, d.Name)
-			// The parameters of a call besides school and perspective are columns of the rows that feed it.
+			// A call's parameters other than school and perspective are columns of the rows that feed it.
 			require.Contains(t, params(d), d.FedParam())
 			require.GreaterOrEqual(t, table.Column(d.FedParam()), 0, "%s needs %s", d.Name, d.FedParam())
 		}
@@ -248,7 +249,7 @@ func TestColumnsAreSound(t *testing.T) {
 	}
 }
 
-// origin matches the part of a column's documentation that says where it comes from.
+// origin matches the part of a column's documentation that names its source.
 var origin = regexp.MustCompile(`(Specification 4\.\d+[.,]|Observed[.:]|Presumed\.)`)
 
 func TestDocumentation(t *testing.T) {
@@ -307,13 +308,13 @@ func TestDeclarationsAreShared(t *testing.T) {
 	_, ok := Find("test-results")
 	require.False(t, ok)
 
-	// A caller that cuts or sorts its slice leaves the declarations alone.
+	// A caller that cuts or sorts its slice does not change the declarations.
 	mine := Datasets()
 	slices.Reverse(mine)
 	require.Equal(t, "districts", Datasets()[0].Name)
 }
 
-// TestVersion: a change of a column needs another version, by which users notice it.
+// TestVersion checks that the version rises with every change of a column, so that users notice the change.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256([]byte(contract.TablesCSV()))

@@ -36,8 +36,8 @@ func newFaultyScenario(t *testing.T) *scenario {
 		"--datasets", "schools,students,test_results", "--schools-per-file", "2")
 }
 
-// TestFortyPercentOfTheStore fails 40 % of all requests to the store: connections are reset, errors returned, answers
-// lost.
+// TestFortyPercentOfTheStore makes 40 % of all requests to the store fail: connections are reset, errors are returned,
+// and answers are lost.
 func TestFortyPercentOfTheStore(t *testing.T) {
 	t.Parallel()
 	n := newFaultyScenario(t)

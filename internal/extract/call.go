@@ -15,8 +15,8 @@ type Param struct {
 	Name, Value string
 }
 
-// Call is one operation of the service as data. A Call and everything it refers to must not change after it was passed
-// to a Client, because the Client may send it again later as a canary.
+// Call is one operation of the service as data. A Call and everything to which it refers must not change after it has
+// been passed to a Client, because the Client may send it again later as a canary.
 type Call struct {
 	// Operation is the dataset's name, used in logs, errors and counters.
 	Operation string

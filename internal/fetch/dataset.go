@@ -58,7 +58,8 @@ func (d *Dataset) release(c *transform.Decoder) {
 	}
 }
 
-// pool holds decoders for reuse, the one unused for longest first. The zero value is ready to use.
+// pool holds decoders for reuse. The decoder that has been unused for longest comes first. The zero value is ready to
+// use.
 type pool struct {
 	mu       sync.Mutex
 	decoders []pooled

@@ -25,7 +25,7 @@ type Options struct {
 	PrivacyKey *privacy.Key
 	Students   []string            // the only students whose rows are returned, in order; nil for all
 	Suppressed *privacy.Suppressed // students whose rows are not returned; nil for none
-	// Concurrency is how many requests the client sends at once.
+	// Concurrency is the number of requests that the client sends at once.
 	Concurrency      int
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
 	Scratch          string // folder for rows that do not fit in memory; empty for the system's temporary one
@@ -57,8 +57,8 @@ type Fetcher struct {
 	heldTogether         atomic.Int64 // bytes held by the lists that are being read
 	scratch              *scratchFolder
 	processors           *processors
-	// window is how many calls of one school's fan-out are made at once. fanning limits the fan-out calls of all schools,
-	// so that lists get their share of the request slots.
+	// window is the number of calls of one school's fan-out that are made at once. fanning limits the fan-out calls of all
+	// schools, so that lists get their share of the request slots.
 	window  int
 	fanning chan struct{}
 	// cohort means that only the rows of some students, and of their classes and educators, are returned.
@@ -157,8 +157,8 @@ func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 // fetchCalls makes the calls in order and collects their rows. Rows are in the order of a file if the calls are sorted
 // by the parameters that are keys.
 //
-// If some calls are denied while others succeed, the denied ones are counted as unavailable. If all are denied, so is
-// the dataset. Any other failure fails it.
+// If some calls are denied and others succeed, the denied calls are counted as unavailable. If all calls are denied,
+// the dataset is denied. After any other failure, the dataset has failed.
 func (f *Fetcher) fetchCalls(
 	ctx context.Context, d *Dataset, r *Result, calls []transform.Params, filters map[string]string,
 ) error {
@@ -253,8 +253,7 @@ func endsRun(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || isScratch || extract.EndsRun(err)
 }
 
-// childRowsPerRecord is how many child rows there may be for each record that
-// --max-school-records allows.
+// childRowsPerRecord is the maximum number of child rows for each record that --max-school-records allows.
 const childRowsPerRecord = 8
 
 // limits returns the records and bytes that another call chain may add to a school's dataset.

@@ -114,7 +114,7 @@ func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 	}
 }
 
-// callers returns the place in the code of purges from which it is called.
+// callers returns the stack of calls, in the code of purges, that led to it.
 func callers() string {
 	var counters [64]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters[:])])

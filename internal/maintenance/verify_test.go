@@ -193,7 +193,8 @@ func TestVerifyNothing(t *testing.T) {
 	}
 }
 
-// TestVerifyUnpublished: a staged run cannot be verified, and a published one that has lost its manifest is damaged.
+// TestVerifyUnpublished checks that a staged run cannot be verified, and that a published run without its manifest is
+// damaged.
 func TestVerifyUnpublished(t *testing.T) {
 	t.Parallel()
 	delta := func(p *snapshot.Plan) { p.Kind = snapshot.Delta }

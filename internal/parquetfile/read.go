@@ -26,8 +26,8 @@ type Reader struct {
 	texts   []textDictionary // by column, if texts are coded
 }
 
-// NewReader opens a file of that size to read the table's columns, found by their names. They may be some of the file's
-// columns, in any order, but must have the types that the table declares.
+// NewReader opens a file of the given size to read the table's columns, which it finds by name. The file may have
+// further columns, and a different order, but the types must be those that the table declares.
 func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, error) {
 	opened, err := open(file, size)
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// TableOf returns the table described by the footer of a file of that size, which may differ from the current
+// TableOf returns the table that the footer of a file of the given size describes. It may differ from the current
 // declaration. It has the columns in their order, and as keys the columns by which the rows are sorted. The columns
 // have no sources or documentation. A type that a Writer does not write is an error.
 func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {

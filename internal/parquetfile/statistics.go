@@ -30,7 +30,7 @@ type ColumnStatistics struct {
 	Least, Greatest any
 }
 
-// ReadFooter reads only the footer of a Parquet file of that size, which other programs may have written.
+// ReadFooter reads only the footer of a Parquet file of the given size, which another program may have written.
 func ReadFooter(r io.ReaderAt, size int64) (Info, error) {
 	meta, err := decodeFooter(r, size)
 	if err != nil {
@@ -57,7 +57,7 @@ func decodeFooter(r io.ReaderAt, size int64) (format.FileMetaData, error) {
 	return meta, nil
 }
 
-// ReadStatistics reads only the footer of a file of that size, so it notices less damage than Inspect.
+// ReadStatistics reads only the footer of a file of the given size, so it notices less damage than Inspect.
 func ReadStatistics(r io.ReaderAt, size int64) (Statistics, error) {
 	meta, err := decodeFooter(r, size)
 	if err != nil {

@@ -59,7 +59,8 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// skippedFolder reports whether a folder holds nothing written here: tools, builds, generated files, and these rules.
+// skippedFolder reports whether a folder holds no prose of this project: tools, builds, generated files, and these
+// rules.
 func skippedFolder(name string) bool {
 	base := filepath.Base(name)
 	switch {
@@ -72,7 +73,7 @@ func skippedFolder(name string) bool {
 	}
 }
 
-// isText reports whether a file may hold prose. Test data other than scripts is data.
+// isText reports whether a file may hold prose. Test data has none, except for scripts.
 func isText(name string) bool {
 	ext := filepath.Ext(name)
 	if strings.Contains(name, "testdata/") {
@@ -164,7 +165,7 @@ func literal(e ast.Expr) (text string, ok bool) {
 	return "", false
 }
 
-// text reports what the rules find in a text that begins at the line given.
+// text reports the findings of the rules in a text that begins at the given line.
 func (c *checker) text(line int, text string, report func(line int, phrase, instead string)) {
 	text = markers.ReplaceAllString(text, "")
 	for _, r := range c.rules {
@@ -181,7 +182,7 @@ func (c *checker) text(line int, text string, report func(line int, phrase, inst
 // markers match the start of a line of a comment.
 var markers = regexp.MustCompile(`(?m)^[ \t]*(//+|#+|--|\*/?|/\*+)[ \t]?`)
 
-// TestRules holds that each rule finds what it is for, and leaves ordinary English alone.
+// TestRules checks that each rule finds its bad example, and does not find anything in its good example.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for i, r := range rules() {
@@ -196,7 +197,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestPlaces holds that comments, literals, names and other files are all looked at, and that lines are right.
+// TestPlaces checks that comments, literals, names and other files are all examined, and that line numbers are right.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	const source = `// Package a is read

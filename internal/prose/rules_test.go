@@ -7,11 +7,11 @@ import (
 
 // rule is a turn of phrase to avoid.
 type rule struct {
-	// pattern is a regular expression; a space in it matches any white space, so that phrases are found across lines.
+	// pattern is a regular expression. A space in it matches any white space, so that phrases across lines are found.
 	pattern string
-	// except is a regular expression of what the pattern matches but is ordinary English.
+	// except is a regular expression of phrases that the pattern matches although they are ordinary English.
 	except string
-	// instead is the advice on a better wording.
+	// instead is the advice for a better wording.
 	instead string
 	// bad must be found, good must not.
 	bad, good string
@@ -131,12 +131,12 @@ func compile(rules []rule) []compiled {
 	return all
 }
 
-// bareVerbs are function names that say nothing in a stack trace.
+// bareVerbs returns function names that say nothing in a stack trace.
 func bareVerbs() []string {
 	return []string{"alone", "begin", "do", "follow", "judge", "take", "told"}
 }
 
-// limitNames matches constants that the field names max..., min... or default...
+// limitNames matches names of constants that should begin with max, min or default.
 func limitNames() *regexp.Regexp {
 	return regexp.MustCompile(`^(most|smallest|longest|largest|little|enough)[A-Z]`)
 }

@@ -19,17 +19,17 @@ type Plan struct {
 	// tables are in the dataset's order; the first holds the records.
 	tables  []*tablePlan
 	objects int // number of objectPlans
-	// keys are the key columns of the first table, in sort order, without the parameters of the call, which are the
-	// same for all records of a list.
+	// keys are the key columns of the first table, in sort order. Parameters of the call are left out: they are the same
+	// for all records of a list.
 	keys []int
 	// keySource is the field under which drift counts duplicate records.
 	keySource string
 	// modified is the column of modified_date_time, or -1.
 	modified int
-	// cohort has the students whose rows are kept; nil means all. suppressed has the students whose rows are dropped.
+	// cohort holds the students whose rows are kept; nil means all. suppressed holds the students whose rows are dropped.
 	cohort     *Cohort
 	suppressed *privacy.Suppressed
-	// roster is the child table that must have rows, or else the record is dropped; 0 for none.
+	// roster is the child table without whose rows a record is dropped; 0 for none.
 	roster int
 }
 
@@ -105,7 +105,7 @@ var columnKinds = [...]kind{
 	schemas.Boolean: booleanColumn, schemas.Date: dateColumn, schemas.Timestamp: timestampColumn, schemas.JSON: unknown,
 }
 
-// columnWidths holds the bytes of a value of each type, of a text its position.
+// columnWidths holds the number of bytes of a value of each type; for a text, of its position.
 var columnWidths = [...]int{
 	schemas.String: 4, schemas.Int32: 4, schemas.Int64: 8, schemas.Double: 8,
 	schemas.Boolean: 1, schemas.Date: 4, schemas.Timestamp: 8, schemas.JSON: 4,
@@ -233,13 +233,13 @@ func (p *Plan) compileChild(tp *tablePlan) error {
 		return fmt.Errorf("array %q is not a member of the record", tp.table.Each)
 	}
 	if !slices.Equal(keys, append(parentKeys, schemas.SourceOrdinal)) {
-		return fmt.Errorf("the keys are not those of %s and then the position", parent.Name)
+		return fmt.Errorf("the keys must be the keys of %s, followed by the position", parent.Name)
 	}
 	if tp.table.Bare == "" {
 		return nil
 	}
 	if tp.bare = tp.root.find([]byte(tp.table.Bare)); tp.bare == nil || tp.bare.kind != textColumn {
-		return fmt.Errorf("bare elements: source %s is not a text column's", tp.table.Bare)
+		return fmt.Errorf("bare elements: no text column has source %s", tp.table.Bare)
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 		return errors.New("no source")
 	}
 	if param := c.Source[0] == schemas.SourceParam; c.Required != (param || c.Source == schemas.SourceOrdinal) {
-		return errors.New("parameters and positions are required, nothing else can be")
+		return errors.New("parameters and positions must be required, and other columns must not be")
 	}
 	switch {
 	case c.Source == schemas.SourceExtra && c.Type == schemas.JSON && tp.extra < 0:
@@ -268,7 +268,7 @@ func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 		parent := p.tables[0].table
 		from := slices.IndexFunc(parent.Columns, func(pc schemas.Column) bool { return pc.Source == c.Source[1:] })
 		if from < 0 || c.Type != schemas.String || parent.Columns[from].Type != schemas.String || c.Class != parent.Columns[from].Class {
-			return fmt.Errorf("source %s is not a text column of %s, or of another class", c.Source, parent.Name)
+			return fmt.Errorf("source %s is not a text column of %s with the same class", c.Source, parent.Name)
 		}
 		tp.parents = append(tp.parents, parentColumn{column: i, from: from})
 		return nil

@@ -31,7 +31,7 @@ func TestCompileRefusesMistakes(t *testing.T) {
 			ds.Tables[0].Columns = append(ds.Tables[0].Columns, schemas.Column{Name: "late", Type: schemas.String, Source: "n"})
 		}, "member n is declared twice"},
 		{"a known member that is a column", func(ds *schemas.Dataset) { ds.Known = []string{"s"} }, "member s is declared twice"},
-		{"a required member", func(ds *schemas.Dataset) { column(ds, 0, "s").Required = true }, "nothing else can be"},
+		{"a required member", func(ds *schemas.Dataset) { column(ds, 0, "s").Required = true }, "other columns must not be"},
 		{"an optional parameter", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Required = false }, "are required"},
 		{"a parameter that is not text", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Type = schemas.Int32 }, "does not go with type"},
 		{"a position in the first table", func(ds *schemas.Dataset) {
@@ -46,12 +46,12 @@ func TestCompileRefusesMistakes(t *testing.T) {
 		{"a parent's member that is not a column", func(ds *schemas.Dataset) { column(ds, 1, "id").Source = "^nothing" }, "not a text column of things"},
 		{"a child of no array", func(ds *schemas.Dataset) { ds.Tables[1].Each = "" }, "is not plain"},
 		{"a child's array in a nested object", func(ds *schemas.Dataset) { ds.Tables[1].Each = "n.parts" }, "not a member of the record"},
-		{"a child without its position", func(ds *schemas.Dataset) { column(ds, 1, "ordinal").Key = false }, "the keys are not those of things"},
-		{"bare elements without a column", func(ds *schemas.Dataset) { ds.Tables[1].Bare = "x" }, "source x is not a text column's"},
+		{"a child without its position", func(ds *schemas.Dataset) { column(ds, 1, "ordinal").Key = false }, "the keys must be the keys of things"},
+		{"bare elements without a column", func(ds *schemas.Dataset) { ds.Tables[1].Bare = "x" }, "no text column has source x"},
 		{"bare elements of a number", func(ds *schemas.Dataset) {
 			column(ds, 1, "p").Type = schemas.Int32
 			ds.Tables[1].Bare = "p"
-		}, "source p is not a text column's"},
+		}, "no text column has source p"},
 		{"a key that is not text", func(ds *schemas.Dataset) {
 			ds.Tables = ds.Tables[:1]
 			column(ds, 0, "i").Key = true

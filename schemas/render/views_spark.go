@@ -69,7 +69,7 @@ func sparkDialect(schema string) *dialect {
 	if schema != "" {
 		temporary = ""
 	}
-	// Spark reads S3 by another scheme.
+	// Spark reads S3 under another scheme.
 	norms := func(path string) string {
 		if key, found := strings.CutPrefix(path, "s3://"); found {
 			path = "s3a://" + key

@@ -14,7 +14,8 @@ import (
 	"example.org/growthexport/schemas/contract"
 )
 
-// someSnapshot has a table of each kind: in one file, in several by district, and without any.
+// someSnapshot returns a snapshot with a table of each kind: in one file, in several files by district, and without
+// files.
 func someSnapshot() *Snapshot {
 	table := func(name string) *schemas.Table {
 		return &schemas.Table{Name: name, Doc: `Its "own" doc's.`, Columns: odd().Columns[:2]}
@@ -75,7 +76,7 @@ COMMENT ON VIEW "none" IS 'Its "own" doc''s.';
 
 func TestSparkViews(t *testing.T) {
 	t.Parallel()
-	// Spark reads \\ in a text as \, which keeps the next character of a path from being a pattern.
+	// Spark reads \\ in a text as \, which makes the next character of a path literal.
 	want := `
 CREATE OR REPLACE TEMPORARY VIEW ~one~ (
     ~select~ STRING,
@@ -116,11 +117,11 @@ WHERE false;
 	require.Contains(t, sparkViews(s3), "path 's3a://bucket/prefix/one/")
 }
 
-// TestSparkViewsInSchema: in a schema a view is a query whose partition columns
-// depend on the name of the file.
+// TestSparkViewsInSchema checks that a view in a schema is a query whose partition columns depend on the name of the
+// file.
 func TestSparkViewsInSchema(t *testing.T) {
 	t.Parallel()
-	// A backslash keeps the next character of a path from being a pattern.
+	// A backslash makes the next character of a path literal.
 	want := `
 CREATE OR REPLACE VIEW ~night~.~one~ AS
 SELECT
@@ -157,8 +158,8 @@ WHERE false;
 	require.Contains(t, sparkViews(s3), "parquet.`s3a://bucket/prefix/one/")
 }
 
-// TestViewsInSchema: every view is in the schema, which is made first. Spark has
-// no temporary views in schemas.
+// TestViewsInSchema checks that every view is in the schema, and that the schema is made first. Spark has no temporary
+// views in schemas.
 func TestViewsInSchema(t *testing.T) {
 	t.Parallel()
 	for _, d := range Dialects() {
@@ -173,8 +174,8 @@ func TestViewsInSchema(t *testing.T) {
 	}
 }
 
-// TestHistoryViews: the views of a history are made from a view of all versions. Tables whose rows have no identity are
-// never updated.
+// TestHistoryViews checks that the views of a history are made from a view of all versions. Tables whose rows have no
+// identity are never updated.
 func TestHistoryViews(t *testing.T) {
 	t.Parallel()
 	s := &Snapshot{Place: Place{Title: "History.", Root: "/d"}, History: true, Tables: []SnapshotTable{
@@ -241,7 +242,7 @@ COMMENT ON VIEW ~one_changes~ IS 'One row per row that was inserted, updated or 
 	require.NotContains(t, duckDBViews(s), "<> 'changed'")
 }
 
-// TestNoDistrict: schools without a district have the district null.
+// TestNoDistrict checks that the district is null for schools without one.
 func TestNoDistrict(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "CAST(NULL AS STRING)", sparkByFile([]string{"snapshot_date=2026-11-20/district=__HIVE_DEFAULT_PARTITION__/p.parquet"}, "district"))
@@ -298,8 +299,8 @@ WHERE snapshot_date = DATE '2026-11-20';
 		"SELECT * FROM delta.`s3a://bucket/a'b/history/one` VERSION AS OF 3\nWHERE snapshot_date = DATE '2026-11-20';\n")
 }
 
-// TestAnalysis: the views for analysts read the tables that are there, and empty ones instead of the others. Growth
-// needs a history, in which schools and terms are of any day.
+// TestAnalysis checks that the views for analysts read the exported tables, and empty relations in place of the others.
+// Growth needs a history, from which the views take schools and terms of any day.
 func TestAnalysis(t *testing.T) {
 	t.Parallel()
 	results, _, _ := schemas.FindTable("test_results")
@@ -334,7 +335,7 @@ func TestAnalysis(t *testing.T) {
 	require.Contains(t, sparkLake(lake), "CREATE OR REPLACE TEMPORARY VIEW `analysis_results` (\n    `requested_school_bid` COMMENT '")
 }
 
-// TestSectorColumns: the view has the columns of the vendor's file.
+// TestSectorColumns checks that the view has the columns of the vendor's file.
 func TestSectorColumns(t *testing.T) {
 	t.Parallel()
 	lines, err := csv.NewReader(strings.NewReader(contract.AssessmentResultsCSV())).ReadAll()
@@ -351,7 +352,8 @@ func TestSectorColumns(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestNorms: both engines read a file of norms by its name, in any schema. Without one, nothing is read.
+// TestNorms checks that both engines read a file of norms by its name, in any schema. Without a file, they read
+// nothing.
 func TestNorms(t *testing.T) {
 	t.Parallel()
 	s := &Snapshot{Place: Place{Title: "S.", Root: "/d", Views: SectorViews, Norms: "a [b]'s.csv"}}

@@ -28,8 +28,8 @@ type object struct {
 	heldAt int64         // the window's offset
 }
 
-// NewObject returns an object of that size. open returns its bytes from an offset up to an end. If a body breaks off,
-// pause waits before open is called again.
+// NewObject returns an object of the given size. open returns its bytes from an offset up to an end. If a body breaks
+// off, pause waits before open is called again.
 func NewObject(
 	size int64, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
 ) sink.Object {
