@@ -243,7 +243,7 @@ func (s *settings) compareKept(ctx context.Context, all []historian, stderr io.W
 		case first == "":
 			first = string(out)
 		case string(out) != first:
-			return fmt.Errorf("the history of %s has %s, but that of %s has %s", name, out, all[0].name, first)
+			return fmt.Errorf("the history of %s has %s, but the history of %s has %s", name, out, all[0].name, first)
 		}
 	}
 	fmt.Fprintf(stderr, "  all %d kept the same versions of test results: %s", len(all), first)

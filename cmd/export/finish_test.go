@@ -47,8 +47,8 @@ func TestFinishInterrupted(t *testing.T) {
 	require.Contains(t, end.Error, "interrupted")
 }
 
-// TestFinishIsBounded checks that a command that never ends is killed, and that processes left running by a command are
-// not waited for.
+// TestFinishIsBounded checks that a command that never ends is killed, and that nothing waits for processes that a
+// command has left running.
 func TestFinishIsBounded(t *testing.T) {
 	t.Parallel()
 	a := &app{env: map[string]string{"PATH": os.Getenv("PATH")}, stderr: newScreen(&bytes.Buffer{})}

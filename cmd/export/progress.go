@@ -109,8 +109,8 @@ const (
 	maxSlow      = 5 // schools
 )
 
-// logSlowSchools returns a function that logs the schools that are being retried for a long time, each once, for runs that
-// show no progress.
+// logSlowSchools returns a function for runs that show no progress. It logs each school that is being retried for a
+// long time, once.
 func logSlowSchools(logger *slog.Logger) func(p pipeline.Reading) {
 	logged := make(map[string]bool)
 	return func(p pipeline.Reading) {

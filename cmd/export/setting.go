@@ -77,7 +77,7 @@ func (l *list) Set(text string) error {
 	return l.add(items)
 }
 
-// add appends items, which are not split, each once.
+// add appends items without splitting them. It omits duplicates.
 func (l *list) add(items []string) (err error) {
 	if len(items) == 0 {
 		return errors.New("the list is empty: leave it out for the default")

@@ -206,7 +206,7 @@ func tableText(rows [][]string, columns int) string {
 	return h.b.String()
 }
 
-// shardsText says which shards of a run are staged, which are in part, and of which nothing is there yet.
+// shardsText lists the shards of a run by progress: staged, staged in part, and nothing staged yet.
 func shardsText(r *snapshot.RunState) string {
 	var staged, part, nothing []string
 	for _, shard := range r.Shards {

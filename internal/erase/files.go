@@ -58,7 +58,7 @@ func TextColumns(table *schemas.Table) *schemas.Table {
 	return text
 }
 
-// SelectText returns a function that picks the named text columns, as far as a table has them.
+// SelectText returns a function that picks the text columns with these names, if the table has them.
 func SelectText(names ...string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(TextColumns(table), names...) }
 }

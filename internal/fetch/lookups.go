@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Lookups are the lists that are fetched before any school: the schools, the districts and their schools, as far as the
-// run needs them.
+// Lookups are the lists that are fetched before any school: the schools and, if the run needs them, the districts and
+// their schools.
 type Lookups struct {
 	Results   map[string]*Result
 	Schools   []snapshot.School   // of 4.1 in the order received, including those without a bid and those listed twice

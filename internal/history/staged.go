@@ -63,7 +63,7 @@ func (b *Baseline) Comparer(dataset *schemas.Dataset, bucket int) (*Comparer, er
 	return c, err
 }
 
-// Rows passes the rows of a school, or of a whole lookup dataset, in one table of the dataset to use, in batches.
+// Rows calls use with batches of the rows of a school, or of a whole lookup dataset, in one table of the dataset.
 type Rows func(table int, use func(*rows.Batch) error) error
 
 // School is a school whose dataset was read.
@@ -127,7 +127,7 @@ func (c *Comparer) Save(ctx context.Context, last bool) error {
 	return c.turnover.save(ctx, c.baseline.side.catalog, task, c.baseline.plan.RunID)
 }
 
-// Lookup compares the rows of a lookup dataset, as far as they were read according to the ledger.
+// Lookup compares the rows of a lookup dataset. It compares only the parts that were read, according to the ledger.
 func (c *Comparer) Lookup(ctx context.Context, ledger []snapshot.LedgerRow, all Rows) error {
 	for i := range c.tables {
 		stop := c.start(i, all)

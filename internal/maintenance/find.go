@@ -179,7 +179,7 @@ func (f *finder) add(bid string, pseudonym bool) {
 	}
 }
 
-// sorted returns the students, each once.
+// sorted returns the students in order, without duplicates.
 func (f *finder) sorted() []*FoundStudent {
 	all := slices.Collect(maps.Values(f.students))
 	slices.SortFunc(all, func(a, b *FoundStudent) int { return strings.Compare(a.Bid, b.Bid) })
@@ -316,7 +316,7 @@ func nameMatches(words []string, name string) bool {
 	return true
 }
 
-// locate counts the rows of the students in all tables, and collects them if they were asked for.
+// locate counts the rows of the students in all tables, and collects them if they were requested.
 func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 	if len(students) == 0 {
 		return nil

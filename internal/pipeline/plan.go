@@ -36,7 +36,7 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 	return plan, nil
 }
 
-// selectSchools fills in the plan's schools, each once, and the schools that it cannot fetch.
+// selectSchools fills in the plan's schools, without duplicates, and the schools that it cannot fetch.
 func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) error {
 	const theSchools, theDistricts = wording.Setting("schools"), wording.Setting("districts")
 	wanted := make(map[string]bool, len(s.Schools))

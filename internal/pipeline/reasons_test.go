@@ -242,7 +242,7 @@ func (s *turnoverSite) requireInReport(summary *pipeline.Summary) {
 }
 
 // requireWhy expects a report to name the reasons of a comparison. It does not check tables with more than three
-// reasons, of which the report shows three, or with only the usual one, which the report does not show.
+// reasons, because the report shows only three, or tables with only the usual reason, which the report does not show.
 func requireWhy(t testing.TB, page []byte, of *snapshot.Comparison) {
 	t.Helper()
 	for _, table := range []string{"test_results", "test_result_norms"} {
@@ -265,8 +265,8 @@ func (s *turnoverSite) fold() *history.Folded {
 	return report.Folded[0]
 }
 
-// requireEqualsFold expects that as many versions ended for each reason as the comparison of the run counts. The
-// history also has rows of schools that the run could not read.
+// requireEqualsFold expects that, for each reason, the number of versions that ended equals the count in the comparison
+// of the run. The history also has rows of schools that the run could not read.
 func (s *turnoverSite) requireEqualsFold(summary *pipeline.Summary, folded *history.Folded) {
 	s.t.Helper()
 	for table, counts := range summary.Comparison.Tables {

@@ -54,7 +54,7 @@ type Page struct {
 	Missing []string
 	// Filters are the request parameters that the plan pinned.
 	Filters map[string]string
-	// Names are the names of schools by bid, as far as they are known.
+	// Names holds the known names of schools by bid.
 	Names map[string]string
 	// Ledger is the summary of the run's ledger.
 	Ledger Ledger

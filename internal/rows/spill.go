@@ -26,7 +26,7 @@ const chunkBytes = 1 << 14
 
 var errSpill = errors.New("not a batch of this table")
 
-// WriteTo writes the batch, including Order and dropped rows, for ReadFrom of a batch of the same table.
+// WriteTo writes the batch, including Order and dropped rows. ReadFrom of a batch of the same table reads it.
 func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 	s := &spiller{w: w}
 	order := 0

@@ -52,8 +52,9 @@ func fit(template, segments []string) (map[string]string, bool) {
 	return values, true
 }
 
-// newCall checks the parameters as strictly as the specification allows: each one is known to the operation, given
-// once, not empty and readable; none is missing; on a follow-up page all others are the same as on the first.
+// newCall checks the parameters as strictly as the specification allows. The operation must know each parameter, and
+// each must be sent once, readable and not empty. No required parameter may be missing. On a follow-up page, all
+// parameters except the cursor must be the same as on the first page.
 func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -187,7 +188,7 @@ func (w *World) locate(c *Call, path map[string]string) *refusal {
 		return refuse(http.StatusForbidden, "the data sharing agreement with this school has ended")
 	}
 	if c.School >= 0 && c.District >= 0 && !w.sees(c.District, c.School) {
-		return refuse(http.StatusForbidden, "this perspective does not hold this school")
+		return refuse(http.StatusForbidden, "this perspective does not cover this school")
 	}
 	return nil
 }
