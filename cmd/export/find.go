@@ -115,7 +115,11 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 			shown.Students = append(shown.Students, &without)
 		}
 	}
-	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog, o.record)); err != nil {
+	var schools map[string]string
+	if newest, err := catalog.LatestRun(ctx); err == nil && newest != nil {
+		schools, _ = namesBy(ctx, catalog, bySchool, newest) // Without names, the bids are enough.
+	}
+	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog, o.record, schools)); err != nil {
 		return err
 	}
 	switch {
@@ -145,8 +149,8 @@ func searchedText(r *maintenance.FindReport) string {
 const maxLocated = 3
 
 // foundStudentsText lists the students and the places of their rows. record is the file to which the record of a single
-// student is written, if any.
-func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, record string) string {
+// student is written, if any, and schools are names by bid.
+func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, record string, schools map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
 	if len(r.Students) > maxLocated {
@@ -164,10 +168,18 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 			kind = "pseudonym"
 		}
 		fmt.Fprintf(&b, "\n%s  %s\n", kind, printable(s.Bid))
+		var listed []string
+		for _, bid := range s.Schools {
+			text := bid
+			if name := schools[bid]; name != "" {
+				text = name + " (" + bid + ")"
+			}
+			listed = append(listed, text)
+		}
 		for _, list := range []struct {
 			name   string
 			values []string
-		}{{"names    ", s.Names}, {"numbers  ", s.Numbers}, {"schools  ", s.Schools}} {
+		}{{"names    ", s.Names}, {"numbers  ", s.Numbers}, {"schools  ", listed}} {
 			if len(list.values) > 0 {
 				fmt.Fprintf(&b, "%s  %s\n", list.name, printable(strings.Join(list.values, ", ")))
 			}
