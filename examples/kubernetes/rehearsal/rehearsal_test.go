@@ -51,7 +51,8 @@ func TestRehearsal(t *testing.T) {
 	eight := c.newSite("eight-shards", secret)
 	// Make the shards so slow that they are killed and drained while they run.
 	eight.edit("../config/nightly.yaml", "concurrency: 8", "concurrency: 1")
-	eight.edit("shards.yaml", "completions: 3", "completions: 9", "parallelism: 3", "parallelism: 9", `--shards, "3"`, `--shards, "8"`)
+	eight.edit("shards.yaml", "completions: 12", "completions: 9", "parallelism: 3", "parallelism: 9",
+		`--shards, "12", --shards-at-once, "3"`, `--shards, "8", --shards-at-once, "8"`)
 	for _, command := range eight.documented()[:2] {
 		require.Zero(t, eight.execute(command))
 	}
