@@ -1,4 +1,4 @@
-"""polars, pyarrow and DuckDB read every table of unusual data. Run by `make test-examples`.
+"""pandas, polars, pyarrow, DuckDB, DataFusion and chDB read every table of unusual data. Run by `make test-examples`.
 
     python test_readers.py GROWTH_EXPORT        the path of the command
 """
@@ -13,7 +13,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import chdb
+import datafusion
 import duckdb
+import pandas
 import polars
 import pyarrow
 import pyarrow.parquet
@@ -38,10 +41,11 @@ class TestReaders(unittest.TestCase):
         return dest, tables
 
     def test_values(self):
-        """All three agree on every value, and _extra is valid JSON text."""
+        """All agree on every value, and _extra is valid JSON text."""
         dest, tables = self.export()
         duck = duckdb.connect()
         duck.execute("SET TimeZone = 'UTC'")
+        data_fusion = datafusion.SessionContext()
         for name, table in tables.items():
             with self.subTest(table=name):
                 files = [str(dest / file["path"]) for file in table["files"]]
@@ -55,6 +59,18 @@ class TestReaders(unittest.TestCase):
 
                 by_duckdb = duck.sql("SELECT * FROM read_parquet($files, hive_partitioning = false)", params={"files": files})
                 self.assertTrue(by_duckdb.to_arrow_table().cast(by_arrow.schema).equals(by_arrow))
+
+                by_pandas = pandas.concat(
+                    (pandas.read_parquet(file, partitioning=None, dtype_backend="pyarrow") for file in files), ignore_index=True
+                )
+                self.assertTrue(pyarrow.Table.from_pandas(by_pandas, preserve_index=False).cast(by_arrow.schema).equals(by_arrow))
+
+                by_datafusion = pyarrow.concat_tables(data_fusion.read_parquet(file).to_arrow_table() for file in files)
+                self.assertTrue(by_datafusion.cast(by_arrow.schema).equals(by_arrow))
+
+                query = "SELECT * FROM file('{}', Parquet) SETTINGS output_format_arrow_string_as_string = 1, use_hive_partitioning = 0"
+                by_chdb = pyarrow.concat_tables(chdb.query(query.format(file), "ArrowTable") for file in files)
+                self.assertTrue(by_chdb.cast(by_arrow.schema).equals(by_arrow))
 
                 extras = [extra for extra in by_arrow["_extra"].to_pylist() if extra is not None]
                 self.assertTrue(extras or name in ("districts", "schools"))
