@@ -15,10 +15,7 @@ import (
 
 func (a *app) configCommand() *cobra.Command {
 	o := &runOptions{}
-	var cmd *cobra.Command
-	cmd = newCommand(a, o, func(ctx context.Context, o *runOptions, from sources) error {
-		return a.checkConfig(ctx, cmd, o, from)
-	}, "config base-url dest output", &cobra.Command{
+	cmd := newCommand(a, o, nil, "config base-url dest output", &cobra.Command{
 		Use:   "config check",
 		Short: "Checks the configuration without sending a request",
 		Long: "Checks the settings of all commands in flags, environment and configuration file, that credentials" +
@@ -33,6 +30,8 @@ func (a *app) configCommand() *cobra.Command {
 		}
 		return nil
 	}
+	// Other commands end with the first mistake; this one lists all.
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.checkConfig(cmd.Context(), cmd, o) }
 	o.define(cmd)
 	return cmd
 }
@@ -44,31 +43,37 @@ type setSetting struct {
 	Source  string `json:"source"`
 }
 
-// checkConfig checks the settings of run and of all other commands.
-func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions, from sources) error {
+// checkConfig checks the settings of run and of all other commands, lists those of run, and reports all mistakes.
+func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
+	from, mistakes := a.resolveAll(cmd)
 	for _, other := range cmd.Root().Commands() {
 		if other.Flags().Lookup("config") != nil && from.given("config") {
 			_ = other.Flags().Set("config", o.config) // any text is valid
 		}
-		if _, err := a.resolve(other); err != nil {
-			return err
+		_, more := a.resolveAll(other)
+		mistakes = append(mistakes, more...)
+	}
+	if len(mistakes) == 0 {
+		mistakes = a.checkTogether(ctx, o, from)
+	} else if simulated, err := o.chooseService(from); err == nil && !simulated {
+		if _, err := a.credentials(); err != nil {
+			mistakes = append(mistakes, err)
 		}
 	}
-	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
-	if err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	disconnect()
-	if settings.EffectiveDate == termDates {
-		settings.EffectiveDate = a.now().UTC().Format(time.DateOnly)
-	}
-	if err := settings.Check(); err != nil {
-		return err
+	texts := make([]string, 0, len(mistakes))
+	for _, mistake := range mistakes { // commands share settings
+		if text := wording.OneLine(mistake); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
 	}
 	value := struct {
 		Settings    []setSetting `json:"settings"`
 		Credentials []string     `json:"credentials"`
-	}{[]setSetting{}, notNil(a.secretsSet())}
+		Problems    []string     `json:"problems"`
+	}{[]setSetting{}, notNil(a.secretsSet()), texts}
 	for _, f := range flagsOf(cmd) {
 		if !from.given(f.Name) {
 			continue
@@ -79,13 +84,46 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 		}
 		value.Settings = append(value.Settings, s)
 	}
-	return a.writeOutput(o.output, value, configText(value.Settings, value.Credentials))
+	unwritten := a.writeOutput(o.output, value, configText(value.Settings, value.Credentials, texts))
+	switch {
+	case len(texts) == 1:
+		return mistakes[0]
+	case len(texts) > 1 && o.output == outputJSON:
+		return usagef("the configuration has %d mistakes, the first is: %s", len(texts), texts[0])
+	case len(texts) > 1:
+		return usagef("the configuration has %d mistakes, which are listed on stdout", len(texts))
+	}
+	return unwritten
+}
+
+// checkTogether checks the settings of run, which are valid one by one, with credentials and destination.
+func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (mistakes []error) {
+	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
+	if err == nil {
+		disconnect()
+		if settings.EffectiveDate == termDates {
+			settings.EffectiveDate = a.now().UTC().Format(time.DateOnly)
+		}
+		err = settings.Check()
+	} else if simulated, unknown := o.chooseService(from); unknown == nil && !simulated {
+		// Without credentials connect has not checked the destination, which it does last.
+		if _, missing := a.credentials(); missing != nil && missing.Error() == err.Error() {
+			o.log = a.newLogger(&o.general)
+			if _, unusable := a.openOffline(ctx, &o.destination, from); unusable != nil {
+				mistakes = append(mistakes, unusable)
+			}
+		}
+	}
+	if err != nil {
+		mistakes = append(mistakes, err)
+	}
+	return mistakes
 }
 
 // maxShownValue is the maximum length of a value in the list of settings, because a value may be a long list.
 const maxShownValue = 80
 
-func configText(settings []setSetting, credentials []string) string {
+func configText(settings []setSetting, credentials, mistakes []string) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, s := range settings {
@@ -94,6 +132,14 @@ func configText(settings []setSetting, credentials []string) string {
 	_ = t.Flush() // A strings.Builder returns no errors.
 	if len(credentials) > 0 {
 		fmt.Fprintf(&b, "credentials: %s\n", strings.Join(credentials, ", "))
+	}
+	if len(mistakes) > 1 { // a single one is on stderr
+		for _, mistake := range mistakes {
+			fmt.Fprintf(&b, "mistake: %s\n", mistake)
+		}
+	}
+	if len(mistakes) > 0 {
+		return b.String()
 	}
 	b.WriteString("The configuration is valid. No request was sent; growth-export doctor checks the service and the destination.\n")
 	return b.String()

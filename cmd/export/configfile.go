@@ -12,8 +12,30 @@ import (
 )
 
 // readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every
-// command. If a name is unknown, it returns an error and the settings with known names.
-func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
+// command. It returns the settings with known names, and all mistakes.
+func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
+	root, err := readMapping(path)
+	if err != nil {
+		return nil, []error{err}
+	}
+	entries := make(map[string]*yaml.Node)
+	var mistakes []error
+	for i := 0; root != nil && i < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		if value.Kind == yaml.AliasNode {
+			value = value.Alias
+		}
+		if err := checkKey(key, entries, known); err != nil {
+			mistakes = append(mistakes, fmt.Errorf("%s line %d: %w", path, key.Line, err))
+		} else {
+			entries[key.Value] = value
+		}
+	}
+	return entries, mistakes
+}
+
+// readMapping reads a file of one YAML mapping, which is nil if the file is empty.
+func readMapping(path string) (*yaml.Node, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration file: %w", err)
@@ -32,27 +54,13 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 		return nil, fmt.Errorf("%s contains more than one YAML document, or its end is not YAML", path)
 	}
 	root := document.Content[0]
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+	switch {
+	case root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null":
 		return nil, nil
-	}
-	if root.Kind != yaml.MappingNode {
+	case root.Kind != yaml.MappingNode:
 		return nil, fmt.Errorf("%s line %d: write settings as name: value, one per line", path, root.Line)
 	}
-	entries := make(map[string]*yaml.Node)
-	err = nil
-	for i := 0; i < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		if value.Kind == yaml.AliasNode {
-			value = value.Alias
-		}
-		switch wrong := checkKey(key, entries, known); {
-		case wrong == nil:
-			entries[key.Value] = value
-		case err == nil:
-			err = fmt.Errorf("%s line %d: %w", path, key.Line, wrong)
-		}
-	}
-	return entries, err
+	return root, nil
 }
 
 func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) error {

@@ -11,11 +11,18 @@ import (
 )
 
 // resolve sets the flags that were not given from the environment, and the rest from the configuration file. An empty
-// variable counts as not set.
+// variable counts as not set. The error is the first mistake.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
-	if err := a.checkVariables(cmd.Root()); err != nil {
-		return nil, err
+	found, mistakes := a.resolveAll(cmd)
+	if len(mistakes) > 0 {
+		return nil, mistakes[0]
 	}
+	return found, nil
+}
+
+// resolveAll works like resolve, but returns all mistakes, and the sources of the valid settings.
+func (a *app) resolveAll(cmd *cobra.Command) (sources, []error) {
+	mistakes := a.checkVariables(cmd.Root())
 	found := make(sources)
 	for _, f := range flagsOf(cmd) {
 		variable := envName(f.Name)
@@ -24,47 +31,47 @@ func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 			found[f.Name] = source{byFlag, "--" + f.Name}
 		case value != "":
 			if err := f.Value.Set(value); err != nil {
-				return nil, usagef("%s: %w", variable, err)
+				mistakes = append(mistakes, usagef("%s: %w", variable, err))
+				continue
 			}
 			found[f.Name] = source{byEnvironment, variable}
 		}
 	}
 	if found.given("config") {
-		if err := resolveFile(cmd, found); err != nil {
-			return nil, err
-		}
+		mistakes = append(mistakes, resolveFile(cmd, found)...)
 	}
 	for _, f := range flagsOf(cmd) {
 		if s, ok := f.Value.(*setting[bool]); ok && !*s.target {
-			delete(found, f.Name) // a switch that is set to its default conflicts with nothing
+			delete(found, f.Name) // a switch that is set to its default excludes nothing
 		}
 	}
-	return found, nil
+	return found, mistakes
 }
 
-// resolveFile sets the flags that were not found elsewhere from the configuration file.
-func resolveFile(cmd *cobra.Command, found sources) error {
+// resolveFile sets the flags that were not found elsewhere from the configuration file, and returns all mistakes.
+func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	path, err := expandHome(cmd.Flags().Lookup("config").Value.String())
 	if err != nil {
-		return usagef("%s: %w", found["config"].name, err)
+		return []error{usagef("%s: %w", found["config"].name, err)}
 	}
-	file, err := readConfig(path, allFlags(cmd.Root()))
+	file, errs := readConfig(path, allFlags(cmd.Root()))
 	if format := cmd.Flags().Lookup("output"); format != nil && file[format.Name] != nil && !found.given(format.Name) {
-		_ = setFromYAML(format, file[format.Name]) // set it first, because errors use this format; its own error is reported below
+		_ = setFromYAML(format, file[format.Name]) // It comes first, because errors have this format. Its own error is reported below.
 	}
-	if err != nil {
-		return usagef("%s: %w", found["config"].name, err)
+	for _, err := range errs {
+		mistakes = append(mistakes, usagef("%s: %w", found["config"].name, err))
 	}
 	for _, f := range flagsOf(cmd) {
 		if entry, ok := file[f.Name]; ok && !found.given(f.Name) {
 			where := fmt.Sprintf("%s line %d: %s", path, entry.Line, f.Name)
 			if err := setFromYAML(f, entry); err != nil {
-				return usagef("%s: %w", where, err)
+				mistakes = append(mistakes, usagef("%s: %w", where, err))
+				continue
 			}
 			found[f.Name] = source{byFile, where}
 		}
 	}
-	return nil
+	return mistakes
 }
 
 // ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod beside a service named
@@ -74,7 +81,7 @@ var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?
 // checkVariables rejects a variable with the prefix GROWTH_EXPORT_ that is not a setting of any command: it is probably
 // misspelled, and ignoring it would silently drop a setting. The error does not repeat its value, which may be a
 // secret.
-func (a *app) checkVariables(root *cobra.Command) error {
+func (a *app) checkVariables(root *cobra.Command) (mistakes []error) {
 	var known []string
 	for _, name := range allFlags(root) {
 		known = append(known, strings.TrimPrefix(envName(name), envPrefix))
@@ -86,10 +93,10 @@ func (a *app) checkVariables(root *cobra.Command) error {
 	for _, variable := range slices.Sorted(maps.Keys(a.env)) {
 		name, ours := strings.CutPrefix(variable, envPrefix)
 		if ours && a.env[variable] != "" && !slices.Contains(known, name) && !ofKubernetes.MatchString(name) {
-			return usagef("environment variable %s is not a setting%s", variable, didYouMean(envPrefix, name, known))
+			mistakes = append(mistakes, usagef("environment variable %s is not a setting%s", variable, didYouMean(envPrefix, name, known)))
 		}
 	}
-	return nil
+	return mistakes
 }
 
 // allFlags returns the flags of all commands, because a configuration file or an environment may be used for several
