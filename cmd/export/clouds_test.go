@@ -27,7 +27,7 @@ func TestLifeInClouds(t *testing.T) {
 		live(t, s)
 		require.Equal(t, want, s.tableFiles(t))
 		require.Empty(t, s.staged(t))
-		require.Contains(t, s.command(t, "sql").runOK().stdout, s.dest)
+		require.Contains(t, s.command(t, "sql").runOK().stdout, "'"+s.open(t).Info().URL+"/students/")
 	})
 }
 

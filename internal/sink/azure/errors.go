@@ -1,8 +1,10 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -67,8 +69,8 @@ func (s *Store) explain(err error) (what, step string) {
 	if s.endpoint != "" {
 		where = "check " + endpoint.String() + " and the network"
 	}
-	if e, ok := errors.AsType[*credentialError](err); ok {
-		if _, answered := errors.AsType[*azidentity.AuthenticationFailedError](e.cause); answered {
+	if _, ok := errors.AsType[*credentialError](err); ok {
+		if signInOf(err) != "" {
 			return "sign-in to Azure failed", "check the tenant, the client and its secret or federated credential"
 		}
 		return "no Azure credentials found", "set " + variables + ", run under a workload or managed identity, or sign in with az login"
@@ -80,7 +82,9 @@ func (s *Store) explain(err error) (what, step string) {
 		return "credentials expired", "renew them"
 	case code == bloberror.AuthenticationFailed && strings.Contains(detail, "date header"):
 		return "clock skew", "set this machine's clock"
-	case code == bloberror.AuthenticationFailed, code == bloberror.InvalidAuthenticationInfo, status == http.StatusUnauthorized:
+	case code == bloberror.AuthenticationFailed, code == bloberror.InvalidAuthenticationInfo,
+		strings.HasPrefix(answerOf(err).Message, "Server failed to authenticate"), // with another code in Azurite
+		status == http.StatusUnauthorized:
 		return "credentials rejected", "check " + variables + ", whether they have expired, and the account"
 	case code == bloberror.AccountIsDisabled:
 		return "account " + s.opts.account() + " is disabled", "enable it"
@@ -110,7 +114,7 @@ func reason(err error) string {
 	message, _, _ := strings.Cut(strings.TrimSpace(answer.Message), "\n")
 	switch {
 	case isCredential:
-		return credential.cause.Error()
+		return cmp.Or(signInOf(err), credential.cause.Error())
 	case isUnsent && errors.Is(unsent.cause, io.EOF):
 		return "the store closed the connection"
 	case isUnsent:
@@ -137,6 +141,22 @@ func answerOf(err error) (a answer) {
 		}
 	}
 	return a
+}
+
+// signInOf returns why Azure did not issue a token, in its own words; empty if it was not asked.
+func signInOf(err error) string {
+	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
+	if !ok || e.RawResponse == nil {
+		return ""
+	}
+	var answer struct {
+		Description string `json:"error_description"`
+	}
+	if body, err := runtime.Payload(e.RawResponse); err == nil {
+		_ = json.Unmarshal(body, &answer) // A proxy may answer anything.
+	}
+	description, _, _ := strings.Cut(answer.Description, "Trace ID")
+	return cmp.Or(strings.TrimSpace(description), "the status is "+e.RawResponse.Status)
 }
 
 // statusOf returns the HTTP status of the response behind an error, 0 without one.

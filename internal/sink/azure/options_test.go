@@ -14,6 +14,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/sink"
@@ -153,6 +154,13 @@ func TestTokens(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n")
 	require.EqualValues(t, 1, requests.Load())
 
+	failed := &azidentity.AuthenticationFailedError{RawResponse: &http.Response{Status: "401 Unauthorized", Body: io.NopCloser(strings.NewReader(
+		`{"error": "invalid_client", "error_description": "AADSTS7000222: The client secret has expired. Trace ID: 1 Correlation ID: 2"}`))}}
+	opts.Credential = credential{err: failed}
+	_, _, err = open(t, opts).Read(t.Context(), "a")
+	require.ErrorContains(t, err, "sign-in to Azure failed at https://127.0.0.1:")
+	require.ErrorContains(t, err, "(AADSTS7000222: The client secret has expired.): check the tenant, the client and its secret")
+
 	opts.HTTPClient = nil
 	opts.Credential = credential{token: "a-token"}
 	opts.Attempts = 2
@@ -209,6 +217,13 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, store.String(), info.HadoopURL)
 	require.Equal(t, "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, PROVIDER credential_chain, ACCOUNT_NAME 'account');", info.Session)
 	require.False(t, info.Locks)
+
+	store = open(t, azure.Options{Place: place, Key: "c2VjcmV0", Endpoint: "http://127.0.0.1:10000/account"})
+	emulated := store.Info()
+	require.Equal(t, "az://rosters/growth", emulated.URL)
+	require.Equal(t, store.String(), emulated.HadoopURL)
+	require.Equal(t, "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, CONNECTION_STRING "+
+		"'AccountName=account;AccountKey=KEY;BlobEndpoint=http://127.0.0.1:10000/account');", emulated.Session)
 	require.Contains(t, info.Permissions, "Storage Blob Data Contributor")
 }
 

@@ -60,14 +60,18 @@ func New(opts Options) (*Store, error) {
 // String returns the destination's URL, as ParseURL takes it.
 func (s *Store) String() string { return s.opts.String() }
 
-// Info returns how readers reach the container, and the permissions of a run.
+// Info returns how readers reach the container, and the permissions of a run. DuckDB reaches another endpoint only with az://
+// and a connection string, in which the user puts the key.
 func (s *Store) Info() sink.Info {
-	return sink.Info{
-		URL: s.String(), HadoopURL: s.String(),
-		Session: "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, PROVIDER credential_chain, ACCOUNT_NAME '" +
-			s.opts.account() + "');",
-		Permissions: roles,
+	info := sink.Info{URL: s.String(), HadoopURL: s.String(), Permissions: roles}
+	secret := "PROVIDER credential_chain, ACCOUNT_NAME '" + s.opts.account() + "'"
+	if s.opts.Endpoint != "" {
+		info.URL = strings.TrimSuffix("az://"+s.opts.Container+"/"+s.opts.Prefix, "/")
+		secret = "CONNECTION_STRING 'AccountName=" + s.opts.account() + ";AccountKey=KEY;BlobEndpoint=" +
+			strings.ReplaceAll(s.opts.Endpoint, "'", "''") + "'"
 	}
+	info.Session = "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, " + secret + ");"
+	return info
 }
 
 // roles names what the user must be allowed to do.
