@@ -23,7 +23,7 @@ const (
 	maxSkew = time.Minute
 	// maxSchools bounds the school list.
 	maxSchools = 1_000_000
-	// certificateNotice is how long before its expiry a certificate is warned about.
+	// certificateNotice is the time before a certificate's expiry from which on the check warns.
 	certificateNotice = 14 * 24 * time.Hour
 )
 

@@ -5,9 +5,9 @@ import "time"
 const (
 	// initialLimit bounds the first burst, when the service's capacity is unknown.
 	initialLimit = 8
-	// successesPerIncrease is how many successes raise the limit by one, before backoff. At a service that does not reject
-	// at a fixed concurrency, such as one with a limit on the request rate, it keeps the share of rejected requests to one
-	// in this many. Rejections unrelated to concurrency lower the limit only if they are more frequent.
+	// successesPerIncrease is how many successes raise the limit by one, before backoff. If the service does not reject at
+	// a fixed concurrency, for example because it limits the request rate, about one in this many requests is rejected.
+	// Rejections unrelated to concurrency lower the limit only if they are more frequent.
 	successesPerIncrease = 16
 	// minBackoff and maxBackoff bound the backoff exponent. At the minimum every success raises the limit, so it doubles
 	// per round trip. At the maximum there is a probe per 256 successes, which costs little and finds new capacity within
@@ -58,15 +58,15 @@ func newAIMD(concurrency int) aimd {
 	return aimd{max: concurrency, limit: min(concurrency, initialLimit), backoff: minBackoff}
 }
 
-// sample records that requests are sent now, which inFlight includes.
+// sample records that requests are sent now. inFlight includes these requests.
 func (a *aimd) sample(inFlight int) sample {
 	s := sample{inFlight: inFlight, probe: inFlight > a.probed, events: a.events, failedProbe: a.failedProbe}
 	a.probed = max(a.probed, inFlight)
 	return s
 }
 
-// succeeded learns from a success. If no requests are waiting, the success does not count towards an increase, which
-// would not be tested.
+// succeeded learns from a success. If no requests are waiting, the success does not count towards an increase, because
+// a higher limit would not be tested.
 func (a *aimd) succeeded(s sample, waiting bool, now time.Time) {
 	if s.probe && s.last && s.inFlight > a.proven && s.failedProbe == a.failedProbe {
 		a.proven = s.inFlight
@@ -81,7 +81,7 @@ func (a *aimd) succeeded(s sample, waiting bool, now time.Time) {
 	}
 }
 
-// successesNeeded returns how many successes raise the limit now.
+// successesNeeded returns the number of successes that raises the limit at present.
 func (a *aimd) successesNeeded() int {
 	switch {
 	case a.backoff < 0:

@@ -78,7 +78,8 @@ type permit struct {
 	outage *outage // the outage that the attempt probes, nil if it is not a probe
 }
 
-// observes reports whether the attempts of a call say something about the service. Lookups have a time of their own.
+// observes reports whether the breaker draws conclusions from the attempts of a call. It ignores lookups, which have
+// their own time limit.
 func (b *breaker) observes(call *Call) bool { return !call.Lookup && call.School != "" }
 
 // countCall counts a call as active until end is called.

@@ -24,7 +24,7 @@ type limiter struct {
 	waiting   list.List // of chan sample
 	logged    int       // the limit that was last logged; while there is nothing to log, the highest limit
 	throttled bool      // a lower limit was logged, and the limit is not back at --concurrency
-	lowered   time.Time // when the limit fell to half of the one logged or less; zero if it is higher or that was logged
+	lowered   time.Time // when the limit fell to at most half of logged; zero if it is higher, or once that is logged
 }
 
 var _ roundTripper = (*limiter)(nil)
@@ -191,9 +191,9 @@ func (o *outlier) succeeded(school string) {
 	o.successes++
 }
 
-// countsRejection reports whether a rejection should lower the limit. A rejection of an outlier should if there were
-// successesPerIncrease successes since; otherwise a call that exceeds the service's capacity could fail in every
-// attempt.
+// countsRejection reports whether a rejection should lower the limit. A rejection of an outlier should do so after
+// successesPerIncrease successes of other schools; otherwise a call that exceeds the service's capacity could fail in
+// every attempt.
 func (o *outlier) countsRejection(school string) bool {
 	if o.school != "" && school == o.school && o.successes > 0 && o.successes < successesPerIncrease {
 		return false

@@ -63,7 +63,7 @@ func (p *pacer) roundTrip(ctx context.Context, req *request) (*response, error) 
 }
 
 // wait returns when a request may be sent. If a pause begins while a request waits for the rate, the request has to
-// wait for the rate again after the pause, so that requests are not sent faster then.
+// wait for the rate again after the pause, so that the rate is not exceeded then.
 func (p *pacer) wait(ctx context.Context) error {
 	for reserved := false; ; {
 		left, err := p.pause()

@@ -21,7 +21,8 @@ const (
 	throttleHold = 10 * time.Second
 	// unavailableCut limits how far rejections as unavailable (503) lower the rate, because they may have other reasons.
 	unavailableCut = 0.5
-	// answering is how long after a success a rejection for too many requests is not taken as a sign of a failing service.
+	// answering is the time after a success during which a rejection for too many requests is not taken as a sign of a
+	// failing service.
 	answering = 10 * time.Second
 )
 

@@ -315,8 +315,8 @@ func (c rowCounts) precede(parts []part) bool {
 	return len(parts) == c.parts || len(parts) == c.parts+1 && parts[c.parts].tables != nil
 }
 
-// digestOf returns the digest of calls. It covers only values that are in the rows of the calls, so no identifier that
-// the privacy profile replaces.
+// digestOf returns the digest of calls. It covers only values that the rows of the calls hold, and therefore no
+// identifier that the privacy profile replaces.
 func digestOf(calls []fanOutCall) digest {
 	h := sha256.New()
 	var text []byte

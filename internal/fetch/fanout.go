@@ -19,8 +19,8 @@ import (
 // come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
 // failure, including a 404 of a later page, fails the school's dataset.
 //
-// The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, but no
-// identifiers have to be kept until the fan-out reaches their school.
+// The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, but
+// avoids keeping identifiers until the fan-out reaches their school.
 func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snapshot.School, log *CallLog) error {
 	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
 		r.Fail(errNoPerspective)
@@ -145,8 +145,8 @@ func unavailable(err error, pages int64) bool {
 	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err) && pages == 0
 }
 
-// feedList fetches a list that supplies the ids for r's calls. If the list fails or is denied, so is r, and the
-// returned list is nil.
+// feedList fetches a list that supplies the ids for r's calls. If the list fails or is denied, r gets the same status,
+// and the returned list is nil.
 func (f *Fetcher) feedList(ctx context.Context, feed *Dataset, r *Result, school snapshot.School) (*Result, error) {
 	list := &Result{
 		place:  r.place,
@@ -172,7 +172,7 @@ func (f *Fetcher) feedList(ctx context.Context, feed *Dataset, r *Result, school
 }
 
 // feed fetches the lists that supply ids for the dataset's calls, and returns the calls in the order of their rows. If
-// one of the lists fails or is denied, so is the dataset.
+// one of the lists fails or is denied, the dataset gets the same status.
 func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapshot.School) ([]fanOutCall, error) {
 	type named struct{ perspective, written, id string }
 	found := make(map[named]bool)

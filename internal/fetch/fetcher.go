@@ -111,8 +111,8 @@ func (f *Fetcher) SetParameters(p Parameters) (err error) {
 	return err
 }
 
-// addCanaries passes calls to the client that show whether the service works if the list that is requested first always
-// fails: the list of schools, and every list of the run for two schools.
+// addCanaries gives the client calls that show whether the service works even if the list that is requested first
+// always fails. The calls are the list of schools, and every list of the run for two schools.
 func (f *Fetcher) addCanaries(p *Parameters) {
 	f.client.AddCanaries(f.datasets[schemas.Schools].call(nil, nil, false))
 	for _, name := range p.Datasets {
@@ -129,8 +129,8 @@ func (f *Fetcher) addCanaries(p *Parameters) {
 // NewScratch returns an unopened scratch file.
 func (f *Fetcher) NewScratch() *Scratch { return &Scratch{folder: f.scratch} }
 
-// WithProcessor does work for a result while holding a processor slot, so that other schools do not produce rows at the
-// same time, which would have to wait too.
+// WithProcessor does work for a result while holding a processor slot. Otherwise other schools could produce further
+// rows in the meantime, which would also have to wait.
 func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	processor := f.processors.at(r.place)
 	processor.acquire()

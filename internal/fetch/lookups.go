@@ -27,7 +27,7 @@ type Lookups struct {
 	Ledger    map[string][]snapshot.LedgerRow
 }
 
-// Lists are the lookups besides the list of schools.
+// Lists selects lookups in addition to the list of schools.
 type Lists struct {
 	Districts       bool
 	DistrictSchools bool // needs Districts too

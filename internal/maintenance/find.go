@@ -36,10 +36,10 @@ type FindReport struct {
 	Students []*FoundStudent `json:"students"`
 	// WithoutBid counts rows that hold a requested number or name but no bid. Such rows can only be erased by number.
 	WithoutBid int64 `json:"rows_without_bid"`
-	// Runs is how many runs were searched, and History reports whether a history was searched too.
+	// Runs is the number of searched runs, and History reports whether a history was also searched.
 	Runs    int  `json:"runs"`
 	History bool `json:"history"`
-	// Unsearchable is how many of the runs hold no names, or hold pseudonyms under a key that was not given.
+	// Unsearchable is the number of these runs that hold no names, or that hold pseudonyms under a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
 

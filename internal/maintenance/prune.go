@@ -17,7 +17,7 @@ import (
 type PruneOptions struct {
 	// Kinds are the kinds of snapshots that are pruned; empty means all.
 	Kinds []snapshot.Kind
-	// Keep is how many of the newest snapshots of each kind are kept.
+	// Keep is the number of the newest snapshots of each kind that are kept.
 	Keep int
 	// KeepDays keeps the full snapshots and the changes of today and of this many days before, and the as-of snapshots
 	// that were taken on these days, however long ago their own dates are.

@@ -374,7 +374,7 @@ func (p *purger) writeProof(ctx context.Context) error {
 		return err
 	}
 	if len(busy) > 0 {
-		return fmt.Errorf("purge: %d runs are being published: purge again when they have been", len(busy))
+		return fmt.Errorf("purge: %d runs are being published: purge again when that has ended", len(busy))
 	}
 	if err := p.catalog.Check(ctx); err != nil { // removes leftovers of killed processes
 		return err

@@ -187,7 +187,8 @@ func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, e
 	return ended, nearly, nil
 }
 
-// nearlyEnded returns the datasets that a school which has not ended lacks, or nil if it has all that it ever had.
+// nearlyEnded returns the datasets that a school once had and now lacks, or nil if it still has all of them. The school
+// must not have ended.
 func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	n := NearlyEnded{Bid: school, LastOK: e.lastOK[school]}
 	var nights []string

@@ -20,7 +20,7 @@ type PurgeOptions struct {
 	Schools, Districts []string
 	// Students are bids in clear, even if runs hold pseudonyms of them. Key is then the key of these runs.
 	Students []string
-	// StudentNumbers identify students to whom the service gives no bid. They are given in clear, too.
+	// StudentNumbers identify students to whom the service gives no bid. They are also in clear.
 	StudentNumbers []string
 	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
@@ -112,7 +112,7 @@ type PurgeAsked struct {
 	Schools   []string       `json:"schools,omitempty"`   // bids
 	Districts []string       `json:"districts,omitempty"` // bids
 	Students  *AskedStudents `json:"students,omitempty"`
-	// EndedFor is how long ago the agreements of Schools ended at least, such as 60d.
+	// EndedFor is the minimum time since the agreements of Schools ended, such as 60d.
 	EndedFor string `json:"ended_for,omitempty"`
 	// EndedBefore is set if only versions of the history that ended before this date were dropped.
 	EndedBefore string `json:"history_ended_before,omitempty"`
@@ -122,7 +122,7 @@ type PurgeAsked struct {
 type AskedStudents struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`
-	// Matched is how many of them were found.
+	// Matched is the number of these students that were found.
 	Matched *int `json:"matched,omitempty"`
 	// Digest is the pseudonym under the privacy key of the sorted list, one student a line. It is empty without a privacy
 	// key, because anyone could check a roster against a digest whose key is stored with it.

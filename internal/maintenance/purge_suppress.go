@@ -14,9 +14,10 @@ import (
 type PurgeSuppression struct {
 	// Key is the fingerprint of the privacy key.
 	Key string `json:"key_fingerprint"`
-	// Students is how many students of the purge are on the list.
+	// Students is the number of the purge's students that are on the list.
 	Students int `json:"students"`
-	// Added is how many of them this command added. It is left out of the proof, so that a kill does not change the proof.
+	// Added is the number of them that this command added. It is left out of the proof, so that a kill does not change the
+	// proof.
 	Added int `json:"-"`
 }
 

@@ -59,7 +59,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 			if len(wanted) == 0 {
 				plan.FailedSchools = append(plan.FailedSchools, snapshot.SchoolFailure{
 					SchoolName: school.Name,
-					Error:      "the school list has a school without a schoolBid: it cannot be asked for",
+					Error:      "the school list has a school without a schoolBid, so its data cannot be requested",
 				})
 			}
 		case len(wanted) > 0 && !wanted[school.Bid], taken[school.Bid]:

@@ -198,8 +198,8 @@ func Ago(now, then time.Time) string {
 	}
 }
 
-// sinceMargin is how far before the plan of the last run a delta run begins (specification, Limits: recommended
-// modified-since margin).
+// sinceMargin is the time by which a delta run begins before the plan of the last run (specification, Limits:
+// recommended modified-since margin).
 const sinceMargin = 10 * time.Minute
 
 // sinceAuto is the setting by which a user selects SinceAuto.

@@ -43,9 +43,9 @@ func (b *reorderBuffer) deliver(ctx context.Context, school int, r *fetch.Result
 	return await(ctx, settled)
 }
 
-// writeInOrder calls write with the result of every school, in order, once it is its turn (a nil turn means at once).
-// While it waits, results without memory are passed to spill, because holding them up would leave request slots idle.
-// After an error or a cancellation, memory that is held is not released.
+// writeInOrder waits for turn, unless turn is nil, and calls write with the result of every school, in order. While it
+// waits, results without memory are passed to spill, because holding them up would leave request slots idle. After an
+// error or a cancellation, memory that is held is not released.
 func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, write, spill func(*fetch.Result) error) error {
 	waiting := make(map[int]*arrival)
 	var oversized []*arrival // the waiting results without memory, and perhaps some that are already written

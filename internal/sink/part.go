@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxRewritten is how often a part may be rewritten. Its name has four digits for the count.
+// maxRewritten is the maximum number of times that a part may be rewritten. Its name has four digits for the count.
 const maxRewritten = 9999
 
 // Part is the path of a data file: <folder>part-<number>-<owner>.parquet. A rewritten file has four more digits after

@@ -25,7 +25,7 @@ type Change struct {
 	Kind         Kind   `json:"kind,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
 	// Before is the SHA-256 of the manifest that After replaces, or of the pointer to the history that History replaces.
-	// If it is empty, there must not be one.
+	// If it is empty, there must be nothing to replace.
 	Before  string           `json:"before,omitempty"`
 	After   *Manifest        `json:"after,omitempty"`
 	History *HistoryManifest `json:"history,omitempty"`

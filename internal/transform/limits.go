@@ -21,9 +21,8 @@ func (d *Decoder) stopAtLimit(err error) int {
 }
 
 const (
-	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the decompressed pages. A record without
-	// members takes as much room for its row as any other record; a real record is larger than the empty row that it
-	// needs.
+	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the decompressed pages. Even a record
+	// without members needs the memory of a row, whereas a real record is larger than an empty row.
 	minRowBytes        = 4 << 20
 	maxRowBytesPerByte = 4
 )
