@@ -2,8 +2,8 @@
 
     python delta_lake.py GROWTH_EXPORT JARS [DOCUMENT]
 
-The log is growth-export's of one night, repeated: COMMITS (1000) commits, each adding FILES (50) files. A log of one commit
-shows what an engine takes anyway. The files of the last night are copies of one real file. Each engine opens the log in a process of its own, all by turns, TURNS (5) times, and
+The log is growth-export's of one night, repeated: COMMITS (1000) commits, each adding FILES (50) files, without and with the
+checkpoint that growth-export writes every 100 commits. A log of one commit shows what an engine takes anyway. The files of the last night are copies of one real file. Each engine opens the log in a process of its own, all by turns, TURNS (5) times, and
 reads one column of the last night. The figures are medians. They are written into DOCUMENT, if there is one.
 """
 
@@ -106,10 +106,31 @@ def read(engine: str, table: str, date: str, jars: str) -> None:
     os._exit(0)  # an ordinary exit may abort: Arrow's threads are still running
 
 
+def write_checkpoint(growth_export: str, dest: Path) -> tuple[Path, dict]:
+    """Has growth-export write the checkpoint that it would have written on the way. Returns its path, and what that took."""
+    log = dest / TABLE / "_delta_log"
+    due = (COMMITS - 1) // 100 * 100
+    later = sorted(log.glob("*.json"))[due + 1 :]
+    aside = log.parent / "later"
+    aside.mkdir()
+    for commit in later:
+        commit.rename(aside / commit.name)
+    took = command(growth_export, "delta-lake", dest)
+    (log / f"{due + 1:020}.json").unlink()  # the manifests name only the first night
+    for commit in later:
+        (aside / commit.name).rename(commit)
+    aside.rmdir()
+    return log / f"{due:020}.checkpoint.parquet", took
+
+
 def verify(growth_export: str, dest: Path) -> dict:
     """Measures a command that reads the whole log, and finds that it differs from the manifests."""
+    return command(growth_export, "verify --delta-lake", dest)
+
+
+def command(growth_export: str, args: str, dest: Path) -> dict:
     begin = time.monotonic()
-    child = subprocess.Popen([growth_export, "verify", "--delta-lake", "--dest", str(dest)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen([growth_export, *args.split(), "--dest", str(dest)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, _, usage = os.wait4(child.pid, 0)
     return {"seconds": time.monotonic() - begin, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
 
@@ -125,10 +146,9 @@ def measure(growth_export: str, jars: str) -> str:
         date = make_log(growth_export, dest, COMMITS)
         size = sum(p.stat().st_size for p in dest.glob(f"{TABLE}/_delta_log/*"))
         without = measure_engines(growth_export, jars, dest, date)
-        # By a process of its own: Linux counts the peak of the process that starts another into the other's.
-        checkpoint_it = "import sys, deltalake; deltalake.DeltaTable(sys.argv[1]).create_checkpoint()"
-        subprocess.run([sys.executable, "-c", checkpoint_it, str(dest / TABLE)], check=True)
-        checkpoint = measure_engines(growth_export, jars, dest, date)
+        checkpoint, took = write_checkpoint(growth_export, dest)
+        checkpoint_size = checkpoint.stat().st_size
+        with_checkpoint = measure_engines(growth_export, jars, dest, date)
     lines = [
         f"{time.strftime('%-d %B %Y, %H:%M', time.gmtime(began))} UTC. Load average {load:.2f} before, {os.getloadavg()[0]:.2f} after. {TURNS} turns.",
         f"{os.cpu_count()} cores, {platform.system().lower()}/{platform.machine()}. {version}.",
@@ -139,7 +159,11 @@ def measure(growth_export: str, jars: str) -> str:
     for title, rows in (
         (f"One commit of {FILES} files, which shows what an engine takes anyway:", one),
         (f"{COMMITS:,} commits of {FILES} files, {size / 1e6:.0f} MB of JSON, no checkpoint:", without),
-        ("The same with a checkpoint that delta-rs has written:", checkpoint),
+        (
+            f"The same with growth-export's checkpoint of version {int(checkpoint.name[:20])}, {checkpoint_size / 1e6:.1f} MB, written in {took['seconds']:.1f} s"
+            f" with {took['peak'] / 1e6:,.0f} MB of memory:",
+            with_checkpoint,
+        ),
     ):
         lines += [title, "", "| reader | wall, s | CPU with start, s | peak, MB |", "|---|--:|--:|--:|", *rows, ""]
     return "\n".join(lines).rstrip()
