@@ -74,7 +74,7 @@ func TestPurgeOtherColumns(t *testing.T) {
 		"schools": 1, "district_schools": 1, "students": 2, "test_results": 5, "test_result_norms": 6,
 		"test_result_instructional_areas": 6, "goals": 2,
 	}, report.RowsRemoved)
-	require.Contains(t, strings.Join(report.NotReached, "\n"), "table goals, which this growth-export does not know")
+	require.Contains(t, strings.Join(report.NotReached, "\n"), "table goals, which this version of growth-export does not know")
 	requireNoBytes(t, root, snapshottest.Gone)
 	m := requireManifest(t, store, snapshottest.LatestRun)
 	for name, table := range edited {
