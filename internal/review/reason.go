@@ -164,25 +164,29 @@ func (r Reason) String() string {
 // newlyDenied lists the schools that are denied now, and the rows that are missing because of that.
 func (r Reason) newlyDenied() string {
 	var schools, rows []string
+	var missing int64
 	for _, f := range r.Found {
 		if f.School != "" {
 			schools = append(schools, f.label())
 		} else if f.N > 0 {
-			rows = append(rows, wording.Count(f.N)+" rows of "+f.Table)
+			rows = append(rows, wording.Many(f.N, "row")+" of "+f.Table)
+			missing += f.N
 		}
 	}
-	count := len(schools) + r.More
-	verb := "are"
-	if count == 1 {
-		verb = "is"
+	isOrAre := func(one bool) string {
+		if one {
+			return " is "
+		}
+		return " are "
 	}
-	text := wording.Many(count, "school") + " in the snapshot of " + r.SnapshotDate + " " + verb + " denied now: "
+	count := len(schools) + r.More
+	text := wording.Many(count, "school") + " in the snapshot of " + r.SnapshotDate + isOrAre(count == 1) + "denied now: "
 	if most := 5; count > len(schools) || len(schools) > most {
 		schools = append(schools[:min(len(schools), most)], "and "+wording.Count(count-min(len(schools), most))+" more")
 	}
 	text += strings.Join(schools, ", ")
 	if len(rows) > 0 {
-		text += "; " + wording.First(rows, 3) + " are missing because of that"
+		text += "; " + wording.First(rows, 3) + isOrAre(missing == 1) + "missing because of that"
 	}
 	return text
 }

@@ -25,6 +25,8 @@ func TestReasonTexts(t *testing.T) {
 			review.Finding{Table: "students", N: 3, Of: 3}),
 		"no table has any rows": with(review.NoRows, ""),
 		"1 school in the snapshot of 2026-11-19 is denied now: s1": with(review.NewlyDenied, "", review.Finding{School: "s1"}),
+		"1 school in the snapshot of 2026-11-19 is denied now: s1; 1 row of students is missing because of that": with(review.NewlyDenied, "",
+			review.Finding{Table: "students", N: 1, Of: 20}, review.Finding{School: "s1"}),
 		"2 schools in the snapshot of 2026-11-19 are denied now: Elm, s2; 20 rows of students are missing because of that": with(review.NewlyDenied, "",
 			review.Finding{Table: "students", N: 20, Of: 20}, review.Finding{School: "s1", Name: "Elm"}, review.Finding{School: "s2"}),
 		"2 of 3 schools failed, more than --max-failed-schools 1": with(review.MaxFailedSchools, "1", review.Finding{N: 2, Of: 3}),
