@@ -391,7 +391,7 @@ class DeltaLake(unittest.TestCase):
             self.run_night(to, date, *few)
             if version in versions:
                 self.remember(to, seen)
-        long = [name for name in to.tables() if to.version(name) >= 100]  # those of the history change less often
+        long = [name for name in to.tables() if to.version(name) >= 100]  # tables of the history change less often
         self.assertLessEqual({"schools", "students", "test_results"}, set(long))
         for name in long:
             self.assertTrue((to.root / name / "_delta_log" / f"{100:020}.checkpoint.parquet").exists(), name)
