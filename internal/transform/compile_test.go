@@ -32,7 +32,7 @@ func TestCompileRefusesMistakes(t *testing.T) {
 		}, "member n is declared twice"},
 		{"a known member that is a column", func(ds *schemas.Dataset) { ds.Known = []string{"s"} }, "member s is declared twice"},
 		{"a required member", func(ds *schemas.Dataset) { column(ds, 0, "s").Required = true }, "other columns must not be"},
-		{"an optional parameter", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Required = false }, "are required"},
+		{"an optional parameter", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Required = false }, "must be required"},
 		{"a parameter that is not text", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Type = schemas.Int32 }, "does not go with type"},
 		{"a position in the first table", func(ds *schemas.Dataset) {
 			c := column(ds, 0, "i")
