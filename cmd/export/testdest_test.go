@@ -72,7 +72,7 @@ func onClouds(t *testing.T, test func(t *testing.T, g *testStorage)) {
 
 // testClouds returns the functions that start the emulators.
 func testClouds() map[string]func(t *testing.T) testCloud {
-	return map[string]func(t *testing.T) testCloud{"Azure": newAzureCloud}
+	return map[string]func(t *testing.T) testCloud{"Azure": newAzureCloud, "Google": newGoogleCloud}
 }
 
 func newS3Storage(t *testing.T) *testStorage {

@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -105,12 +106,19 @@ func explainToken(err error) error {
 	if retryableStatus(status) {
 		return &credentialError{text: "cannot get an access token: " + statusText(status), cause: err, temporary: true}
 	}
-	text := refused.ErrorCode
+	answer := struct {
+		Code        string `json:"error"`
+		Description string `json:"error_description"`
+	}{refused.ErrorCode, refused.ErrorDescription}
+	if answer.Code == "" { // The library does not decode the answers to service accounts.
+		_ = json.Unmarshal(refused.Body, &answer) // Without a code the status has to do.
+	}
+	text := answer.Code
 	switch {
 	case text == "":
 		text = statusText(status)
-	case refused.ErrorDescription != "":
-		text += ": " + refused.ErrorDescription
+	case answer.Description != "":
+		text += ": " + answer.Description
 	}
 	return &credentialError{
 		text: "credentials rejected (" + remote.Shorten(text) + "): renew the service account's key, " +

@@ -1,0 +1,46 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/gcs"
+	"example.org/growthexport/internal/sink/gcs/gcstest"
+)
+
+// googleCloud is a bucket of fake-gcs-server.
+type googleCloud struct {
+	t      *testing.T
+	server *gcstest.Server
+	bucket string
+}
+
+func newGoogleCloud(t *testing.T) testCloud {
+	t.Helper()
+	server := gcstest.Start(t, os.Getenv)
+	return &googleCloud{t, server, server.Bucket(t)}
+}
+
+func (*googleCloud) String() string { return "Google" }
+
+func (c *googleCloud) dest(prefix string) string { return gcs.Scheme + c.bucket + "/" + prefix }
+
+func (c *googleCloud) flags() []string { return []string{"--gcs-endpoint", c.server.Endpoint} }
+
+func (*googleCloud) env() []string { return nil }
+
+func (c *googleCloud) open(prefix string) sink.Store {
+	store, err := gcs.New(c.t.Context(), gcs.Options{Bucket: c.bucket, Prefix: prefix, Endpoint: c.server.Endpoint})
+	require.NoError(c.t, err)
+	return store
+}
+
+func (c *googleCloud) staged(t *testing.T, prefix string) []string {
+	t.Helper()
+	return c.server.Objects(t, c.bucket, prefix+"/"+sink.StagingPrefix)
+}
