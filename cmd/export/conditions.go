@@ -27,7 +27,7 @@ func (a *app) adaptConditions(ctx context.Context, catalog snapshot.Catalog, log
 		log.WarnContext(ctx, "cannot test conditional writes: run growth-export doctor for details",
 			"destination", catalog.String(), "error", err)
 	case ignored:
-		log.WarnContext(ctx, "the store ignores the conditions of conditional writes", "advice", doctor.OnePublisher,
+		log.WarnContext(ctx, "the store ignores the conditions of conditional writes", "advice", doctor.PublisherAdvice(catalog.Info()),
 			"destination", catalog.String())
 	}
 	return nil

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"testing"
 
@@ -18,12 +19,13 @@ type googleCloud struct {
 	t      *testing.T
 	server *gcstest.Server
 	bucket string
+	client *http.Client // of all stores, which would keep connections open
 }
 
 func newGoogleCloud(t *testing.T) testCloud {
 	t.Helper()
 	server := gcstest.Start(t, os.Getenv)
-	return &googleCloud{t, server, server.Bucket(t)}
+	return &googleCloud{t, server, server.Bucket(t), &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 func (*googleCloud) String() string { return "Google" }
@@ -35,7 +37,9 @@ func (c *googleCloud) flags() []string { return []string{"--gcs-endpoint", c.ser
 func (*googleCloud) env() []string { return nil }
 
 func (c *googleCloud) open(prefix string) sink.Store {
-	store, err := gcs.New(c.t.Context(), gcs.Options{Bucket: c.bucket, Prefix: prefix, Endpoint: c.server.Endpoint})
+	store, err := gcs.New(c.t.Context(), gcs.Options{
+		Bucket: c.bucket, Prefix: prefix, Endpoint: c.server.Endpoint, HTTPClient: c.client,
+	})
 	require.NoError(c.t, err)
 	return store
 }

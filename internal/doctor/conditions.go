@@ -14,6 +14,14 @@ import (
 // OnePublisher is the advice for stores on which two publishers may publish at once.
 const OnePublisher = "let only one run or publish at a time work at this destination"
 
+// PublisherAdvice returns the advice for a store on which two publishers may publish at once.
+func PublisherAdvice(info sink.Info) string {
+	if info.Conditions == "" {
+		return OnePublisher
+	}
+	return info.Conditions + ", or " + OnePublisher
+}
+
 // cleanupTimeout bounds the removal of the probe files.
 const cleanupTimeout = 15 * time.Second
 

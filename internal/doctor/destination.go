@@ -241,7 +241,7 @@ func (c *destinationCheck) checkConditions(ctx context.Context, path string, rac
 	if adapter, ok := c.Store.(sink.ConditionAdapter); ok {
 		way = adapter.Conditions()
 	}
-	overwritten := false
+	overwritten, advice := false, PublisherAdvice(c.info)
 	if err == nil && !ignored && !c.info.Locks && way != sink.EmulatedConditions {
 		overwritten, err = raceWriters(ctx, c.Store, races)
 	}
@@ -252,12 +252,12 @@ func (c *destinationCheck) checkConditions(ctx context.Context, path string, rac
 	case err != nil:
 		c.failed(Conditions, err)
 	case ignored:
-		c.warn(Conditions, "the store ignores the conditions and overwrites, so it is not safe for Delta Lake logs", OnePublisher)
+		c.warn(Conditions, "the store ignores the conditions and overwrites, so it is not safe for Delta Lake logs", advice)
 	case way == sink.EmulatedConditions:
-		c.warn(Conditions, "the store does not support conditional writes, so it is not safe for Delta Lake logs", OnePublisher)
+		c.warn(Conditions, "the store does not support conditional writes, so it is not safe for Delta Lake logs", advice)
 	case overwritten:
 		c.warn(Conditions, fmt.Sprintf("the store lets writers overwrite each other: of %d that wrote at once, several succeeded, "+
-			"so it is not safe for Delta Lake logs", racers), OnePublisher)
+			"so it is not safe for Delta Lake logs", racers), advice)
 	case way == sink.UnquotedConditions:
 		c.ok(Conditions, "the second of two writers is refused if ETags are sent without quotes, as Ceph expects them; "+
 			"Delta Lake logs can be written")

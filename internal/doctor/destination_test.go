@@ -252,7 +252,7 @@ type racy struct {
 	waiting map[string]chan struct{} // closed once a second writer has arrived
 }
 
-func (r *racy) Info() sink.Info { return sink.Info{} }
+func (r *racy) Info() sink.Info { return sink.Info{Conditions: "use another store"} }
 
 func (r *racy) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if !strings.Contains(path, "-race-") {
@@ -280,7 +280,7 @@ func TestRacingWriters(t *testing.T) {
 	d.Store = &racy{Store: dir, waiting: make(map[string]chan struct{})}
 	_, text := finding(t, doctor.CheckDestination(t.Context(), d), doctor.Conditions, doctor.Warn)
 	require.Contains(t, text, "the store lets writers overwrite each other: of 6 that wrote at once, several succeeded")
-	require.Contains(t, text, doctor.OnePublisher)
+	require.Contains(t, text, "use another store, or "+doctor.OnePublisher)
 	require.Empty(t, filesBelow(t, dir.Info().Folder))
 }
 

@@ -182,15 +182,3 @@ func (s *Store) openObject(ctx context.Context, path string) (sink.Object, error
 		return s.pause(ctx, attempt, cause, s.limits.maxBackoff)
 	}), nil
 }
-
-// Encryption returns the key that the service has encrypted an object with.
-func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
-	if err := ready(ctx, path); err != nil {
-		return "", err
-	}
-	found, err := s.stat(ctx, s.prefix+path, anyGeneration)
-	if err != nil {
-		return "", s.failed("read the properties of", path, err)
-	}
-	return found.KMSKeyName, nil
-}

@@ -41,7 +41,6 @@ type limits struct {
 var (
 	_ sink.Store        = (*Store)(nil)
 	_ sink.StagedReader = (*Store)(nil)
-	_ sink.Encrypter    = (*Store)(nil)
 )
 
 // New returns the store that the options describe. It sends no request; credentials are looked for when the first one

@@ -40,7 +40,6 @@ type resource struct {
 	CRC32C     string            `json:"crc32c"`
 	Updated    time.Time         `json:"updated"`
 	Metadata   map[string]string `json:"metadata"`
-	KMSKeyName string            `json:"kmsKeyName"`
 }
 
 // newObject is the description of an object that is uploaded.

@@ -16,6 +16,7 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, "s3://bucket", store.Info().URL)
 	require.Equal(t, "s3a://bucket", store.Info().HadoopURL)
 	require.False(t, store.Info().Locks)
+	require.Empty(t, store.Info().Conditions)
 
 	store, err = s3.New(t.Context(), s3.Options{
 		Bucket: "bucket", Prefix: "a/b", Endpoint: "http://127.0.0.1:7070/", Region: "eu-'1", PathStyle: true,
@@ -25,4 +26,11 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, "s3://bucket/a/b", store.Info().URL)
 	require.Equal(t, "INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain, REGION 'eu-''1', "+
 		"ENDPOINT '127.0.0.1:7070', USE_SSL false, URL_STYLE 'path');", store.Info().Session)
+	require.Empty(t, store.Info().Conditions)
+
+	for _, endpoint := range []string{"https://storage.googleapis.com", "https://bucket.storage.googleapis.com/"} {
+		store, err = s3.New(t.Context(), s3.Options{Bucket: "bucket", Prefix: "a", Endpoint: endpoint})
+		require.NoError(t, err)
+		require.Equal(t, "use --dest gs://bucket/a, because Google's S3-compatible interface has no conditional writes", store.Info().Conditions)
+	}
 }

@@ -74,13 +74,21 @@ func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimS
 // Info returns how readers reach the bucket, and the permissions of a run.
 func (s *Store) Info() sink.Info {
 	place := strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
+	conditions := ""
+	if _, host, _ := strings.Cut(s.endpoint, "://"); host == googleHost || strings.HasSuffix(host, "."+googleHost) {
+		conditions = "use --dest gs://" + place + ", because Google's S3-compatible interface has no conditional writes"
+	}
 	return sink.Info{
-		URL: Scheme + place, HadoopURL: "s3a://" + place,
+		Conditions: conditions,
+		URL:        Scheme + place, HadoopURL: "s3a://" + place,
 		Session: "INSTALL httpfs; LOAD httpfs; CREATE SECRET (" + s.opts.secret() + ");",
 		Permissions: "s3:ListBucket, s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts, s3:GetObject, " +
 			"s3:PutObject, s3:AbortMultipartUpload and s3:DeleteObject",
 	}
 }
+
+// googleHost is the host of Google Cloud Storage, whose S3-compatible interface lacks conditional writes.
+const googleHost = "storage.googleapis.com"
 
 // secret returns the options of a DuckDB secret for the bucket.
 func (o *Options) secret() string {
