@@ -251,7 +251,7 @@ func rules() map[string]rule {
 				"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "golang.org/x/term",
 			},
 			why:   "flags, wiring and exit codes; it uses transform and files only through pipeline",
-			tests: []string{"internal/simulator/oracle", "internal/sink/azure/azuretest", "internal/sink/s3/s3test", "internal/snapshot/snapshottest"},
+			tests: []string{"internal/simulator/oracle", "internal/sink/azure/azuretest", "internal/sink/gcs/gcstest", "internal/sink/s3/s3test", "internal/snapshot/snapshottest"},
 		},
 		"examples/growthbygrade": {
 			modules: []string{"github.com/parquet-go/parquet-go"},
