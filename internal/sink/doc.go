@@ -1,8 +1,8 @@
 // Package sink provides destinations as stores of files and documents. It does not know their contents.
 //
 // A file is staged, which makes it durable but keeps it invisible, and later committed, which makes it visible as a
-// whole: on disk by a rename, on S3 by completing a multipart upload. Any number of files can therefore be prepared and
-// checked before the first one is visible. Staged files have random names or upload ids, so that the record of one file
+// whole: on disk by a rename, on S3 by completing a multipart upload, on Google Cloud Storage by a copy that the service
+// makes. Any number of files can therefore be prepared and checked before the first one is visible. Staged files have random names or upload ids, so that the record of one file
 // is never valid for the file of a later attempt at the same path.
 //
 // A document is small and written in one step. A write can be made conditional on the document being absent or
@@ -12,6 +12,6 @@
 // Locks are shared or exclusive and end with their process. A store with reliable conditional writes, such as S3, may
 // not have locks.
 //
-// [Dir] is the store on a file system, package sink/s3 the one on S3. The suite in storetest checks both against the
-// same contract, which the comments of [Store] define.
+// [Dir] is the store on a file system, packages sink/s3, sink/gcs and sink/azure are those in clouds, and sink/remote
+// is what these share. The suite in storetest checks all against the same contract, which the comments of [Store] define.
 package sink

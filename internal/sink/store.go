@@ -146,7 +146,7 @@ type Info struct {
 	// Locks reports whether Lock excludes other processes. If not, only conditional writes keep two publishers apart, and
 	// it may be necessary to test them.
 	Locks bool
-	// Conditions is what to do if the server ignores the conditions of writes; empty if there is nothing better than to let
+	// Conditions is advice for a server that ignores the conditions of writes; empty if there is nothing better than to let
 	// one process publish at a time.
 	Conditions string
 	// Permissions names the permissions that the user needs, for advice; empty if errors name them.
