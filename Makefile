@@ -304,12 +304,13 @@ bench-delta-lake: build .tools/delta-lake-venv .tools/delta-lake-jars ## measure
 .tools/bench/bench:
 	cd $(PEERS) && $(GO) build -o $(CURDIR)/$@ .
 
-# The platforms of `make dist`.
-PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+# The platforms of `make dist`, and the frozen cryptographic module of its further archives for Linux; empty for none.
+FIPS_MODULE ?= v1.0.0
+PLATFORMS   ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
 .PHONY: dist
 dist: ## make the archives of a release in dist, for all PLATFORMS, and their checksums; equal sources give equal bytes
-	cd $(TOOLS) && $(GO) run ./dist -platforms $(PLATFORMS) -source $(CURDIR) -out $(CURDIR)/dist -version $(VERSION) -commit $(COMMIT) \
+	cd $(TOOLS) && $(GO) run ./dist -platforms $(PLATFORMS) -fips=$(FIPS_MODULE) -source $(CURDIR) -out $(CURDIR)/dist -version $(VERSION) -commit $(COMMIT) \
 		-time $(shell git log -1 --format=%ct)
 
 .PHONY: site

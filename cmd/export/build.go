@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/fips140"
 	"fmt"
 	"runtime/debug"
 )
@@ -14,18 +15,34 @@ type build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	Go      string `json:"go"`
+	FIPS    fips   `json:"fips140"`
+}
+
+// fips describes the cryptographic module of Go for FIPS 140-3.
+type fips struct {
+	// Enabled is set in FIPS mode, and Only if anything that is not approved fails.
+	Enabled bool `json:"enabled"`
+	Only    bool `json:"only"`
+	// Module is the version of the frozen module that is linked in, or "latest" for the one of this version of Go.
+	Module string `json:"module"`
 }
 
 // thisBuild returns this build. It prefers the values set at link time to the ones recorded by the compiler.
 func thisBuild() build {
-	b := build{Version: version, Commit: commit, Go: "unknown"}
+	b := build{
+		Version: version, Commit: commit, Go: "unknown",
+		FIPS: fips{Enabled: fips140.Enabled(), Only: fips140.Enforced(), Module: fips140.Version()},
+	}
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		b.Go = info.GoVersion
 		b.Version = cmp.Or(b.Version, info.Main.Version)
 		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" {
+			switch setting.Key {
+			case "vcs.revision":
 				b.Commit = cmp.Or(b.Commit, setting.Value)
+			case "GOFIPS140": // more exact than Version
+				b.FIPS.Module = setting.Value
 			}
 		}
 	}
@@ -35,5 +52,20 @@ func thisBuild() build {
 }
 
 func (b build) String() string {
-	return fmt.Sprintf("growth-export %s, commit %s, %s\n", b.Version, b.Commit, b.Go)
+	return fmt.Sprintf("growth-export %s, commit %s, %s, FIPS 140-3 mode %s\n", b.Version, b.Commit, b.Go, b.FIPS)
+}
+
+// String describes the mode and the module.
+func (f fips) String() string {
+	mode := "off"
+	switch {
+	case f.Only:
+		mode = "only"
+	case f.Enabled:
+		mode = "on"
+	}
+	if f.Module == "latest" {
+		return mode + ", no frozen module"
+	}
+	return mode + ", module " + f.Module
 }

@@ -62,11 +62,12 @@ func (a *app) doctorCommand() *cobra.Command {
 func (a *app) checkAll(ctx context.Context, o *doctorOptions, from sources) error {
 	logger := a.newLogger(&o.general)
 	findings, err := await(ctx, func() ([]doctor.Finding, error) {
-		service, err := a.checkService(ctx, o, from, logger)
+		findings, err := a.checkService(ctx, o, from, logger)
 		if err != nil {
 			return nil, err
 		}
-		return append(service, a.checkDestination(ctx, o, from)...), ctx.Err()
+		findings = append(findings, a.checkDestination(ctx, o, from)...)
+		return append(findings, doctor.Finding{Check: "FIPS 140-3", State: doctor.OK, Text: thisBuild().FIPS.String()}), ctx.Err()
 	})
 	if err != nil {
 		return err

@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 			env.Vars = commandEnvironment(env.Vars)
 			env.Values[serviceKey{}] = startService(env)
 			env.Setenv("IN_12_HOURS", time.Now().UTC().Add(12*time.Hour).Format("15:04Z"))
+			env.Setenv("GODEBUG", os.Getenv("GODEBUG"))
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},

@@ -118,7 +118,7 @@ func TestBillOfMaterials(t *testing.T) {
 	require.NoError(t, err)
 	modules = append(modules, module{"example.org/some/module", "v1.2.3"})
 	r := &release{version: "v1.2.3", time: time.Unix(1795140000, 0).UTC()}
-	text, err := r.billOfMaterials(platform{"linux", "amd64"}, modules, sha256.Sum256(nil))
+	text, err := r.billOfMaterials(platform{"linux", "amd64", "v1.0.0"}, modules, sha256.Sum256(nil))
 	require.NoError(t, err)
 	var bill struct {
 		BOMFormat  string
@@ -129,4 +129,21 @@ func TestBillOfMaterials(t *testing.T) {
 	require.Len(t, bill.Components, len(modules))
 	require.Contains(t, string(text), `"pkg:golang/example.org/some/module@v1.2.3"`)
 	require.Contains(t, string(text), `"pkg:golang/std@go1.`)
+	require.Regexp(t, `"name": "GOFIPS140",\s+"value": "v1.0.0"`, string(text))
+}
+
+func TestParsePlatforms(t *testing.T) {
+	t.Parallel()
+	platforms, err := parsePlatforms("linux/amd64,windows/amd64", "v1.0.0")
+	require.NoError(t, err)
+	var names []string
+	for _, p := range platforms {
+		names = append(names, p.String())
+	}
+	require.Equal(t, []string{"linux-amd64", "linux-amd64-fips", "windows-amd64"}, names)
+	platforms, err = parsePlatforms("linux/amd64", "")
+	require.NoError(t, err)
+	require.Len(t, platforms, 1)
+	_, err = parsePlatforms("linux", "")
+	require.Error(t, err)
 }

@@ -15,18 +15,30 @@ import (
 	"time"
 )
 
-// platform is an operating system and architecture.
-type platform struct{ os, arch string }
+// platform is an operating system and architecture, and the frozen cryptographic module to link in; empty for the module
+// of the version of Go.
+type platform struct{ os, arch, fips string }
 
-// parsePlatforms reads a list of platforms.
-func parsePlatforms(list string) ([]platform, error) {
+// String returns the name of the platform in those of archives.
+func (p platform) String() string {
+	if p.fips == "" {
+		return p.os + "-" + p.arch
+	}
+	return p.os + "-" + p.arch + "-fips"
+}
+
+// parsePlatforms reads a list of platforms. Those of Linux also occur with the frozen module, unless it is empty.
+func parsePlatforms(list, fips string) ([]platform, error) {
 	var platforms []platform
 	for word := range strings.SplitSeq(list, ",") {
 		system, arch, ok := strings.Cut(word, "/")
 		if !ok {
 			return nil, fmt.Errorf("%q is not a platform such as linux/amd64", word)
 		}
-		platforms = append(platforms, platform{system, arch})
+		platforms = append(platforms, platform{os: system, arch: arch})
+		if fips != "" && system == "linux" {
+			platforms = append(platforms, platform{system, arch, fips})
+		}
 	}
 	return platforms, nil
 }
@@ -45,6 +57,7 @@ func main() {
 	r := release{}
 	var seconds int64
 	list := flag.String("platforms", runtime.GOOS+"/"+runtime.GOARCH, "platforms to build for")
+	fips := flag.String("fips", "", "value of GOFIPS140 for further archives for Linux")
 	flag.StringVar(&r.source, "source", ".", "root of the repository")
 	flag.StringVar(&r.out, "out", "dist", "folder to write; its contents are removed")
 	flag.StringVar(&r.version, "version", "", "version of the release")
@@ -53,7 +66,7 @@ func main() {
 	flag.Parse()
 	r.time = time.Unix(seconds, 0).UTC()
 	var err error
-	if r.platforms, err = parsePlatforms(*list); err == nil {
+	if r.platforms, err = parsePlatforms(*list, *fips); err == nil {
 		err = r.make(context.Background())
 	}
 	if err != nil {
@@ -73,7 +86,7 @@ func (r *release) make(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }() // binaries that are packed
 	host := filepath.Join(work, "host")
-	if err := r.build(ctx, platform{runtime.GOOS, runtime.GOARCH}, host); err != nil {
+	if err := r.build(ctx, platform{os: runtime.GOOS, arch: runtime.GOARCH}, host); err != nil {
 		return err
 	}
 	common, err := r.commonFiles(ctx, host)
@@ -85,13 +98,13 @@ func (r *release) make(ctx context.Context) error {
 	}
 	var sums strings.Builder
 	for _, p := range r.platforms {
-		binary := filepath.Join(work, p.os+"-"+p.arch)
+		binary := filepath.Join(work, p.String())
 		if err := r.build(ctx, p, binary); err != nil {
 			return err
 		}
 		name, archive, err := r.pack(ctx, p, binary, common)
 		if err != nil {
-			return fmt.Errorf("%s/%s: %w", p.os, p.arch, err)
+			return fmt.Errorf("%s: %w", p, err)
 		}
 		if err := os.WriteFile(filepath.Join(r.out, name), archive, 0o644); err != nil {
 			return fmt.Errorf("write the archive: %w", err)
@@ -109,6 +122,7 @@ func (r *release) make(ctx context.Context) error {
 func (r *release) build(ctx context.Context, p platform, to string) error {
 	_, err := r.run(ctx, []string{
 		"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOTOOLCHAIN=local",
+		"GOFIPS140=" + cmp.Or(p.fips, "off"),
 	}, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -buildid= -X main.version="+r.version+" -X main.commit="+r.commit, "-o", to, "./cmd/export")
 	return err
@@ -132,7 +146,7 @@ func (r *release) pack(ctx context.Context, p platform, binary string, common []
 	if err != nil {
 		return "", nil, err
 	}
-	folder := fmt.Sprintf("growth-export-%s-%s-%s", r.version, p.os, p.arch)
+	folder := fmt.Sprintf("growth-export-%s-%s", r.version, p)
 	executable := "growth-export"
 	if p.os == "windows" {
 		executable += ".exe"

@@ -151,7 +151,7 @@ func (r *release) billOfMaterials(p platform, modules []module, sum [sha256.Size
 		"$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
 		"metadata": map[string]any{
 			"timestamp": r.time.Format(time.RFC3339), "component": this,
-			"properties": []map[string]string{{"name": "go", "value": runtime.Version()}},
+			"properties": []map[string]string{{"name": "go", "value": runtime.Version()}, {"name": "GOFIPS140", "value": cmp.Or(p.fips, "off")}},
 		},
 		"components":   components,
 		"dependencies": []map[string]any{{"ref": this.Ref, "dependsOn": refs}},

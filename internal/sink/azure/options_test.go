@@ -54,7 +54,7 @@ func TestParseURL(t *testing.T) {
 // TestCredentials reads where the first request goes, and with which credentials.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	key := base64.StdEncoding.EncodeToString([]byte("secret"))
+	key := base64.StdEncoding.EncodeToString([]byte("the secret of an account"))
 	const sas = "sig=c2VjcmV0&sv=2026-02-06"
 	for name, test := range map[string]struct {
 		change                    func(*azure.Options)
