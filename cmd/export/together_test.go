@@ -21,7 +21,7 @@ var rounds = flag.Int("rounds", 3, "rounds of the tests of two processes at once
 // published or that another process is working on it.
 func TestTwoProcessesOfARun(t *testing.T) {
 	t.Parallel()
-	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
+	test := func(t *testing.T, g *testStorage) {
 		t.Helper()
 		n := newScenario(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31, 4, 17}},
 			simulator.ServerOptions{Latency: 3 * time.Millisecond}, "--schools-per-file", "2", "--datasets", "schools,students,test_results")
@@ -45,7 +45,9 @@ func TestTwoProcessesOfARun(t *testing.T) {
 			require.Positive(t, published)
 			n.requirePublished(t, s, run)
 		}
-	})
+	}
+	onDiskAndS3(t, test)
+	onClouds(t, test)
 }
 
 // TestTwoRunsOfADate publishes two staged runs of the same date at once. The one
