@@ -142,7 +142,7 @@ func (p *purger) notReached() []string {
 // unreachable returns the places that no command reaches.
 func unreachable() []string {
 	return []string{
-		"versions of removed objects in a bucket with versioning or object lock, and its replicas",
+		"versions of removed objects in a store with versioning, soft delete or object lock, and its replicas",
 		"snapshots of the file system, backups, and disk blocks that are not overwritten",
 		"copies that readers have made: database tables, files, caches, query results",
 		"scratch folders of killed runs, on the machines where they ran",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/azure"
+	"example.org/growthexport/internal/sink/azure/azuretest"
 	"example.org/growthexport/internal/sink/storetest"
 )
 
@@ -132,4 +134,36 @@ func TestFailedUpload(t *testing.T) {
 	require.NoError(t, store.Commit(t.Context(), "run", sink.File{Path: path, Bytes: size, Staged: staged}))
 	requireContent(t, store, path, data)
 	require.ErrorIs(t, store.Commit(t.Context(), "run", sink.File{Path: path, Staged: []byte(`{"id":1}`)}), sink.ErrDamaged)
+}
+
+// TestKilledChecks expects that checks whose last requests are not sent leave nothing staged, and nothing visible after the
+// next check.
+func TestKilledChecks(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	container := server.Container(t)
+	opts := options(t, container, "growth")
+	direct := open(t, opts)
+	killedAt := func(killed func(r *http.Request) bool) *azure.Store {
+		opts := opts
+		opts.Attempts = 1
+		opts.Endpoint = server.Proxy(t, func(e *azuretest.Exchange) {
+			if killed(e.Request) {
+				e.Lose()
+			}
+			e.Pass()
+		})
+		return open(t, opts)
+	}
+	_, err := killedAt(func(r *http.Request) bool { return r.URL.Query().Get("comp") != "block" }).ListsStaged(t.Context())
+	require.Error(t, err)
+	require.Empty(t, server.Staged(t, container))
+	require.Error(t, killedAt(func(r *http.Request) bool { return r.Method == http.MethodDelete }).Check(t.Context()))
+	left, err := sink.ListAll(t.Context(), direct, "_check/")
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.NoError(t, direct.Check(t.Context()))
+	entries, err := sink.ListAll(t.Context(), direct, "")
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"example.org/growthexport/internal/sink"
@@ -75,13 +74,13 @@ func (s *Store) CheckReading(ctx context.Context) error {
 }
 
 // ListsStaged uploads a block and reports whether a list shows its blob: what is documented of accounts with a flat
-// namespace may not hold for others.
+// namespace may not hold for others. The block counts as dropped, so that a killed process leaves nothing staged.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.Ask(func() (listed bool, err error) {
 		path := checkFolder + rand.Text()
 		defer func() { err = errors.Join(err, s.replaceAndRemove(ctx, []string{path})) }()
 		body := streaming.NopCloser(strings.NewReader("-"))
-		if _, err := s.blob(path).StageBlock(ctx, block{upload: rand.Text(), size: 1}.id(), body, &blockblob.StageBlockOptions{}); err != nil {
+		if _, err := s.blob(path).StageBlock(ctx, block{upload: rand.Text(), size: 2}.id(), body, nil); err != nil {
 			return false, s.failed("upload", path, err)
 		}
 		entries, err := s.list(ctx, path, true)
