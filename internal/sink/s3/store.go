@@ -15,6 +15,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/remote"
+	"example.org/growthexport/internal/wording"
 )
 
 // Store is a destination on S3.
@@ -76,7 +77,7 @@ func (s *Store) Info() sink.Info {
 	place := strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
 	conditions := ""
 	if _, host, _ := strings.Cut(s.endpoint, "://"); host == googleHost || strings.HasSuffix(host, "."+googleHost) {
-		conditions = "use --dest gs://" + place + ", because Google's S3-compatible interface has no conditional writes"
+		conditions = "use " + wording.Setting("dest").String() + " gs://" + place + ", because Google's S3-compatible interface has no conditional writes"
 	}
 	return sink.Info{
 		Conditions: conditions,
