@@ -106,7 +106,7 @@ test-all: $(VERSITYGW) $(AZURITE)/installed $(FAKE_GCS) $(GOTESTSUM) ## run all 
 	$(call gotest,.,test,./...)
 
 .PHONY: test-race
-test-race: $(VERSITYGW) $(FAKE_GCS) $(GOTESTSUM) ## run the tests of packages whose goroutines share data with the race detector; needs a C compiler
+test-race: $(VERSITYGW) $(GOTESTSUM) ## run the tests of packages whose goroutines share data with the race detector; needs a C compiler
 	$(call gotest,.,test-race,-race -short $(CONCURRENT:%=./internal/%))
 
 .PHONY: test-modules
@@ -119,7 +119,7 @@ test-all: export CGO_ENABLED = 0
 test-race test-modules: export CGO_ENABLED = 1
 test-all test-race test-modules: export VERSITYGW = $(CURDIR)/.tools/versitygw
 test-all: export AZURITE = $(CURDIR)/.tools/azurite
-test-all test-race: export FAKE_GCS_SERVER = $(CURDIR)/$(FAKE_GCS)
+test-all: export FAKE_GCS_SERVER = $(CURDIR)/$(FAKE_GCS)
 
 # The number of nights in the history that Spark and DuckDB read.
 test-spark: NIGHTS ?= 3

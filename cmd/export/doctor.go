@@ -30,7 +30,7 @@ type doctorOptions struct {
 const (
 	// doctorRetries is the default of --retries. It is low because the user waits for the findings.
 	doctorRetries = "2"
-	// doctorAttempts is how often a request to S3 is tried.
+	// doctorAttempts is how often a request to a store is tried.
 	doctorAttempts = 3
 )
 
@@ -114,7 +114,8 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 		Scratch: cmp.Or(o.scratch, os.TempDir()), SSE: o.s3.SSE,
 		Service: o.serviceName(from), PartitionBy: o.partitionBy, Privacy: schemas.Profile(o.privacy), Now: a.now,
 	}
-	o.s3.Attempts, o.log = doctorAttempts, slog.New(slog.DiscardHandler) // the store's warnings become findings
+	o.s3.Attempts, o.gcs.Attempts, o.azure.Attempts = doctorAttempts, doctorAttempts, doctorAttempts
+	o.log = slog.New(slog.DiscardHandler) // the store's warnings become findings
 	key, err := a.keyOf(d.Privacy)
 	if d.KeyErr = err; key != nil && d.Privacy.NeedsKey() {
 		d.Fingerprint = key.Fingerprint()
