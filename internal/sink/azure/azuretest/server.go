@@ -17,6 +17,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 )
 
 // Account is the name of the storage account.
@@ -203,4 +204,21 @@ func (s *Server) Expire(t testing.TB, name, path string) {
 // Env returns the environment of a process that uses the server.
 func (s *Server) Env() []string {
 	return []string{"AZURE_STORAGE_CONNECTION_STRING=" + s.ConnectionString()}
+}
+
+// Signature returns a shared access signature for a container that ends at a time.
+func (s *Server) Signature(t testing.TB, name string, expiry time.Time) string {
+	t.Helper()
+	key, err := blob.NewSharedKeyCredential(Account, s.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	permissions := sas.ContainerPermissions{Read: true, Add: true, Create: true, Write: true, Delete: true, List: true}
+	signed, err := sas.BlobSignatureValues{
+		ContainerName: name, Permissions: permissions.String(), StartTime: expiry.Add(-time.Hour), ExpiryTime: expiry,
+	}.SignWithSharedKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed.Encode()
 }
