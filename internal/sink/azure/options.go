@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -133,15 +132,10 @@ func (o *Options) access() (access, error) {
 	if values, err := url.ParseQuery(a.sas); a.sas != "" && (err != nil || !values.Has("sig")) {
 		return a, fmt.Errorf("the value of %s is not a shared access signature: it has no sig=", SASTokenVariable)
 	}
-	if u, _ := url.Parse(a.endpoint); a.key == "" && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+	if a.key == "" && remote.IsPlain(a.endpoint) {
 		return a, errors.New("the Azure endpoint is not encrypted, so it takes only an account key: use https")
 	}
 	return a, nil
-}
-
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // parseConnectionString reads the members of a connection string, which are separated by semicolons.

@@ -54,6 +54,7 @@ func New(opts Options) (*Store, error) {
 	if err := s.connect(); err != nil {
 		return nil, fmt.Errorf("open destination %s: %w", s, err)
 	}
+	remote.WarnIfPlain(opts.Log, s.endpoint)
 	return s, nil
 }
 

@@ -66,6 +66,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 		Next: next, Timeout: cmp.Or(opts.StallTimeout, remote.StallTimeout),
 		AnswersDocument: func(*http.Request) bool { return false }, // Decoding an empty document fails.
 	}
+	remote.WarnIfPlain(opts.Log, s.endpoint)
 	if strings.HasPrefix(s.endpoint, "https://") {
 		s.tokens = newTokens(ctx, next)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"unicode"
@@ -30,4 +32,17 @@ func ParseEndpoint(text string) (string, error) {
 		return "", errors.New("not a URL such as https://host:9000")
 	}
 	return text, nil
+}
+
+// IsPlain reports whether an endpoint sends data unencrypted to another machine.
+func IsPlain(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	return err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback()
+}
+
+// WarnIfPlain logs that an endpoint sends data unencrypted to another machine. log may be nil.
+func WarnIfPlain(log *slog.Logger, endpoint string) {
+	if log != nil && IsPlain(endpoint) {
+		log.Warn("the endpoint of the destination is not encrypted: student data can be read on the network", "endpoint", endpoint, "remedy", "use https")
+	}
 }

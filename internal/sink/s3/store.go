@@ -66,6 +66,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	if err := s.connect(ctx); err != nil {
 		return nil, fmt.Errorf("open destination %s: %w", s, err)
 	}
+	remote.WarnIfPlain(opts.Log, s.endpoint)
 	return s, nil
 }
 
