@@ -19,8 +19,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main() // does not return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, end := range afterTests {
+		end()
+	}
+	os.Exit(code)
 }
+
+// afterTests end what tests have started for all of them.
+var afterTests []func()
 
 // long skips a test that takes long if -short is set, as in make test.
 func long(t *testing.T) {

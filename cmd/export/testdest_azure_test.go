@@ -3,8 +3,10 @@
 package main
 
 import (
+	"context"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,9 +23,23 @@ type azureCloud struct {
 	container string
 }
 
+// azurite is the server of all tests of the package, each with its own container. Starting one costs more than many tests.
+var azurite = sync.OnceValues(func() (*azuretest.Server, error) {
+	server, err := azuretest.Launch(context.Background(), os.Getenv("AZURITE"))
+	if err == nil {
+		afterTests = append(afterTests, server.Stop)
+	}
+	return server, err
+})
+
 func newAzureCloud(t *testing.T) testCloud {
 	t.Helper()
-	server := azuretest.Start(t, os.Getenv)
+	long(t)
+	if os.Getenv("AZURITE") == "" {
+		azuretest.Missing(t, os.Getenv)
+	}
+	server, err := azurite()
+	require.NoError(t, err)
 	return &azureCloud{t, server, server.Container(t)}
 }
 

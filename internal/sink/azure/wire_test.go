@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -388,4 +389,38 @@ func requireContent(t *testing.T, store *azure.Store, path string, want []byte) 
 	data, err := io.ReadAll(io.NewSectionReader(object, 0, object.Size()))
 	require.NoError(t, errors.Join(err, object.Close()))
 	require.True(t, bytes.Equal(want, data))
+}
+
+// TestConditions expects that a file is committed on condition that there is none at its path, or of the ETag of the one that it
+// replaces, and that a file that a store has staged itself is looked at only when it is committed.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var conditions []string
+	var requests atomic.Int64
+	store, direct := proxied(t, func(e *azuretest.Exchange) {
+		requests.Add(1)
+		mu.Lock()
+		if blockList(e.Request) {
+			header := e.Request.Header
+			conditions = append(conditions, header.Get("If-None-Match")+header.Get("If-Match"))
+		}
+		mu.Unlock()
+		e.Pass()
+	})
+	for range 2 {
+		file := stage(t, store, path, noise(10))
+		before := requests.Load()
+		intact, err := store.Intact(t.Context(), "run", file)
+		require.NoError(t, err)
+		require.True(t, intact)
+		require.Equal(t, before, requests.Load())
+		require.NoError(t, store.Commit(t.Context(), "run", file))
+	}
+	require.Len(t, conditions, 3)
+	require.Equal(t, []string{"*", "*"}, conditions[:2])
+	require.NotEqual(t, "*", conditions[2])
+	_, version, err := direct.Read(t.Context(), path)
+	require.NoError(t, err)
+	require.NotEqual(t, version, conditions[2], "it was replaced")
 }

@@ -43,26 +43,7 @@ type Server struct {
 	containers atomic.Int64
 }
 
-// Start starts a server that runs until the test ends. Without AZURITE in the environment the test fails if CI is set,
-// else it is skipped. With -short it is always skipped.
-func Start(t testing.TB, getenv func(string) string) *Server {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("tests on Azurite take long")
-	}
-	folder := getenv("AZURITE")
-	if folder == "" {
-		Missing(t, getenv)
-	}
-	server, err := Launch(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	return server
-}
-
-// Missing fails or skips a test that has no server; see Start.
+// Missing fails a test that has no server, because AZURITE is not in the environment, if CI is set; else it skips it.
 func Missing(t testing.TB, getenv func(string) string) {
 	t.Helper()
 	const message = "AZURITE is not set: make check installs Azurite and sets it"
