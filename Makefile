@@ -185,10 +185,10 @@ test-airflow: build .tools/airflow-venv ## test the Airflow example on a real Ai
 # Number of kills of each command on disk and on S3 by `make torture` (0: no limit), and the random seed.
 KILLS ?= 0
 SEED  ?= 1
-TORTURE = VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v
+TORTURE = VERSITYGW=$(CURDIR)/$(VERSITYGW) AZURITE=$(CURDIR)/$(AZURITE) FAKE_GCS_SERVER=$(CURDIR)/$(FAKE_GCS) $(GO) test -count=1 -timeout 0 -v
 
 .PHONY: torture
-torture: $(VERSITYGW) ## kill run, publish, purge and prune on disk and S3 (KILLS, SEED), until stopped
+torture: $(VERSITYGW) $(AZURITE)/installed $(FAKE_GCS) ## kill run, publish, purge and prune on disk, S3 and emulators of clouds (KILLS, SEED), until stopped
 	$(TORTURE) -run '^TestKilled|^TestPurgeFailing|^TestFailing|^TestPowerLoss|^TestVerify' ./internal/maintenance ./internal/deltalake -kills $(if $(filter 0,$(KILLS)),-1,$(KILLS))
 	$(TORTURE) -run '^TestKill' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 

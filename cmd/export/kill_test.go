@@ -18,8 +18,11 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
+// defaultKills makes the tests of kills short.
+const defaultKills = 6
+
 var (
-	kills    = flag.Int("kills", 6, "SIGKILLs of TestKill on each kind of destination, 0 for unlimited")
+	kills    = flag.Int("kills", defaultKills, "SIGKILLs of TestKill on each kind of destination, 0 for unlimited")
 	killSeed = flag.Uint64("kill-seed", 1, "seed of the random choices of TestKill and other tests")
 )
 
