@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -423,4 +424,39 @@ func TestConditions(t *testing.T) {
 	_, version, err := direct.Read(t.Context(), path)
 	require.NoError(t, err)
 	require.NotEqual(t, version, conditions[2], "it was replaced")
+}
+
+// TestFortyPercent lets 40 % of all requests fail, before or after the service has carried them out.
+func TestFortyPercent(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	container := server.Container(t)
+	opts := options(t, container, "pre")
+	opts.Attempts = 25
+	var requests, failed atomic.Int64
+	opts.Endpoint = server.Proxy(t, func(e *azuretest.Exchange) {
+		requests.Add(1)
+		fault := rand.IntN(10)
+		if fault < 4 {
+			failed.Add(1)
+		}
+		switch fault {
+		case 0:
+			e.Lose()
+		case 1:
+			e.Refuse(http.StatusServiceUnavailable, "ServerBusy")
+		case 2:
+			e.Forward()
+			e.Lose()
+		case 3:
+			e.Forward()
+			e.Answer(len(e.Body) / 2)
+		default:
+			e.Pass()
+		}
+	})
+	storetest.Insist(t, func() sink.Store { return open(t, opts) })
+	require.Empty(t, server.Staged(t, container))
+	require.Empty(t, scratchFiles(t, opts.Scratch))
+	require.Greater(t, failed.Load(), requests.Load()*3/10)
 }

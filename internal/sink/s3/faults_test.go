@@ -1,18 +1,12 @@
 package s3_test
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
@@ -28,82 +22,7 @@ func TestFortyPercent(t *testing.T) {
 	proxy := server.Proxy(t, s3test.Share(7, 0.4))
 	opts.Endpoint = proxy.Endpoint
 	opts.Attempts = 25 // so that none of about a thousand requests gives up
-	ctx := t.Context()
-
-	const workers, rounds = 3, 5
-	var group errgroup.Group
-	for worker := range workers {
-		store := open(t, opts)
-		group.Go(func() error {
-			path := fmt.Sprintf("_runs/run/journal/%d.json", worker)
-			for i := range rounds {
-				// A counter in a document, with one writer.
-				text := []byte(strconv.Itoa(i))
-				when := sink.Condition{Absent: true}
-				if i > 0 {
-					data, version, err := store.Read(ctx, path)
-					if err != nil {
-						return err
-					}
-					if string(data) != strconv.Itoa(i-1) {
-						return fmt.Errorf("%s holds %s before %d is written", path, data, i)
-					}
-					when = sink.Condition{Version: version}
-				}
-				if err := store.Write(ctx, path, text, when); err != nil {
-					return err
-				}
-				if err := store.Write(ctx, path, text, when); !errors.Is(err, sink.ErrConflict) {
-					return fmt.Errorf("write %s under the same condition: %w", path, err)
-				}
-				// A file in all its states.
-				data := noise(1000 * (i + worker))
-				if i == 1 {
-					data = noise(eight + 1000)
-				}
-				path := fmt.Sprintf("table/snapshot_date=2026-11-20/part-%04d-run.parquet", worker*rounds+i)
-				file, err := storetest.Stage(ctx, store, "run", path, data)
-				if err != nil {
-					return err
-				}
-				if holds, err := store.Holds(ctx, "run", file); !holds || err != nil {
-					return fmt.Errorf("hold %s: %t, %w", file.Path, holds, err)
-				}
-				if i == 4 {
-					if err := store.Abort(ctx, "run", file); err != nil {
-						return err
-					}
-					continue
-				}
-				if err := store.Commit(ctx, "run", file); err != nil {
-					return err
-				}
-				object, err := store.Open(ctx, file.Path)
-				if err != nil {
-					return err
-				}
-				back, err := io.ReadAll(io.NewSectionReader(object, 0, object.Size()))
-				if err := errors.Join(err, object.Close()); err != nil {
-					return err
-				}
-				if !bytes.Equal(data, back) {
-					return fmt.Errorf("%s came back as other bytes", file.Path)
-				}
-			}
-			return nil
-		})
-	}
-	require.NoError(t, group.Wait())
-	store := open(t, opts)
-	require.NoError(t, store.Sweep(ctx, "run"))
-	require.NoError(t, store.Check(ctx))
-	listed := 0
-	for entry, err := range store.List(ctx, "table/") {
-		require.NoError(t, err)
-		require.NoError(t, store.Remove(ctx, entry.Path))
-		listed++
-	}
-	require.Equal(t, workers*(rounds-1), listed)
+	storetest.Insist(t, func() sink.Store { return open(t, opts) })
 	require.Empty(t, server.Uploads(t, bucket))
 	require.Empty(t, scratchFiles(t, opts.Scratch))
 	require.Greater(t, proxy.Failed.Load(), proxy.Requests.Load()*3/10)

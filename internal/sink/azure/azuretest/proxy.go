@@ -72,5 +72,11 @@ func (e *Exchange) Pass() {
 // Write answers with a body, without the server.
 func (e *Exchange) Write(body string) { _, _ = io.WriteString(e.w, body) }
 
+// Refuse answers with an error, without the server.
+func (e *Exchange) Refuse(status int, code string) {
+	e.w.Header().Set("X-Ms-Error-Code", code)
+	e.w.WriteHeader(status)
+}
+
 // Lose closes the connection.
 func (*Exchange) Lose() { panic(http.ErrAbortHandler) }
