@@ -16,7 +16,9 @@ import (
 // dropEnded drops old versions from the history, with a proof. On a terminal it asks first.
 func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot.Catalog) error {
 	drop := func(dryRun bool) (*maintenance.PurgeReport, error) {
-		report, err := changing(ctx, a, &o.destination, catalog, dryRun, func(*session) (*maintenance.PurgeReport, error) {
+		options := a.sessionOptions(&o.destination)
+		options.DryRun, options.Purge = dryRun, true
+		report, err := changingWith(ctx, options, catalog, func(*session) (*maintenance.PurgeReport, error) {
 			return maintenance.DropEnded(ctx, catalog, maintenance.DropEndedOptions{
 				Before: o.dropBefore, DryRun: dryRun, Now: a.now, ToolVersion: thisBuild().Version,
 			})

@@ -210,7 +210,9 @@ func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
 
 // purgeOnce purges or, in a dry run, reports what a purge would remove. It adds advice to errors.
 func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, options maintenance.PurgeOptions) (*maintenance.PurgeReport, error) {
-	report, err := changing(ctx, a, &o.destination, catalog, options.DryRun, func(*session) (*maintenance.PurgeReport, error) {
+	sessionOptions := a.sessionOptions(&o.destination)
+	sessionOptions.DryRun, sessionOptions.Purge = options.DryRun, true
+	report, err := changingWith(ctx, sessionOptions, catalog, func(*session) (*maintenance.PurgeReport, error) {
 		return maintenance.Purge(ctx, catalog, options)
 	})
 	if err == nil {

@@ -60,10 +60,17 @@ func (s *purgeDest) at(root string, env []string, dest ...string) *purgeDest {
 
 func (s *purgeDest) prepare(args ...string) *exec.Cmd {
 	s.t.Helper()
-	cmd, _ := commandProcess(s.t, append(args, s.dest...)...)
+	cmd, _ := s.prepareLogged(args...)
+	return cmd
+}
+
+// prepareLogged works like prepare, and also returns what the command will write to stderr.
+func (s *purgeDest) prepareLogged(args ...string) (*exec.Cmd, *bytes.Buffer) {
+	s.t.Helper()
+	cmd, stderr := commandProcess(s.t, append(args, s.dest...)...)
 	cmd.Env = append(cmd.Env, apiKeyVariable+"="+simulator.DefaultKey, apiSecretVariable+"="+simulator.DefaultSecret)
 	cmd.Env = append(cmd.Env, s.env...)
-	return cmd
+	return cmd, stderr
 }
 
 // command runs a command to its end and returns what it wrote.

@@ -21,9 +21,14 @@ func (a *app) sessionOptions(o *destination) work.Options {
 func changing[T any](
 	ctx context.Context, a *app, o *destination, catalog snapshot.Catalog, dryRun bool, do func(*session) (T, error),
 ) (T, error) {
+	options := a.sessionOptions(o)
+	options.DryRun = dryRun
+	return changingWith(ctx, options, catalog, do)
+}
+
+// changingWith works like changing, with the options of the session.
+func changingWith[T any](ctx context.Context, options work.Options, catalog snapshot.Catalog, do func(*session) (T, error)) (T, error) {
 	return await(ctx, func() (none T, err error) {
-		options := a.sessionOptions(o)
-		options.DryRun = dryRun
 		s, err := work.Open(ctx, catalog, options)
 		if err != nil {
 			return none, err

@@ -80,6 +80,11 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return err
 	}
+	purges, err := await(ctx, func() ([]snapshot.UnfinishedPurge, error) { return catalog.UnfinishedPurges(ctx) })
+	if err != nil {
+		return err
+	}
+	problems = append(problems, texts(purges)...)
 	value := struct {
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`

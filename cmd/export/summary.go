@@ -87,6 +87,9 @@ func summaryText(s *pipeline.Summary) string {
 	for _, purged := range s.NotSuppressed {
 		fmt.Fprintf(&b, "  warning: %s\n", purged)
 	}
+	for _, purge := range s.UnfinishedPurges {
+		fmt.Fprintf(&b, "  warning: %s\n", printable(purge))
+	}
 	if len(s.LeftOut) > 0 {
 		run := map[snapshot.Kind]string{snapshot.Full: "a full run", snapshot.AsOf: "an as-of run", snapshot.Delta: "a delta run"}
 		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", run[s.Kind], strings.Join(s.LeftOut, ", "))

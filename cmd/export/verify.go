@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/deltalake"
+	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -83,6 +84,13 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	}
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", catalog, err)
+	}
+	purges, err := await(ctx, func() ([]snapshot.UnfinishedPurge, error) { return catalog.UnfinishedPurges(ctx) })
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", catalog, err)
+	}
+	for _, purge := range purges {
+		work.LogUnfinishedPurge(ctx, o.log, purge)
 	}
 	unwritten := a.writeOutput(o.output, done.report, done.text)
 	if len(done.problems) == 0 {

@@ -29,6 +29,9 @@ type Options struct {
 	History, DeltaLake bool
 	// DryRun prevents all changes before and after the work of the command.
 	DryRun bool
+	// Purge means that the command may finish a purge that an earlier command has begun. It is then warned of unfinished
+	// purges at the end instead of the beginning.
+	Purge bool
 }
 
 // Session is the work of one command at a destination.
@@ -37,7 +40,8 @@ type Session struct {
 	// Recovered lists the changes that an earlier command left unfinished.
 	Recovered *snapshot.Recovered
 
-	opts Options
+	opts             Options
+	unfinishedPurges []string
 }
 
 // New returns a session that does not finish interrupted changes, for commands that abandon one of them.
@@ -75,7 +79,28 @@ func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session
 	if err != nil {
 		return nil, fmt.Errorf("finish an interrupted command: %w", err)
 	}
+	if !opts.Purge {
+		s.warnOfPurges(ctx)
+	}
 	return s, nil
+}
+
+// warnOfPurges logs a warning of every purge that has begun but not ended.
+func (s *Session) warnOfPurges(ctx context.Context) {
+	purges, err := s.Catalog.UnfinishedPurges(ctx)
+	if err != nil {
+		s.opts.Log.WarnContext(ctx, "cannot look for unfinished purges", "error", err)
+	}
+	for _, purge := range purges {
+		s.unfinishedPurges = append(s.unfinishedPurges, purge.String())
+		LogUnfinishedPurge(ctx, s.opts.Log, purge)
+	}
+}
+
+// LogUnfinishedPurge logs a warning of a purge that has begun but not ended.
+func LogUnfinishedPurge(ctx context.Context, log *slog.Logger, purge snapshot.UnfinishedPurge) {
+	log.WarnContext(ctx, "a purge has not ended, so rows that it erases may remain",
+		"proof", purge.Proof, "begun_at", purge.BegunAt, "remedy", purge.Remedy)
 }
 
 // Run takes a snapshot; see [pipeline.Run].
@@ -92,6 +117,7 @@ func (s *Session) RunDates(ctx context.Context, deps pipeline.Deps, settings pip
 ) {
 	err = pipeline.RunDates(ctx, s.equip(deps), settings, dates, func(summary *pipeline.Summary) {
 		s.writePagesOf(ctx, summary)
+		summary.UnfinishedPurges = s.unfinishedPurges
 		summaries = append(summaries, summary)
 	})
 	s.updateDependents(ctx, nil)
@@ -122,6 +148,9 @@ func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
 // updateDependents brings history and Delta logs up to date after a run. If that fails, the summary of a published run
 // says so, and the next command tries again.
 func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summary) {
+	if summary != nil {
+		summary.UnfinishedPurges = s.unfinishedPurges
+	}
 	published := summary != nil && summary.Outcome == pipeline.Published
 	if ctx.Err() != nil && !published {
 		return
@@ -171,6 +200,9 @@ func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) 
 func (s *Session) Finish(ctx context.Context) error {
 	if s.opts.DryRun {
 		return nil
+	}
+	if s.opts.Purge {
+		s.warnOfPurges(ctx)
 	}
 	s.writePages(ctx)
 	_, err := s.reconcile(ctx, false)

@@ -235,6 +235,9 @@ func (p *purger) summarize(ctx context.Context) error {
 		return p.summarize(ctx)
 	}
 	if r.resumed {
+		if r.Asked.Students != nil {
+			r.Asked.Students.Digest = p.digest()
+		}
 		return nil
 	}
 	if r.Asked.Students != nil {
@@ -383,11 +386,11 @@ func (p *purger) writeProof(ctx context.Context) error {
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
-// countChanges adds up the changes of a purge that the manifests record.
-func (p *purger) countChanges(r *PurgeReport) {
+// countChanges adds up the changes of the purge that the manifests of some runs record.
+func (r *PurgeReport) countChanges(runs map[string]*snapshot.Manifest) {
 	r.reset()
-	for _, run := range slices.Sorted(maps.Keys(p.all)) {
-		m := p.all[run]
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		m := runs[run]
 		for i := range m.Purges {
 			if m.Purges[i].ID == r.ID {
 				r.addPurge(m, &m.Purges[i])
@@ -400,7 +403,7 @@ func (p *purger) countChanges(r *PurgeReport) {
 // killed.
 func (p *purger) completeReport() {
 	r := p.report
-	p.countChanges(r)
+	r.countChanges(p.all)
 	if p.history != nil && p.history.Manifest.Purge != nil && p.history.Manifest.Purge.ID == r.ID {
 		r.History = p.history.Manifest.Purge
 	}

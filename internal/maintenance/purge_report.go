@@ -53,7 +53,7 @@ func (o *PurgeOptions) kinds() int {
 
 const (
 	purgePlanned = "planned"
-	purgeBegun   = "begun"
+	purgeBegun   = snapshot.PurgeBegun
 	purgeDone    = "done"
 	// purgeIncomplete is the state of a purge whose students are still mentioned in rows of others.
 	purgeIncomplete = "incomplete"

@@ -15,12 +15,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// isOf reports whether a report is of a purge of this list of students. Without a privacy key, this is only known for a
-// purge that was killed, and only once its rows are counted (continues).
+// isOf reports whether a report is of a purge of this list of students. If that purge had no privacy key, this is only
+// known if it was killed, and only once its rows are counted (continues).
 func (p *purger) isOf(r *PurgeReport) bool {
 	asked := r.Asked.Students
-	return asked != nil && asked.ByNumber == p.students.ByNumber && asked.Listed == len(p.students.Listed()) &&
-		asked.Digest == p.digest() && (asked.Digest != "" || r.State == purgeBegun)
+	if asked == nil || asked.ByNumber != p.students.ByNumber || asked.Listed != len(p.students.Listed()) {
+		return false
+	}
+	if asked.Digest == "" {
+		return r.State == purgeBegun
+	}
+	return asked.Digest == p.digest()
 }
 
 // digest returns the digest of the list of students, or "" without a privacy key.
@@ -32,19 +37,23 @@ func (p *purger) digest() string {
 }
 
 // continues reports whether the purge has the same list as the killed purge that it resumes: the rows already changed
-// and the rows left must add up to the rows that the killed purge was about to change.
+// and the rows left must add up to the rows that the killed purge was about to change. Runs that were published since
+// do not count.
 func (p *purger) continues() bool {
 	r := p.report
 	if !r.resumed || r.planned == nil {
 		return true
 	}
-	done := PurgeReport{ID: r.ID}
-	p.countChanges(&done)
-	rows := done.changed()
-	for table, n := range r.changed() {
-		rows[table] += n
+	earlier := maps.Clone(p.all)
+	maps.DeleteFunc(earlier, func(_ string, m *snapshot.Manifest) bool { return m.PublishedAt.After(r.BegunAt) })
+	counts := PurgeReport{ID: r.ID}
+	counts.countChanges(earlier)
+	for run, m := range earlier {
+		if found, ok := p.found[run]; ok {
+			counts.add(m, found)
+		}
 	}
-	return maps.Equal(rows, r.planned)
+	return maps.Equal(counts.changed(), r.planned)
 }
 
 // learnNumbers finds the numbers in rows of the listed students, in runs and in the history. Rows without a bid are

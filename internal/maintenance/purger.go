@@ -77,8 +77,12 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 	p.report = p.fresh
 	for _, other := range earlier {
 		if other.State != purgeDone {
+			unsure := asked.Students != nil && other.Asked.Students.Digest == ""
+			if unsure && p.report.resumed && p.report.planned == nil {
+				continue // another report is certainly of this list
+			}
 			other.DryRun, other.resumed = opts.DryRun, true
-			if asked.Students != nil && asked.Students.Digest == "" {
+			if unsure {
 				other.planned = other.changed()
 			}
 			p.report = other

@@ -42,6 +42,8 @@ type Summary struct {
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
 	// NotSuppressed are students who were purged from the destination and whom the run could not leave out.
 	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`
+	// UnfinishedPurges are purges at the destination that have begun but not ended, with what to do.
+	UnfinishedPurges []string `json:"unfinished_purges,omitempty"`
 	// Unfinished says why a step after publishing failed. The next command repeats the step.
 	Unfinished string `json:"unfinished,omitempty"`
 	// Privacy is the profile of the rows, and PrivacyKey the fingerprint of the key of their pseudonyms.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // PurgedSchools counts the schools that were purged from the destination on a day.
@@ -19,9 +20,13 @@ type PurgedSchools struct {
 // purgeRecord is the part of a purge's report (maintenance.PurgeReport) that concerns runs.
 type purgeRecord struct {
 	ID    string `json:"id"`
+	State string `json:"state"`
 	Asked struct {
-		Districts []string        `json:"districts"`
-		Students  *recordStudents `json:"students"`
+		Schools     []string        `json:"schools"`
+		Districts   []string        `json:"districts"`
+		Students    *recordStudents `json:"students"`
+		EndedFor    string          `json:"ended_for"`
+		EndedBefore string          `json:"history_ended_before"`
 	} `json:"asked"`
 	Schools    []string  `json:"schools"`
 	Unknown    []string  `json:"unknown"`
@@ -80,6 +85,66 @@ func (c Catalog) purgeRecords(ctx context.Context) ([]purgeRecord, error) {
 // IsPurgeReport reports whether a path below PurgesPrefix is the path of a purge's report.
 func IsPurgeReport(path string) bool {
 	return strings.HasSuffix(path, ".json") && path != SuppressedPath
+}
+
+// PurgeBegun is the state of a purge that has begun but not ended.
+const PurgeBegun = "begun"
+
+// UnfinishedPurge is a purge that has begun but not ended. Other commands finish its changes of single runs, but only the
+// same purge finds the rows that are left.
+type UnfinishedPurge struct {
+	// Proof is the path of its report.
+	Proof   string
+	BegunAt time.Time
+	// Remedy says how to finish it.
+	Remedy string
+}
+
+// String describes the purge and says what to do.
+func (u UnfinishedPurge) String() string {
+	return u.Proof + ": this purge began at " + u.BegunAt.UTC().Format(time.RFC3339) +
+		" and has not ended, so rows that it erases may remain: " + u.Remedy
+}
+
+// UnfinishedPurges returns the purges that have begun but not ended, oldest first. A purge of schools or districts counts
+// as ended once a later purge has erased all of them.
+func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error) {
+	records, err := c.purgeRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []UnfinishedPurge
+	for i := range records {
+		r := &records[i]
+		if r.State == PurgeBegun && !slices.ContainsFunc(records, r.isCoveredBy) {
+			found = append(found, UnfinishedPurge{Proof: PurgesPrefix + r.ID + ".json", BegunAt: r.BegunAt, Remedy: r.remedy()})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b UnfinishedPurge) int { return a.BegunAt.Compare(b.BegunAt) })
+	return found, nil
+}
+
+// isCoveredBy reports whether a purge that ended, and began no earlier, has erased the same schools and districts.
+func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
+	within := func(bids, others []string) bool {
+		return !slices.ContainsFunc(bids, func(bid string) bool { return !slices.Contains(others, bid) })
+	}
+	return r.Asked.Students == nil && r.Asked.EndedBefore == "" && other.State != PurgeBegun && !other.BegunAt.Before(r.BegunAt) &&
+		within(r.Asked.Districts, other.Asked.Districts) && within(slices.Concat(r.Asked.Schools, r.Schools), other.Schools)
+}
+
+// remedy says how to finish a purge that has begun.
+func (r *purgeRecord) remedy() string {
+	command := "growth-export purge with the same list"
+	switch {
+	case r.Asked.EndedFor != "":
+		command = wording.Command("purge", wording.Setting("ended-for"), r.Asked.EndedFor)
+	case r.Asked.EndedBefore != "":
+		command = wording.Command("history", wording.Setting("drop-ended-before"), r.Asked.EndedBefore)
+	case r.Suppressed != nil:
+		command += " and the same privacy key"
+	}
+	return "unless it is still running, repeat " + command
 }
 
 // PurgedBefore counts, by the day of their last purge, the schools of a plan that were purged from the destination. The

@@ -258,8 +258,13 @@ func (c Catalog) published(ctx context.Context, folder *RunFolder, state *RunSta
 	case change.Publishes():
 		state.State = StatePublishing
 	default:
-		state.Problems = append(state.Problems, "a "+change.verb()+
-			" of this run is in progress or was interrupted: the next command that changes the destination finishes it")
+		what := " of this run is in progress or was interrupted: the next command that changes the destination finishes "
+		if change.Prunes() {
+			what += "it"
+		} else {
+			what += "this run's files, but the purge itself has to be repeated"
+		}
+		state.Problems = append(state.Problems, "a "+change.verb()+what)
 	}
 	return nil
 }
