@@ -185,27 +185,28 @@ func (s *Store) sendChunks(ctx context.Context, session call, content io.ReaderA
 		switch {
 		case err == nil && progress.done:
 			return progress.object, nil
-		case err == nil:
-			if progress.received > offset {
-				attempt = 0
-			}
+		case err == nil && progress.received > offset:
+			attempt, offset, asking = 0, progress.received, false
+			continue
+		case err == nil && asking:
 			offset, asking = progress.received, false
+			continue
+		case err == nil:
+			offset, err = progress.received, errors.New("the service has not kept what was sent")
 		case ctx.Err() != nil:
 			return resource{}, context.Cause(ctx)
 		case statusOf(err) == http.StatusNotFound, statusOf(err) == http.StatusGone:
 			return resource{}, fmt.Errorf("%w: %w", errSessionLost, err)
 		case !retryable(err):
 			return resource{}, &requestError{operation: insertObject, attempts: attempt, cause: err}
-		}
-		if err == nil {
-			err = errors.New("the service has not kept what was sent")
-		} else if err := s.pause(ctx, attempt, err, s.limits.maxBackoff); err != nil {
-			return resource{}, err
-		} else {
+		default:
 			asking = true
 		}
 		if attempt >= s.limits.attempts {
 			return resource{}, &requestError{operation: insertObject, attempts: attempt, cause: err}
+		}
+		if err := s.pause(ctx, attempt, err, s.limits.maxBackoff); err != nil {
+			return resource{}, err
 		}
 	}
 }

@@ -463,6 +463,32 @@ func TestFailedUpload(t *testing.T) {
 	require.NoError(t, draft.Abort())
 }
 
+// TestUploadNotKept expects that an upload ends if the service confirms chunks and keeps none.
+func TestUploadNotKept(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, func(w http.ResponseWriter, r *http.Request, _ func() *httptest.ResponseRecorder) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch kindOf(r) {
+		case "resumable POST":
+			w.Header().Set("Location", "/upload/storage/v1/b/bucket/o?uploadType=resumable&upload_id=secret")
+		case "resumable PUT":
+			w.WriteHeader(http.StatusPermanentRedirect)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	draft, err := open(t, f.wired(t, "bucket")).Draft(t.Context(), "run", "table/file")
+	require.NoError(t, err)
+	_, err = draft.Write(noise(chunk + 1))
+	require.NoError(t, err)
+	_, err = draft.Finish()
+	require.NoError(t, err)
+	_, err = draft.Stage(t.Context())
+	require.ErrorContains(t, err, "the service has not kept what was sent (3 attempts)")
+	require.Len(t, f.requests("resumable PUT"), 3)
+	require.NoError(t, draft.Abort())
+}
+
 func noise(n int) []byte {
 	data := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{3}).Read(data) // It never fails.
