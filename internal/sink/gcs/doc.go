@@ -1,6 +1,7 @@
 // Package gcs is the destination on Google Cloud Storage: a [sink.Store] whose staged files are objects below _staging/,
 // copied to their paths by the service when they are committed. It speaks the service's JSON API, and takes credentials
-// from golang.org/x/oauth2/google.
+// from golang.org/x/oauth2/google. That adds one module and 0.3 MB to the command; Google's own client would add 24
+// modules and 18 MB to its 41.
 //
 // # How a file becomes visible
 //
