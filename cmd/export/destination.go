@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/azure"
 	"example.org/growthexport/internal/sink/gcs"
 	"example.org/growthexport/internal/sink/remote"
@@ -117,6 +118,15 @@ func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
+	return unusable(from, err)
+}
+
+// unusable returns the error of a destination that cannot be used: a mistake in the settings, unless a store that answers
+// asks to wait.
+func unusable(from sources, err error) error {
+	if errors.Is(err, sink.ErrUnavailable) {
+		return fmt.Errorf("%s: %w", destName(from), err)
+	}
 	return usagef("%s: %w", destName(from), err)
 }
 
@@ -140,7 +150,7 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 		if ctx.Err() != nil {
 			return snapshot.Catalog{}, context.Cause(ctx)
 		}
-		return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
+		return snapshot.Catalog{}, unusable(from, err)
 	}
 	if change {
 		if err := checkWritable(ctx, catalog, from); err != nil {

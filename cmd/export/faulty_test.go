@@ -105,6 +105,19 @@ func TestStoreIsDown(t *testing.T) {
 	}
 }
 
+// TestStoreThrottlesAtTheStart expects the exit code of a failure, which schedulers retry, and not of a mistake in the settings.
+func TestStoreThrottlesAtTheStart(t *testing.T) {
+	t.Parallel()
+	n := newFaultyScenario(t)
+	s, _ := newFaultyDest(t, func(*http.Request) s3test.Fault { return s3test.SlowDown })
+	for _, p := range []*process{n.run(t, s, "night"), s.command(t, "status")} {
+		p.cmd.Env = append(p.cmd.Env, "AWS_MAX_ATTEMPTS=2")
+		result := p.run()
+		require.Equal(t, exitFailed, result.code, result.stderr)
+		require.Contains(t, result.stderr, "throttled by the store")
+	}
+}
+
 // TestScratchIsFull expects an error that names the scratch folder: nothing is
 // visible, no partial file is left, and the same command resumes with more space.
 func TestScratchIsFull(t *testing.T) {

@@ -182,11 +182,16 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	}
 }
 
-// warnOfHistory logs a warning if an existing history lacks the snapshot of a run that was published late, because it
-// already holds later ones. There is no warning for a snapshot that can still be added.
+// warnOfHistory logs that an existing history lacks the snapshot of a run. It is a warning if the run was published late, so
+// that the history already holds later ones.
 func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) {
 	held, err := s.Catalog.ReadHistory(ctx)
-	if err != nil || held == nil || summary.SnapshotDate >= held.Manifest.Through() {
+	if err != nil || held == nil {
+		return
+	}
+	if summary.SnapshotDate > held.Manifest.Through() {
+		s.opts.Log.InfoContext(ctx, "the history does not hold this snapshot yet", "snapshot_date", summary.SnapshotDate,
+			"remedy", wording.Command("history")+" adds it, as does the next run with "+wording.Setting("history").String())
 		return
 	}
 	m, err := s.Catalog.ReadManifest(ctx, summary.RunID)

@@ -54,7 +54,7 @@ func (s *Store) describe(err error) error {
 		}
 		text = fmt.Sprintf("%s (%s): %s", what, text, step)
 	}
-	return &remote.DescribedError{Text: text, Cause: err}
+	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
 // explain returns the cause of an error and the remedy, empty for errors without advice.

@@ -112,7 +112,7 @@ func (s *Store) describe(err error) error {
 	if request.attempts > 1 {
 		text += fmt.Sprintf(" (%d attempts)", request.attempts)
 	}
-	return &remote.DescribedError{Text: text, Cause: err}
+	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
 // explain returns the cause of an error and the remedy, empty for errors without advice.

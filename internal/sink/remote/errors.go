@@ -1,6 +1,11 @@
 package remote
 
-import "strings"
+import (
+	"net/http"
+	"strings"
+
+	"example.org/growthexport/internal/sink"
+)
 
 // maxMessage is the maximum number of bytes of a store's own message that an error repeats.
 const maxMessage = 250
@@ -18,7 +23,14 @@ func Shorten(text string) string {
 type DescribedError struct {
 	Text  string
 	Cause error
+	// Status is the HTTP status of the answer; 0 without one.
+	Status int
 }
 
 func (e *DescribedError) Error() string { return e.Text }
 func (e *DescribedError) Unwrap() error { return e.Cause }
+
+// Is reports a throttled or failing store as sink.ErrUnavailable.
+func (e *DescribedError) Is(target error) bool {
+	return target == sink.ErrUnavailable && (e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError)
+}

@@ -47,7 +47,7 @@ func (s *Store) describe(err error) error {
 	if e, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
 		text += fmt.Sprintf(" (%d attempts)", e.Attempt)
 	}
-	return &remote.DescribedError{Text: text, Cause: err}
+	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
 // explain returns the cause of an error and the remedy, empty for errors without advice.
