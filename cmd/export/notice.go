@@ -85,6 +85,7 @@ func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.P
 		n.Headline = foundText(done)
 		n.ListedStudents = asked.Listed
 		n.Digest = asked.Digest
+		n.ByNumber = asked.ByNumber
 		if asked.Matched != nil {
 			n.MatchedStudents = *asked.Matched
 		}

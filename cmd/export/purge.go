@@ -26,6 +26,7 @@ type purgeOptions struct {
 	schools, districts []string
 	students           []string
 	studentNumbers     []string
+	places             map[string]string // of the listed students, such as "line 3"
 	endedForDays       int
 	allowUnknown       bool
 	dryRun             bool
@@ -53,8 +54,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	g := group{cmd.Flags(), "What to remove (as flags only: elsewhere these names restrict runs)"}
 	g.list(&o.schools, "schools", nil, "rows of these schools: bids as a comma list, or @FILE")
 	g.list(&o.districts, "districts", nil, "rows of these districts and their schools: bids as above")
-	g.list(&o.students, "students", nil, "rows about these students: bids as above, @FILE is safer")
-	g.list(&o.studentNumbers, "student-numbers", nil, "rows of students without a bid: their numbers, as above")
+	g.listPlaces(&o.students, &o.places, "students", "rows about these students: bids as above, @FILE is safer")
+	g.listPlaces(&o.studentNumbers, &o.places, "student-numbers", "rows of students without a bid: their numbers, as above")
 	define(g, &o.endedForDays, "ended-for", "DAYS", "", parseDays,
 		"rows of schools denied or missing for this long, such as 60d")
 	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
@@ -162,7 +163,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		options.DryRun = true
 		planned, err := a.purgeOnce(ctx, o, catalog, options)
 		if err == nil {
-			err = a.confirmPurge(ctx, planned)
+			err = a.confirmPurge(ctx, planned, o.unmatchedText(planned))
 		}
 		if err != nil {
 			return err
@@ -176,7 +177,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if asked := erasing(report).Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
 		a.code = exitPartial
 	}
-	text := purgeText(report)
+	text := o.unmatchedText(report) + purgeText(report)
 	noNotice := report.Nothing() && report.Earlier == nil
 	if noNotice && o.notice != "" {
 		text += "no notice was written\n"
@@ -194,10 +195,47 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		if o.dryRun {
 			is = "would be"
 		}
-		err = fmt.Errorf("the purge %s incomplete: listed students are also mentioned in %s about others, in columns that a purge does not change: %s; "+
-			"correct these at the source, or purge the schools", is, wording.Many(left, "row"), mentionText(report))
+		remedy := "correct these at the source, or purge the schools"
+		if report.Asked.Students.ByNumber {
+			remedy = "if they are of a student with a bid, " + findBid + "; else correct them at the source"
+		}
+		err = fmt.Errorf("the purge %s incomplete: listed students are also mentioned in %s about others, in columns that a purge does not change: %s; %s",
+			is, wording.Many(left, "row"), mentionText(report), remedy)
 	}
 	return err
+}
+
+// findBid says how to erase a student of whom only the number is known.
+const findBid = "growth-export find --number gives the bid, and purge --students erases by bid"
+
+// placesOf returns where the lists have some students, in the order of the lists.
+func (o *purgeOptions) placesOf(students []string) string {
+	among := make(map[string]bool)
+	for _, text := range students {
+		among[text] = true
+	}
+	var places []string
+	for _, text := range slices.Concat(o.students, o.studentNumbers) {
+		if among[text] || among[strings.TrimSpace(text)] {
+			places = append(places, o.places[text])
+		}
+	}
+	if more := len(places) - maxListed; more > 0 {
+		places = append(places[:maxListed], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(places, ", ")
+}
+
+// unmatchedText says where the list has students of whom nothing was found. It does not name them.
+func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
+	if len(r.Unmatched) == 0 {
+		return ""
+	}
+	text := "nothing was found for: " + o.placesOf(r.Unmatched) + " of the list"
+	if r.Suppressed != nil {
+		text += " (the suppression list includes them, because unpublished runs are not searched)"
+	}
+	return text + "\n"
 }
 
 // erasing returns the report of the purge that erased the rows: an earlier purge if nothing was left to do.
@@ -230,6 +268,9 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 			}
 		}
 		return nil, usagef("nothing was purged: %w at %s; correct the list, %s", unknown, catalog, remedy)
+	}
+	if others, ok := errors.AsType[*maintenance.HasBidError](err); ok {
+		return nil, usagef("nothing was purged: %s of the list: this is the number of a student with a bid: %s", o.placesOf(others.Numbers), findBid)
 	}
 	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 		return nil, usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
@@ -346,7 +387,7 @@ func foundText(r *maintenance.PurgeReport) string {
 		end = "found, but not fully erased"
 	}
 	verb := "were"
-	if *asked.Matched == 1 {
+	if *asked.Matched == 1 || asked.Listed == 1 {
 		verb = "was"
 	}
 	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)

@@ -16,7 +16,7 @@ import (
 func (a *app) asks() bool { return isTerminal(a.stdin) && a.stderr.isTerminal() }
 
 // confirmPurge shows the findings of a dry run and asks whether to erase them.
-func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport) error {
+func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport, unmatched string) error {
 	if planned.Nothing() {
 		return nil
 	}
@@ -24,7 +24,7 @@ func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport
 	if s := planned.Asked.Students; s != nil && s.Matched != nil {
 		whom, n = "student", *s.Matched
 	}
-	question := fmt.Sprintf("%sErase these rows of %s? Type %d to erase them", purgeText(planned), wording.Many(n, whom), n)
+	question := fmt.Sprintf("%s%sErase these rows of %s? Type %d to erase them", unmatched, purgeText(planned), wording.Many(n, whom), n)
 	return a.confirm(ctx, question, strconv.Itoa(n), "nothing was purged")
 }
 

@@ -51,6 +51,8 @@ type list struct {
 	words  []string
 	// expand turns the given words into the words of the target; nil for no change.
 	expand func(words []string) ([]string, error)
+	// places receives where the list first has each text; may be nil.
+	places *map[string]string
 }
 
 func (l *list) Set(text string) error {
@@ -59,7 +61,11 @@ func (l *list) Set(text string) error {
 	if isFile {
 		path, err := expandHome(path)
 		if err == nil {
-			items, err = readLines(path)
+			var lines []int
+			items, lines, err = readNumberedLines(path)
+			for i, item := range items {
+				l.notePlace(item, "line", lines[i])
+			}
 		}
 		if err != nil {
 			return err
@@ -68,6 +74,7 @@ func (l *list) Set(text string) error {
 		for item := range strings.SplitSeq(text, ",") {
 			if item = strings.TrimSpace(item); item != "" {
 				items = append(items, item)
+				l.notePlace(item, "item", len(items))
 			}
 		}
 	}
@@ -75,6 +82,19 @@ func (l *list) Set(text string) error {
 		return fmt.Errorf("file %s contains no values", quoted(path))
 	}
 	return l.add(items)
+}
+
+// notePlace notes where the list first has an item.
+func (l *list) notePlace(item, what string, number int) {
+	if l.places == nil {
+		return
+	}
+	if *l.places == nil {
+		*l.places = make(map[string]string)
+	}
+	if (*l.places)[item] == "" {
+		(*l.places)[item] = fmt.Sprintf("%s %d", what, number)
+	}
 }
 
 // add appends items without splitting them. It omits duplicates.
@@ -112,18 +132,25 @@ func (l *list) Type() string { return "LIST" }
 
 // readLines returns the lines of a file unchanged, except empty ones: a bid may begin with any character.
 func readLines(path string) ([]string, error) {
+	items, _, err := readNumberedLines(path)
+	return items, err
+}
+
+// readNumberedLines works like readLines, and also returns the numbers of the lines.
+func readNumberedLines(path string) (items []string, numbers []int, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the list: %w", err)
+		return nil, nil, fmt.Errorf("read the list: %w", err)
 	}
-	var items []string
+	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		number++
 		if line != "" {
-			items = append(items, line)
+			items, numbers = append(items, line), append(numbers, number)
 		}
 	}
-	return items, nil
+	return items, numbers, nil
 }
 
 // group adds flags below one heading of the help.
@@ -159,6 +186,11 @@ func (g group) toggle(target *bool, name, doc string) {
 // list adds a flag that holds several texts; expand may be nil.
 func (g group) list(target *[]string, name string, expand func([]string) ([]string, error), doc string) {
 	g.add(&list{target: target, expand: expand}, name, doc)
+}
+
+// listPlaces works like list, and notes where the list has each text, such as "line 3".
+func (g group) listPlaces(target *[]string, places *map[string]string, name, doc string) {
+	g.add(&list{target: target, places: places}, name, doc)
 }
 
 func (g group) add(value pflag.Value, name, doc string) *pflag.Flag {

@@ -188,6 +188,23 @@ func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	return ofDistrict, own || ownDistrict
 }
 
+// NumbersOfOthers adds the listed texts in the columns for numbers of row i to a set, if the row has the bid of a student.
+// The row must not belong to the target.
+func (m *Match) NumbersOfOthers(batch *rows.Batch, i int, to Set) {
+	filled := func(c int) bool { return !batch.Cols[c].Null(i) && len(batch.Cols[c].Text(i)) > 0 }
+	if !slices.ContainsFunc(m.studentAt, filled) {
+		return
+	}
+	for _, c := range m.numberAt {
+		if filled(c) && m.Students.asked[string(batch.Cols[c].Text(i))] {
+			to.add(batch.Cols[c].Text(i))
+		}
+	}
+}
+
+// Owners adds the listed bids and numbers by which the last row was found to belong to a student to a set.
+func (m *Match) Owners(to Set) { maps.Copy(to, m.of) }
+
 // HasRecords reports whether the rows of the dataset's tables come from records that a key identifies.
 func (m *Match) HasRecords() bool { return len(m.key) > 0 }
 

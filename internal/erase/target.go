@@ -89,15 +89,15 @@ func (s *Students) Written(text string) []string {
 	return forms
 }
 
-// Matched counts the listed students that occur among the texts seen.
-func (s *Students) Matched(seen Set) int {
-	n := 0
+// Among returns the listed bids or numbers that occur among texts in rows.
+func (s *Students) Among(seen Set) []string {
+	var found []string
 	for _, text := range s.listed {
 		if slices.ContainsFunc(s.Written(text), func(form string) bool { return seen[form] }) {
-			n++
+			found = append(found, text)
 		}
 	}
-	return n
+	return found
 }
 
 // Learn adds numbers found in rows of the students, in the form that the rows hold. It reports whether more rows may be

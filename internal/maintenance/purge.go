@@ -32,7 +32,7 @@ const purgeRounds = 3
 //
 // Purge cannot reach backups, copies, or versions that the store keeps of removed objects (NotReached). It fails with a
 // *RefusedError if a process works on a run or something else blocks the purge, with an *UnknownBidsError if a bid
-// occurs nowhere, and with a *KeyNeededError if students cannot be found without a key. In all of these cases nothing
+// occurs nowhere, with a *HasBidError if a listed number belongs to a student with a bid, and with a *KeyNeededError if students cannot be found without a key. In all of these cases nothing
 // was changed.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
@@ -50,6 +50,10 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 			return nil, lockErr
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	opts, err = trimStudents(ctx, catalog, opts)
+	if err != nil {
+		return nil, err
 	}
 	p, err := newPurger(ctx, catalog, opts)
 	if err != nil {

@@ -179,13 +179,69 @@ func TestPurgeStudentNumbers(t *testing.T) {
 			require.NotContains(t, left[0], "_extra")
 			if test.state == maintenance.PurgeIncomplete {
 				require.Equal(t, map[string]int64{"students.student_id": 1}, report.Verification.RowsMentioning)
-				again, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
-				require.NoError(t, err)
-				require.Equal(t, int64(1), again.Left(), "the same purge is incomplete again")
-				require.Equal(t, 1, *again.Asked.Students.Matched)
+				_, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+				var hasBid *maintenance.HasBidError
+				require.ErrorAs(t, err, &hasBid, "only rows with a bid are left")
 			}
 		})
 	}
+}
+
+// TestPurgeNumberWithBid refuses to erase by number, in either list, if only rows with a bid hold the number. Nothing
+// changes, not even the suppression list, and no error names the number.
+func TestPurgeNumberWithBid(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	world := map[string][]snapshottest.Record{"students": {
+		{"student_bid": "x", "student_id": plantedNumber, "requested_school_bid": snapshottest.Stays},
+		{"student_bid": "y", "student_id": "y", "requested_school_bid": snapshottest.Stays},
+		{"student_id": "88002", "requested_school_bid": snapshottest.Stays},
+	}}
+	snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("students"))
+	snapshottest.PublishRun(t, store, "night")
+	before := snapshottest.Tree(t, root)
+	options := studentOptions(testKey(t, "a7c3"))
+	for _, lists := range [][2][]string{{{"y", plantedNumber}, nil}, {nil, {"88002", plantedNumber}}} {
+		for _, dryRun := range []bool{true, false} {
+			options.Students, options.StudentNumbers, options.DryRun, options.AllowUnknown = lists[0], lists[1], dryRun, true
+			_, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+			var hasBid *maintenance.HasBidError
+			require.ErrorAs(t, err, &hasBid)
+			require.Equal(t, []string{plantedNumber}, hasBid.Numbers)
+			require.NotContains(t, err.Error(), plantedNumber)
+			require.Equal(t, before, snapshottest.Tree(t, root))
+		}
+	}
+}
+
+// TestPurgeTrimsStudents erases students whose lines in the list end with a blank, unless their bids end with it too.
+func TestPurgeTrimsStudents(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	world := map[string][]snapshottest.Record{"students": {
+		{"student_bid": "x"}, {"student_bid": "y"}, {"student_bid": "y "}, {"student_bid": "z"},
+	}}
+	for _, r := range world["students"] {
+		r["requested_school_bid"] = snapshottest.Stays
+	}
+	snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("students"))
+	snapshottest.PublishRun(t, store, "night")
+	options := studentOptions(testKey(t, "a7c3"))
+	options.Students = []string{"x\t", "y ", "nobody "}
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Equal(t, 2, *report.Asked.Students.Matched)
+	require.Equal(t, []string{"nobody"}, report.Unmatched)
+	var left []string
+	for _, r := range readWorld(t, store, "night")["students"] {
+		left = append(left, r["student_bid"])
+	}
+	require.ElementsMatch(t, []string{"y", "z"}, left)
+	trimmed := []string{"x", "y ", "nobody"}
+	found, err := maintenance.Unsuppress(t.Context(), snapshot.At(store), options.Key, trimmed, false, true)
+	require.NoError(t, err)
+	require.Equal(t, 3, found.Found)
 }
 
 // TestPurgeOtherNumbers erases rows with another number of the child, if a row without a bid holds both in columns for numbers.

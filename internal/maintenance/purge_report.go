@@ -103,6 +103,8 @@ type PurgeReport struct {
 	// planned counts the rows that a resumed purge was about to change, by table. It is set if they are needed to
 	// recognize its list.
 	planned map[string]int64
+	// Unmatched are the listed students of whom nothing was found, without the blanks around them. They must not be logged.
+	Unmatched []string `json:"-"`
 	// Earlier is the last proof of a purge with the same request, or nil.
 	Earlier *PurgeReport `json:"-"`
 }

@@ -12,6 +12,7 @@ import (
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -65,17 +66,17 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 	for learned := true; learned; {
 		learned = false
 		for _, run := range slices.Sorted(maps.Keys(p.runs)) {
-			given, err := p.numbersIn(ctx, p.runs[run].Tables)
+			found, err := p.numbersIn(ctx, p.runs[run].Tables)
 			if err := p.unlessPruned(ctx, run, err); err != nil {
 				return fmt.Errorf("look for student numbers in run %s: %w", run, err)
 			}
-			learned = p.students.Learn(given) || learned
+			learned = p.learn(found) || learned
 		}
 		current, err := p.catalog.ReadHistory(ctx)
 		if current != nil && err == nil {
-			var given map[string]erase.Given
-			given, err = p.numbersIn(ctx, current.Manifest.Tables)
-			learned = p.students.Learn(given) || learned
+			var found []numbersFound
+			found, err = p.numbersIn(ctx, current.Manifest.Tables)
+			learned = p.learn(found) || learned
 		}
 		if err != nil && !errors.Is(err, sink.ErrDamaged) { // the search reports damage
 			return fmt.Errorf("look for student numbers in the history: %w", err)
@@ -84,8 +85,27 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 	return nil
 }
 
-// numbersIn returns the numbers in the students' rows of some tables.
-func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) (map[string]erase.Given, error) {
+// numbersFound are the numbers that were found in a file.
+type numbersFound struct {
+	// given are the numbers in rows of the students.
+	given map[string]erase.Given
+	// own are the listed bids and numbers with rows, and ofOthers those that are the number of a student with another bid.
+	own, ofOthers erase.Set
+}
+
+// learn uses numbers that were found, and reports whether more rows may be found now.
+func (p *purger) learn(found []numbersFound) bool {
+	all := make(map[string]erase.Given)
+	for _, f := range found {
+		erase.AddGiven(all, f.given)
+		maps.Copy(p.own, f.own)
+		maps.Copy(p.ofOthers, f.ofOthers)
+	}
+	return p.students.Learn(all)
+}
+
+// numbersIn returns the numbers in some tables, by file.
+func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) ([]numbersFound, error) {
 	var files []purgeFile
 	for _, table := range schemas.Tables() {
 		if erase.GivesNumbers(table) {
@@ -95,7 +115,8 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 	}
 	target := &erase.Target{Students: p.students}
-	given, err := sink.Map(ctx, verifyConcurrency, files, func(ctx context.Context, f purgeFile) (map[string]erase.Given, error) {
+	return sink.Map(ctx, verifyConcurrency, files, func(ctx context.Context, f purgeFile) (numbersFound, error) {
+		found := numbersFound{own: make(erase.Set), ofOthers: make(erase.Set)}
 		var match *erase.Match
 		pick := func(own *schemas.Table) *schemas.Table {
 			columns := erase.TextColumns(own)
@@ -104,20 +125,19 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 		err := erase.ReadFile(ctx, p.catalog, f.file.Path, f.table, pick, func(batch *rows.Batch) error {
 			for i := range batch.N {
-				match.Owner(batch, i)
+				if _, own := match.Owner(batch, i); own {
+					match.Owners(found.own)
+				} else {
+					match.NumbersOfOthers(batch, i, found.ofOthers)
+				}
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
+		if match != nil {
+			found.given = match.Gives
 		}
-		return match.Gives, nil
+		return found, err
 	})
-	all := make(map[string]erase.Given)
-	for _, numbers := range given {
-		erase.AddGiven(all, numbers)
-	}
-	return all, err
 }
 
 // purgeRuns removes the rows that were found in runs. Rows that were found by a number are removed from all runs before
@@ -198,6 +218,57 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 	return asked, same, nil
 }
 
+// HasBidError means that listed numbers belong to students with a bid, and to no rows without one. A purge by number
+// would erase none of their rows.
+type HasBidError struct {
+	// Numbers are in clear: they must not be logged.
+	Numbers []string
+}
+
+func (e *HasBidError) Error() string {
+	return wording.Many(len(e.Numbers), "listed number") + " only in rows of students with a bid"
+}
+
+// trimStudents removes the blanks around listed students who occur only without them: a bid may begin or end with a blank,
+// but a line of a list ends with one by mistake.
+func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (PurgeOptions, error) {
+	list := &opts.Students
+	if len(opts.StudentNumbers) > 0 {
+		list = &opts.StudentNumbers
+	}
+	blank := func(text string) bool { return strings.TrimSpace(text) != text && strings.TrimSpace(text) != "" }
+	if !slices.ContainsFunc(*list, blank) {
+		return opts, nil
+	}
+	asWritten := slices.DeleteFunc(slices.Clone(*list), func(text string) bool { return !blank(text) })
+	search := opts
+	search.DryRun = true
+	if len(opts.StudentNumbers) > 0 {
+		search.StudentNumbers = asWritten
+	} else {
+		search.Students = asWritten
+	}
+	p, err := newPurger(ctx, catalog, search)
+	if err == nil {
+		err = p.survey(ctx)
+	}
+	if err == nil {
+		err = p.findAndCount(ctx)
+	}
+	if err != nil {
+		return opts, err
+	}
+	occur := erase.SetOf(p.students.Among(p.seen)...)
+	trimmed := slices.Clone(*list)
+	for i, text := range trimmed {
+		if blank(text) && !occur[text] {
+			trimmed[i] = strings.TrimSpace(text)
+		}
+	}
+	*list = trimmed
+	return opts, nil
+}
+
 // KeyNeededError means that runs hold pseudonyms of students, and that the purge does not have their key.
 type KeyNeededError struct {
 	// Fingerprints identify the keys of the runs.
@@ -248,8 +319,17 @@ func (p *purger) checkKeys(ctx context.Context) error {
 // summarizeStudents reports how many of the students were found. Unpublished runs may hold them too and cannot be
 // searched, so they are dropped.
 func (p *purger) summarizeStudents() error {
-	matched := p.students.Matched(p.seen)
+	own := p.students.Among(p.own)
+	others := slices.DeleteFunc(p.students.Among(p.ofOthers), func(text string) bool { return slices.Contains(own, text) })
+	if len(others) > 0 {
+		return &HasBidError{Numbers: others}
+	}
+	found := p.students.Among(p.seen)
+	matched := len(found)
 	p.report.Asked.Students.Matched = &matched
+	if p.report.Earlier == nil {
+		p.report.Unmatched = slices.DeleteFunc(slices.Clone(p.students.Listed()), func(text string) bool { return slices.Contains(found, text) })
+	}
 	if matched == 0 && p.report.Earlier == nil && !p.opts.AllowUnknown {
 		return &UnknownBidsError{Students: len(p.students.Listed())}
 	}

@@ -36,6 +36,8 @@ type purger struct {
 	held       map[string]func() error // runs, until the purge ends
 	undeclared erase.Set               // tables that this release does not declare
 	seen       erase.Set               // requested bids that were found in a row
+	own        erase.Set               // listed bids and numbers with rows in tables that give numbers
+	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
 	students   *erase.Students         // nil unless students are purged
 	// deepest is the highest level of a row that was found in a run; see erase.Students.
 	deepest int
@@ -48,7 +50,7 @@ type purger struct {
 func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
-		undeclared: make(erase.Set), seen: make(erase.Set), otherKeys: make(erase.Set),
+		undeclared: make(erase.Set), seen: make(erase.Set), own: make(erase.Set), ofOthers: make(erase.Set), otherKeys: make(erase.Set),
 	}
 	asked, earlier, err := p.ask(ctx)
 	if err != nil {

@@ -22,7 +22,9 @@ type Notice struct {
 	HistoryOnly bool
 	// Incomplete means that rows of others still mention a student. Mentions names their columns.
 	Incomplete bool
-	Mentions   string
+	// ByNumber means that the students were listed by number, because they have no bid.
+	ByNumber bool
+	Mentions string
 	// Schools, Districts and Students are those to whom the rows belonged. Unknown are listed schools or districts that
 	// occur nowhere.
 	Schools, Districts, Students, Unknown []string

@@ -1,0 +1,45 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+)
+
+// TestPurgeNumberOfBid refuses to purge the number of a student with a bid, in either list, naming only its line. The
+// same student is erased by bid, though the line ends with a tab.
+func TestPurgeNumberOfBid(t *testing.T) {
+	t.Parallel()
+	s := newPurgeDest(t)
+	s.command("run", "--base-url", s.url, "--progress", "none", "--log-level", "error", "--datasets", "students,schools")
+	var found maintenance.FindReport
+	require.NoError(t, json.Unmarshal([]byte(s.command("find", "--name", "a", "--output", "json")), &found))
+	require.NotEmpty(t, found.Students)
+	student := found.Students[0]
+	require.NotEmpty(t, student.Numbers)
+	list := filepath.Join(t.TempDir(), "list.txt")
+	before := snapshottest.Tree(t, s.root)
+	for _, flag := range []string{"--student-numbers", "--students"} {
+		require.NoError(t, os.WriteFile(list, []byte("nobody\n\n"+student.Numbers[0]+" \n"), 0o600))
+		cmd, stderr := s.prepareLogged("purge", flag, "@"+list, "--allow-unknown")
+		out, err := cmd.Output()
+		require.Error(t, err)
+		require.Equal(t, exitUsage, cmd.ProcessState.ExitCode(), stderr)
+		require.Contains(t, stderr.String(), "line 3 of the list: this is the number of a student with a bid: growth-export find --number gives the bid")
+		require.NotContains(t, stderr.String()+string(out), student.Numbers[0])
+		require.Equal(t, before, snapshottest.Tree(t, s.root))
+	}
+	require.NoError(t, os.WriteFile(list, []byte("nobody\n"+student.Bid+"\t\n"), 0o600))
+	text := s.command("purge", "--students", "@"+list, "--allow-unknown")
+	require.Contains(t, text, "nothing was found for: line 1 of the list\n")
+	require.Contains(t, text, "1 of 2 listed students was found and erased\n")
+	s.requireGone(student.Bid, student.Numbers[0])
+}
