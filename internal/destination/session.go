@@ -249,7 +249,7 @@ func (s *Session) UpdateHistory(ctx context.Context, rebuild bool) (*history.Rep
 func (s *Session) extendHistory(ctx context.Context, run string) error {
 	report, err := s.UpdateHistory(ctx, false)
 	if err != nil {
-		remedy := "; the same command or growth-export history repairs it"
+		remedy := "; " + wording.Command("history") + " repairs it, as does the next run with " + wording.Setting("history").String()
 		if _, says := errors.AsType[*history.NeedsRebuildError](err); says {
 			remedy = ""
 		}
