@@ -175,15 +175,15 @@ func TestStalledAttempt(t *testing.T) {
 		w.Header().Set("ETag", `"0x1"`)
 		_, _ = io.WriteString(w, "{}")
 	})
-	opts.StallTimeout = 30 * time.Millisecond
+	t.Cleanup(func() { close(release) }) // before the server waits for its handlers
+	opts.StallTimeout = 500 * time.Millisecond
 	store := open(t, opts)
 	data, _, err := store.Read(t.Context(), document)
 	require.NoError(t, err)
 	require.Equal(t, "{}", string(data))
 	requests.Store(-10)
 	_, _, err = store.Read(t.Context(), document)
-	require.ErrorContains(t, err, "timeout: no data transferred for 30ms")
-	close(release)
+	require.ErrorContains(t, err, "timeout: no data transferred for 500ms")
 }
 
 // blockList reports whether a request commits blocks.
