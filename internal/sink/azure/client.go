@@ -6,9 +6,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -93,6 +95,11 @@ type transport struct {
 
 // Do sends a request.
 func (t *transport) Do(req *http.Request) (*http.Response, error) {
+	if req.Body != nil && req.Body != http.NoBody {
+		body := &attemptBody{ReadCloser: req.Body}
+		req.Body = body
+		defer body.end()
+	}
 	resp, err := t.next.Do(req)
 	if err != nil {
 		return nil, &transportError{err}
@@ -102,6 +109,31 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 		resp.Header.Set("Retry-After-Ms", strconv.FormatInt(t.maxWait.Milliseconds(), 10))
 	}
 	return resp, nil
+}
+
+// attemptBody is the body of one attempt. The connection may go on reading when the attempt has ended, while the SDK rewinds the
+// body for the next one.
+type attemptBody struct {
+	io.ReadCloser
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// Read reads from the body until the attempt has ended.
+func (b *attemptBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return 0, io.ErrClosedPipe
+	}
+	return b.ReadCloser.Read(p)
+}
+
+func (b *attemptBody) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
 }
 
 // transportError is the error of a request that got no response.
