@@ -90,7 +90,7 @@ func rules() map[string]rule {
 				"internal/erase", "internal/history", "internal/parquetfile", "internal/privacy", "internal/rows", "internal/sink", "internal/snapshot",
 				"internal/wording", "schemas",
 			},
-			modules: []string{"golang.org/x/sync"},
+			modules: []string{"golang.org/x/sync", "golang.org/x/text"},
 			not:     []string{"net", "os"},
 			why:     "purge, prune, verify and clean change a destination only through its catalogue",
 			tests: []string{
@@ -304,7 +304,7 @@ func linked() map[string]string {
 		"golang.org/x/sync":                                          "errgroup, semaphore",
 		"golang.org/x/sys":                                           "locks on Windows; term: terminals",
 		"golang.org/x/term":                                          "terminal detection and width",
-		"golang.org/x/text":                                          "OpenTelemetry: gRPC code, unused",
+		"golang.org/x/text":                                          "Unicode normal forms, to compare names; OpenTelemetry: gRPC code, unused",
 		"golang.org/x/time":                                          "the rate limit",
 		"google.golang.org/genproto/googleapis/...":                  "OpenTelemetry: gRPC code, unused",
 		"google.golang.org/grpc":                                     "OpenTelemetry: generated code of its messages; we use HTTP",

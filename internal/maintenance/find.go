@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/privacy"
@@ -80,9 +79,9 @@ type FoundRecord struct {
 
 // Find looks for students in all published runs and in the history, and reports where their rows are. It changes
 // nothing. The rules of package erase decide which rows are theirs. A name matches if each of its words begins a word
-// of the student's names, so that "Ruth M" finds Ruth Miller.
+// of the student's names, so that "Ruth M" finds Ruth Miller. Accents, apostrophes, hyphens and dots do not matter.
 func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*FindReport, error) {
-	if len(opts.Bids) == 0 && len(opts.Numbers) == 0 && len(nameWords(opts.Name)) == 0 {
+	if len(opts.Bids) == 0 && len(opts.Numbers) == 0 && len(nameOf(opts.Name).whole) == 0 {
 		return nil, errors.New("find: no students were given")
 	}
 	f := &finder{catalog: catalog, opts: opts, students: make(map[string]*FoundStudent), report: &FindReport{Students: []*FoundStudent{}}}
@@ -249,9 +248,9 @@ func (f *finder) identify(ctx context.Context) error {
 			numbers[f.opts.Key.Pseudonym("student_number", number)] = true
 		}
 	}
-	words := nameWords(f.opts.Name)
+	wanted := nameOf(f.opts.Name)
 	return f.eachPerson(ctx, func(s *findSource, p person) {
-		if !slices.ContainsFunc(p.numbers, func(n string) bool { return numbers[n] }) && (len(words) == 0 || !nameMatches(words, p.name)) {
+		if !slices.ContainsFunc(p.numbers, func(n string) bool { return numbers[n] }) && (len(wanted.whole) == 0 || !wanted.matches(nameOf(p.name))) {
 			return
 		}
 		if len(p.bids) == 0 {
@@ -296,24 +295,6 @@ func (f *finder) describe(ctx context.Context) error {
 		s.Names, s.Numbers, s.Schools = names[s].Sorted(), numbers[s].Sorted(), schools[s].Sorted()
 	}
 	return err
-}
-
-// nameWords returns the words of a name in lower case.
-func nameWords(name string) []string {
-	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
-}
-
-// nameMatches reports whether the words begin different words of the name.
-func nameMatches(words []string, name string) bool {
-	left := nameWords(name)
-	for _, word := range words {
-		at := slices.IndexFunc(left, func(w string) bool { return strings.HasPrefix(w, word) })
-		if at < 0 {
-			return false
-		}
-		left = slices.Delete(left, at, at+1)
-	}
-	return true
 }
 
 // locate counts the rows of the students in all tables, and collects them if they were requested.

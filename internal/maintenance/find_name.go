@@ -1,0 +1,68 @@
+package maintenance
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// letters are those that people type in another way and that have no decomposition.
+var letters = strings.NewReplacer("ł", "l", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "ß", "ss", "æ", "ae", "œ", "oe", "ı", "i")
+
+// inWord are the signs within a word that people leave out: apostrophes, hyphens and dots.
+const inWord = "'’‘`´ʼʻ-‐‑–.·"
+
+// name is the words of a name in lower case and without accents.
+type name struct {
+	// whole words include those with signs in them, without the signs. Parts are between the signs.
+	whole, parts []string
+}
+
+func nameOf(text string) name {
+	var n name
+	folded := letters.Replace(strings.ToLower(norm.NFD.String(text)))
+	folded = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, folded)
+	isSign := func(r rune) bool { return strings.ContainsRune(inWord, r) }
+	words := strings.FieldsFunc(folded, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !isSign(r)
+	})
+	for _, word := range words {
+		parts := strings.FieldsFunc(word, isSign)
+		if len(parts) > 0 {
+			n.whole = append(n.whole, strings.Join(parts, ""))
+			n.parts = append(n.parts, parts...)
+		}
+	}
+	return n
+}
+
+// matches reports whether the words of n, whole or in parts, begin different words of another name.
+func (n name) matches(other name) bool {
+	candidates := other.parts
+	for _, word := range other.whole {
+		if !slices.Contains(candidates, word) {
+			candidates = append(candidates, word)
+		}
+	}
+	return beginWords(n.whole, candidates) || beginWords(n.parts, candidates)
+}
+
+// beginWords reports whether the words begin different words among others.
+func beginWords(words, others []string) bool {
+	left := slices.Clone(others)
+	for _, word := range words {
+		at := slices.IndexFunc(left, func(w string) bool { return strings.HasPrefix(w, word) })
+		if at < 0 {
+			return false
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	return true
+}
