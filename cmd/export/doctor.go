@@ -117,7 +117,7 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	o.s3.Attempts, o.gcs.Attempts, o.azure.Attempts = doctorAttempts, doctorAttempts, doctorAttempts
 	o.log = slog.New(slog.DiscardHandler) // the store's warnings become findings
 	key, err := a.keyOf(d.Privacy)
-	if d.KeyErr = err; key != nil && d.Privacy.NeedsKey() {
+	if d.KeyErr = err; key != nil {
 		d.Fingerprint = key.Fingerprint()
 	}
 	catalog, err := a.newCatalog(ctx, &o.destination, from)

@@ -28,7 +28,8 @@ type Destination struct {
 	SSE string
 	// Service and PartitionBy are the settings of future runs. The service is empty if none is configured.
 	Service, PartitionBy string
-	// Privacy is the profile of future runs. Fingerprint identifies its key, and KeyErr says why there is no key.
+	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need one, and is
+	// empty without a key. KeyErr says why a key that is needed is missing.
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
@@ -44,6 +45,9 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 	size := c.checkStore(ctx)
 	if c.Privacy.NeedsKey() || c.KeyErr != nil {
 		c.checkKey(ctx)
+	}
+	if c.Err == nil {
+		c.checkSuppression(ctx)
 	}
 	need := int64(minFreeBytes)
 	if c.info.Folder != "" {

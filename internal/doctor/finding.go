@@ -37,8 +37,9 @@ const (
 	Lock              = "lock" // on disk only
 	Delete            = "delete"
 	Snapshot          = "snapshot"
-	PrivacyKey        = "privacy key" // present only under a profile that needs it
-	FreeSpace         = "free space"  // on disk only
+	PrivacyKey        = "privacy key"      // present only under a profile that needs it
+	Suppression       = "suppression list" // present only if it lists students
+	FreeSpace         = "free space"       // on disk only
 	Scratch           = "scratch"
 )
 

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -35,5 +37,26 @@ func (c *destinationCheck) checkKey(ctx context.Context) {
 			c.Fingerprint, c.Privacy, newest.SnapshotDate, newest.Parameters.PrivacyKey), "set that key, or choose another "+wording.Setting("dest").String())
 	default:
 		c.ok(PrivacyKey, "fingerprint %s, the key of the snapshot of %s", c.Fingerprint, newest.SnapshotDate)
+	}
+}
+
+// checkSuppression checks that runs have the privacy key with which erased students were put on the suppression list.
+func (c *destinationCheck) checkSuppression(ctx context.Context) {
+	counts, err := snapshot.At(c.Store).CountSuppressed(ctx)
+	if err != nil {
+		c.fail(Suppression, err, "")
+		return
+	}
+	if n := counts[c.Fingerprint]; n > 0 {
+		c.ok(Suppression, "runs leave out %s", wording.Many(n, "student"))
+		delete(counts, c.Fingerprint)
+	}
+	own := "no privacy key is set"
+	if c.Fingerprint != "" {
+		own = "the privacy key has the fingerprint " + c.Fingerprint
+	}
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		c.warn(Suppression, fmt.Sprintf("runs would not leave out %s who were erased here: the list needs the key with the fingerprint %s, but %s",
+			wording.Many(counts[key], "student"), key, own), "set that key for all runs, or purge these students again with the key that runs have")
 	}
 }

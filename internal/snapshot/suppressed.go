@@ -122,6 +122,22 @@ func (c Catalog) ReadSuppressed(ctx context.Context, fingerprint string) (Suppre
 	return list.Keys[fingerprint], nil
 }
 
+// CountSuppressed counts the students of the suppression list, by the fingerprint of the privacy key that runs need to
+// leave them out.
+func (c Catalog) CountSuppressed(ctx context.Context) (map[string]int, error) {
+	list, _, err := c.readSuppressionList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]int)
+	for key, s := range list.Keys {
+		if len(s.Students) > 0 {
+			counts[key] = len(s.Students)
+		}
+	}
+	return counts, nil
+}
+
 // readSuppressionList reads the list; an empty one if there is none. A damaged list is an error, because without it
 // erased students would be exported again.
 func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, string, error) {
