@@ -157,7 +157,7 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 		fmt.Fprintf(&b, "choose one with --bid to see where the rows are\n\n")
 		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 		for _, s := range r.Students {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", printable(s.Bid), printable(strings.Join(s.Names, ", ")), printable(strings.Join(s.Numbers, ", ")))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", bidText(s.Bid), printable(strings.Join(s.Names, ", ")), printable(strings.Join(s.Numbers, ", ")))
 		}
 		_ = t.Flush() // A strings.Builder returns no errors.
 		return b.String()
@@ -167,7 +167,7 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 		if s.Pseudonym {
 			kind = "pseudonym"
 		}
-		fmt.Fprintf(&b, "\n%s  %s\n", kind, printable(s.Bid))
+		fmt.Fprintf(&b, "\n%s  %s\n", kind, bidText(s.Bid))
 		var listed []string
 		for _, bid := range s.Schools {
 			text := bid
@@ -202,6 +202,14 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 		}
 	}
 	return b.String()
+}
+
+// bidText returns a bid, in quotes if it begins or ends with a blank, which nobody would see.
+func bidText(bid string) string {
+	if strings.TrimSpace(bid) != bid {
+		return quoted(bid)
+	}
+	return printable(bid)
 }
 
 // writePlaces writes one line for each run and the history.

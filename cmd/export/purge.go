@@ -369,6 +369,17 @@ func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
 		text += "but the service still returns " + strings.Join(n.StillRead, ", ")
 	case n.LastFailed != "":
 		text += "but a request failed on " + n.LastFailed + ", so it is not certain"
+	case n.NotCounted > 0:
+		const which = "since then requested all of its datasets"
+		switch n.Snapshots {
+		case 0:
+			text += "but no snapshot " + which
+		case 1:
+			text += "but only one snapshot " + which
+		default:
+			text += fmt.Sprintf("but the %s that %s span only %s, not %s", wording.Many(n.Snapshots, "snapshot"), which, wording.Many(n.Days, "day"), wanted)
+		}
+		text += fmt.Sprintf(" (not counted: %s)", wording.Many(n.NotCounted, "snapshot"))
 	case n.Snapshots < 2:
 		text += "but only one snapshot shows it"
 	default:

@@ -205,7 +205,12 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 		return nil, nil
 	}
 	nights = slices.Compact(slices.Sorted(slices.Values(nights)))
-	n.Since, n.Snapshots = nights[0], len(nights)
+	n.Since = nights[0]
+	if len(n.StillRead) == 0 {
+		counted := e.nightsAfter(n.LastOK, erase.SetOf(n.Missing...))
+		n.NotCounted, nights = len(nights)-len(counted), counted
+	}
+	n.Snapshots = len(nights)
 	if failed := e.lastFailed[school]; failed >= n.Since {
 		n.LastFailed = failed
 	}

@@ -284,3 +284,32 @@ func TestPurgeNearlyEnded(t *testing.T) {
 		{Bid: "d is missing once", Name: "School d is missing once", Missing: both, Since: "2026-03-20", LastOK: "2026-02-01", Snapshots: 1},
 	}, report.NearlyEnded)
 }
+
+// TestPurgeNearlyEndedNotCounted checks that snapshots without all datasets of a school do not count, neither for the
+// purge nor in the report.
+func TestPurgeNearlyEndedNotCounted(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	for night, date := range []string{"2026-01-01", "2026-01-02", "2026-01-20", "2026-03-10"} {
+		datasets := []string{"schools", "students", "test_results"}
+		status := snapshottest.StatusOf{"ends": snapshot.StatusDenied}
+		switch night {
+		case 0:
+			status = snapshottest.StatusOf{}
+		case 3:
+			datasets = datasets[:2]
+		}
+		plan := snapshottest.NewPlan("night-"+date, snapshottest.Datasets(datasets...), snapshottest.OnDate(date))
+		plan.Schools, plan.Buckets = []snapshot.School{{Bid: "ends", District: "d1"}}, []snapshot.Bucket{{Index: 0, End: 1, District: "d1"}}
+		snapshottest.StageRun(t, store, plan, status)
+		snapshottest.PublishRun(t, store, plan.RunID)
+	}
+	options := endedOptions(60)
+	options.DryRun = true
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Empty(t, report.Ended)
+	require.Equal(t, []maintenance.NearlyEnded{{
+		Bid: "ends", Missing: []string{"students", "test_results"}, Since: "2026-01-02", LastOK: "2026-01-01", Snapshots: 2, Days: 18, NotCounted: 1,
+	}}, report.NearlyEnded)
+}

@@ -286,6 +286,9 @@ type NearlyEnded struct {
 	// Snapshots is the number of these snapshots, and Days the number of days they span.
 	Snapshots int `json:"snapshots"`
 	Days      int `json:"days"`
+	// NotCounted is the number of further snapshots since Since that prove nothing, because they did not request all
+	// datasets that the school once had. It is 0 if the service still returns some of them.
+	NotCounted int `json:"snapshots_not_counted,omitempty"`
 	// LastFailed is the last night on which a request failed, if that was on or after Since: a failure proves nothing.
 	LastFailed string `json:"last_failed,omitempty"`
 }

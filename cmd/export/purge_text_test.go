@@ -1,0 +1,49 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+)
+
+// TestNearlyText checks the reasons why a school that misses its datasets is not chosen.
+func TestNearlyText(t *testing.T) {
+	t.Parallel()
+	for want, n := range map[string]maintenance.NearlyEnded{
+		"for only 47 days, not 60d":                                                                {Snapshots: 2, Days: 47},
+		"but only one snapshot shows it":                                                           {Snapshots: 1},
+		"but a request failed on f, so it is not certain":                                          {Snapshots: 2, NotCounted: 1, LastFailed: "f"},
+		"but no snapshot since then requested all of its datasets (not counted: 2 snapshots)":      {NotCounted: 2},
+		"but only one snapshot since then requested all of its datasets (not counted: 1 snapshot)": {Snapshots: 1, NotCounted: 1},
+		"but the 2 snapshots that since then requested all of its datasets span only 18 days, not 60d (not counted: 1 snapshot)": {
+			Snapshots: 2, Days: 18, NotCounted: 1,
+		},
+	} {
+		n.Bid, n.Since = "a", "2026-01-02"
+		require.Equal(t, "a: everything denied or missing since 2026-01-02, "+want, nearlyText(&n, "60d"))
+	}
+}
+
+// TestFoundText checks that the verb fits the noun before it.
+func TestFoundText(t *testing.T) {
+	t.Parallel()
+	for want, counts := range map[string][2]int{
+		"0 of 1 listed student was found and erased":   {0, 1},
+		"1 of 2 listed students was found and erased":  {1, 2},
+		"0 of 2 listed students were found and erased": {0, 2},
+		"2 of 2 listed students were found and erased": {2, 2},
+	} {
+		asked := &maintenance.AskedStudents{Listed: counts[1], Matched: &counts[0]}
+		require.Equal(t, want, foundText(&maintenance.PurgeReport{Asked: maintenance.PurgeAsked{Students: asked}}))
+	}
+}
+
+// TestBidText checks that blanks at the ends of a bid can be seen.
+func TestBidText(t *testing.T) {
+	t.Parallel()
+	for bid, want := range map[string]string{"a b": "a b", "a ": `"a "`, "\ta": `"\ta"`} {
+		require.Equal(t, want, bidText(bid))
+	}
+}
