@@ -204,7 +204,7 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 	return b.String()
 }
 
-// bidText returns a bid, in quotes if it begins or ends with a blank, which nobody would see.
+// bidText returns a bid, in quotes if it begins or ends with a blank, which is invisible otherwise.
 func bidText(bid string) string {
 	if strings.TrimSpace(bid) != bid {
 		return quoted(bid)
