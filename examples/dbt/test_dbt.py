@@ -86,7 +86,7 @@ class TestPackage(unittest.TestCase):
         self.assertRegex(failed[0], "^growth_export_unique_key_stg_growth_export__students")
 
     def test_all_datasets_of_a_date(self):
-        """Builds all datasets, of a named date."""
+        """Builds all datasets, of a named date. A date without a snapshot is an error."""
         small = ["--simulate-schools", "3", "--simulate-sizes", "20,30,5", "--datasets", "all", "--backdate"]
         self.export(*small, "--snapshot-date", "2026-11-19", "--simulate-date", "2026-11-19")
         latest = json.loads(Path(self.dest, "_latest.json").read_text("utf-8"))
@@ -95,6 +95,11 @@ class TestPackage(unittest.TestCase):
         self.assertEqual(self.code, 0, self.said)
         self.compare()
         self.assertGreater(self.duck.execute("SELECT count(gender) FROM analysis_students").fetchone()[0], 0)
+        self.duck.close()
+        statuses = self.dbt("build", "--select", "stg_growth_export__students", snapshot_date="2026-11-20")
+        self.assertEqual(self.code, 1, self.said)
+        self.assertIn("there is no snapshot of 2026-11-20", self.said)
+        self.assertIn("error", statuses.values())
 
 
 if __name__ == "__main__":

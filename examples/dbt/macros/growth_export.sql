@@ -6,11 +6,19 @@
 
 {# The snapshot to read: the variable growth_export_snapshot_date, or the newest one when the models are built. #}
 {% macro growth_export_snapshot_date() %}
-    {%- set date = var('growth_export_snapshot_date', '') -%}
-    {%- if execute and not date -%}
-        {#- DuckDB 1.5 fails on the maximum of a partition column itself. -#}
-        {%- set newest = run_query('SELECT max(CAST(snapshot_date AS varchar)) FROM ' ~ source('growth_export', 'schools')) -%}
-        {%- set date = newest.columns[0].values()[0] -%}
+    {%- set date = var('growth_export_snapshot_date', '') | string -%}
+    {%- if execute -%}
+        {%- set schools = source('growth_export', 'schools') -%}
+        {%- if date -%}
+            {%- set found = run_query("SELECT count(*) FROM " ~ schools ~ " WHERE snapshot_date = CAST('" ~ date ~ "' AS date)") -%}
+            {%- if found.columns[0].values()[0] == 0 -%}
+                {{ exceptions.raise_compiler_error('there is no snapshot of ' ~ date ~ '; see growth-export status, and growth_export_snapshot_date') }}
+            {%- endif -%}
+        {%- else -%}
+            {#- DuckDB 1.5 fails on the maximum of a partition column itself. -#}
+            {%- set newest = run_query('SELECT max(CAST(snapshot_date AS varchar)) FROM ' ~ schools) -%}
+            {%- set date = newest.columns[0].values()[0] -%}
+        {%- endif -%}
     {%- endif -%}
     CAST('{{ date }}' AS date)
 {%- endmacro %}
