@@ -44,17 +44,17 @@ class TestQuestions(unittest.TestCase):
         assert "Error" not in done.stderr, done.stderr
         return done.stdout
 
-    def ask(self, queries: list[str]) -> list[list[list[str]]]:
+    def ask(self, queries: list[str], views: str = "views.sql") -> list[list[list[str]]]:
         """Returns what DuckDB's shell answers, each as rows of text."""
         typed = ".mode markdown\n" + "".join(f"{query}.print ;\n" for query in queries)
-        printed = self.run_commands("duckdb -init views.sql", typed)
+        printed = self.run_commands(f"duckdb -init {views}", typed)
         answers = [cells(answer.strip("\n")) for answer in printed.split(";\n")[:-1]]
         self.assertEqual(len(answers), len(queries), printed)
         return answers
 
     def test_questions(self):
         """Each query has the result that the page shows."""
-        questions = read_blocks(HERE / "README.md", "sql")
+        questions = [block for block in read_blocks(HERE / "README.md", "sql") if block[1]]
         self.assertEqual(len(questions), 13)
         for (query, shown), answer in zip(questions, self.ask([query for query, _ in questions]), strict=True):
             with self.subTest(query=query):
@@ -65,12 +65,36 @@ class TestQuestions(unittest.TestCase):
                     answer = answer[: len(table)]
                 self.assertEqual(answer, table)
 
+    def test_not_tested(self):
+        """The list of students who have not been tested is as long as the newest count of them."""
+        listed = read_blocks(HERE / "README.md", "sql")[10][0].rstrip(";\n")
+        self.assertIn("results.student_bid IS NULL", listed)
+        counted = "SELECT CAST(sum(students - tested) AS BIGINT) AS students FROM analysis_completion WHERE subject_area = 'Mathematics' AND day = DATE '2026-02-13';\n"
+        counts = self.ask([f"SELECT count(*) AS students FROM ({listed}) AS listed;\n", counted])
+        self.assertEqual(*counts)
+        self.assertGreater(int(counts[0][1][0]), 1000)
+
+    def test_demographics(self):
+        """The commands about demographics run, with few schools, and the query finds groups of students with a known gender and ethnicity."""
+        commands = read_blocks(HERE / "README.md", "sh")[2][0]
+        small = " --simulate --simulate-date 2026-11-20 --simulate-schools 3 --simulate-sizes 300,200,100"
+        commands = commands.replace("plan --dest", f"plan{small} --dest").replace("run --dest", f"run{small} --dest")
+        commands = commands.replace("> views.sql", "> details.sql").replace("duckdb -init views.sql\n", "")
+        self.assertRegex(self.run_commands(f'PATH="$PWD/bin:$PATH"\n{commands}', ""), "student_details .* plus one for each student")
+        header, *groups = self.ask([read_blocks(HERE / "README.md", "sql")[-1][0]], "details.sql")[0]
+        self.assertEqual(header[:3], ["gender", "ethnicity", "students"])
+        self.assertGreater(len(groups), 2)
+        self.assertTrue(any("unknown" not in group[:2] for group in groups), groups)
+
     def test_other_pages(self):
-        """The queries of the README and of the page on dates run, and the first finds rows."""
+        """The queries of the README and of the page on dates run. The first, and the one of a period, find rows."""
         pages = [REPOSITORY / "README.md", REPOSITORY / "docs" / "time.md"]
         queries = [query for page in pages for query, _ in read_blocks(page, "sql")]
         self.assertGreater(len(queries), 6)
-        self.assertGreater(len(self.ask(queries)[0]), 1)
+        answers = self.ask(queries)
+        of_a_period = next(i for i, query in enumerate(queries) if "administration_start_date_time >=" in query)
+        for i in (0, of_a_period):
+            self.assertGreater(len(answers[i]), 1, queries[i])
 
 
 if __name__ == "__main__":

@@ -164,7 +164,8 @@ func analysisTables() []*schemas.Table {
 				key(text("subject_area", "Subject.")), key(text("term_bid", "Term.")), text("term_name", "Name of the term."), season,
 				key(derived("day", schemas.Date, schemas.None, "Snapshot date.")),
 				count("students", "Number of students on the roster that day."),
-				count("tested", "Number of these students with a result of the term and subject that the service returned that day, under any school."),
+				count("tested", "Number of these students with a result of the subject and of this term that the service returned that day, under any school. "+
+					"A result of another district's term of the same name does not count."),
 			),
 		},
 		{
