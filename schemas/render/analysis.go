@@ -58,6 +58,9 @@ func (a *analysis) statements() string {
 	if len(a.missing) > 0 {
 		header += "-- These tables were not exported, so their columns are null: " + strings.Join(a.missing, ", ") + ".\n"
 	}
+	if !a.history {
+		header += "-- Views of growth have no rows: a snapshot has one result per student and subject. Use sql --history.\n"
+	}
 	if a.norms == "" {
 		header += "-- Columns that need growth norms are null: sql --norms FILE names the file.\n"
 	}
@@ -77,9 +80,13 @@ func (a *analysis) views() []*schemas.Table {
 	return append(slices.Delete(slices.Clone(views), last, last+1), views[last])
 }
 
-// noted returns the view's declaration, with a note on each column that is null because a table was not exported.
+// noted returns the view's declaration, with a note if it has no rows without a history, and on each column that is null
+// because a table was not exported.
 func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 	noted := *t
+	if !a.history && slices.Contains(growthSpanViews(), t.Name) {
+		noted.Doc += " No rows here: a snapshot has one result per student and subject, so growth needs the history (sql --history)."
+	}
 	noted.Columns = slices.Clone(t.Columns)
 	for i, c := range noted.Columns {
 		if table, dataset, ok := schemas.FindTable(c.Source); ok && !a.has(table.Name) {
@@ -87,6 +94,11 @@ func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 		}
 	}
 	return &noted
+}
+
+// growthSpanViews returns the names of the views of growth from one term to another.
+func growthSpanViews() []string {
+	return []string{analysisPrefix + "growth_spans", analysisPrefix + "growth_summary", analysisPrefix + "class_growth"}
 }
 
 func (a *analysis) has(table string) bool {

@@ -58,7 +58,7 @@ func DBTModels() map[string]string {
 			continue // dbt has documentation
 		}
 		files["analysis/"+t.Name+".sql"] = "-- Generated from the declarations in schemas: edit those.\n" + a.query(t) + "\n"
-		views = append(views, dbtModel{Table: t, Unique: len(keyNames(t)) > 0})
+		views = append(views, dbtModel{Table: a.noted(t), Unique: len(keyNames(t)) > 0})
 	}
 	for file, models := range map[string][]dbtModel{"staging/staging.yml": staging, "analysis/analysis.yml": views} {
 		files[file] = fill("text/dbt-models.yml.tmpl", dbtFunctions(), models)
