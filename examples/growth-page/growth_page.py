@@ -38,11 +38,13 @@ def rounded(students: int) -> int | None:
 def figures(dest: str, norms: str | None) -> dict[str, list[dict]]:
     """Runs the queries on the history of a destination."""
     command = ["growth-export", "sql", "--dest", dest, "--history", "--views", "analysis", *(["--norms", norms] if norms else [])]
-    views = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    sql = subprocess.run(command, stdout=subprocess.PIPE, text=True)  # which prints its errors itself
+    if sql.returncode:
+        sys.exit(1)
     parts = re.split(r"^-- name: (\w+)\n", (HERE / "queries.sql").read_text("utf-8"), flags=re.MULTILINE)[1:]
     found, chosen = {}, {}
     with duckdb.connect() as duck:
-        duck.execute(views)
+        duck.execute(sql.stdout)
         for name, query in zip(parts[::2], parts[1::2]):
             result = duck.execute(query, {key: value for key, value in chosen.items() if f"${key}" in query})
             columns = [column[0] for column in result.description]

@@ -121,6 +121,15 @@ class TestPage(unittest.TestCase):
         for title in ("Scores by grade and term", "Growth by school: Fall to Winter, ending in 2025-2026", "Tested so far", "Achievement and growth of schools"):
             self.assertIn(title, text.texts)
 
+    def test_failure(self):
+        """If growth-export fails, its message is printed without a traceback, and there is no page."""
+        command = [sys.executable, "-B", HERE / "growth_page.py", self.folder / "nowhere", "nowhere.html"]
+        done = subprocess.run(list(map(str, command)), cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^growth-export: .*nowhere")
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertFalse((self.folder / "nowhere.html").exists())
+
     def test_without_norms(self):
         """Without norms the page says so, and schools are placed by mean growth. Equal data gives equal bytes."""
         page = self.make()
