@@ -67,7 +67,10 @@ func checkTables(names []string) ([]string, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("there is no table %s%s: the tables are %s", quoted(name), didYouMean("", name, all), strings.Join(all, ", "))
+			if strings.HasPrefix(name, "analysis_") {
+				return nil, fmt.Errorf("%s is not a table but a view of growth-export sql --views analysis, whose view analysis_columns describes all columns", name)
+			}
+			return nil, fmt.Errorf("there is no table %s%s (the tables are %s)", quoted(name), didYouMean("", name, all), strings.Join(all, ", "))
 		}
 	}
 	return names, nil

@@ -245,7 +245,7 @@ func expandDatasets(words []string) ([]string, error) {
 	names := datasetNames()
 	for _, word := range words {
 		if word != "all" && word != "default" && !slices.Contains(names, word) {
-			return nil, fmt.Errorf("unknown dataset %s%s; there are %s, and the words default and all",
+			return nil, fmt.Errorf("unknown dataset %s%s (there are %s, and the words default and all)",
 				quoted(word), didYouMean("", word, names), strings.Join(names, ", "))
 		}
 		for _, d := range schemas.Datasets() {
