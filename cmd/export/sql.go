@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,7 +93,7 @@ func viewsNames() []string { return []string{tableViews, "analysis", "sector"} }
 // kind returns the value of --views.
 func (o *sqlOptions) kind() render.Views { return render.Views(slices.Index(viewsNames(), o.views)) }
 
-// checkNorms checks a local file of norms and makes its path absolute. Only views for analysts use it.
+// checkNorms checks a local file of norms. Only views for analysts use it.
 func (o *sqlOptions) checkNorms(from sources) error {
 	switch {
 	case o.norms == "":
@@ -110,12 +109,6 @@ func (o *sqlOptions) checkNorms(from sources) error {
 	if err := norms.Check(o.norms); err != nil {
 		return usagef("--norms: %w", err)
 	}
-	// The views may be used in another folder.
-	path, err := filepath.Abs(o.norms)
-	if err != nil {
-		return fmt.Errorf("find the norms %s: %w", o.norms, err)
-	}
-	o.norms = filepath.ToSlash(path)
 	return nil
 }
 
