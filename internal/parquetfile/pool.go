@@ -30,6 +30,7 @@ func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
 
 // Put returns a writer to the pool. Its file may be closed or abandoned. The caller must not use the writer afterwards.
 func (p *Pool) Put(w *Writer) {
+	w.settle()
 	w.out = nil
 	p.of(w.table).Put(w)
 }

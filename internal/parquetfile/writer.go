@@ -35,6 +35,9 @@ type Options struct {
 	// LeanRows is the number of rows, at most a page, below which a file omits everything that only helps readers skip
 	// parts: page index, Bloom filters and bounds. In a file with few rows, these take more than half of the bytes.
 	LeanRows int
+	// Background encodes a page in another goroutine while the caller collects the rows of the next one. It takes one more
+	// page of memory, and changes no byte of the file.
+	Background bool
 }
 
 func (o Options) withDefaults() Options {
@@ -44,6 +47,7 @@ func (o Options) withDefaults() Options {
 		PageBytes:     cmp.Or(o.PageBytes, defaultPageBytes),
 		RowGroupBytes: cmp.Or(o.RowGroupBytes, defaultRowGroupBytes),
 		LeanRows:      min(o.LeanRows, maxLeanRows),
+		Background:    o.Background,
 	}
 }
 
@@ -60,6 +64,8 @@ type Writer struct {
 	order   order
 	columns []column
 	enc     encoder
+	// A page in the background uses columns, enc and spare until settle has returned.
+	background background
 
 	offset    int64 // bytes written so far
 	rows      int64 // rows in complete row groups
@@ -94,6 +100,7 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 	if w.enc.zstd == nil {
 		return // NewWriter failed; w.err has the reason
 	}
+	w.settle()
 	w.out, w.err = out, nil
 	w.offset, w.rows, w.groupRows, w.text = 0, 0, 0, 0
 	if w.page == nil {
@@ -142,7 +149,7 @@ func (w *Writer) AppendRows(batch *rows.Batch, i, j int) error {
 		if w.pageFull() {
 			w.flushPage()
 		}
-		if w.groupRows == w.opts.RowGroupRows || w.groupBytes() >= w.opts.RowGroupBytes {
+		if w.groupFull() {
 			w.flushGroup()
 		}
 		if w.err != nil {
@@ -205,6 +212,18 @@ func (w *Writer) pageFull() bool {
 	return w.page.N == w.opts.PageRows || w.page.N+w.groupRows == w.opts.RowGroupRows || w.text >= w.opts.PageBytes
 }
 
+// groupFull reports whether the row group ends with the last page.
+func (w *Writer) groupFull() bool {
+	if w.groupRows == w.opts.RowGroupRows {
+		return true
+	}
+	if w.background.mostBytes() < w.opts.RowGroupBytes {
+		return false
+	}
+	w.settle()
+	return w.groupBytes() >= w.opts.RowGroupBytes
+}
+
 func (w *Writer) groupBytes() int {
 	n := 0
 	for i := range w.columns {
@@ -214,23 +233,39 @@ func (w *Writer) groupBytes() int {
 }
 
 func (w *Writer) flushPage() {
-	if w.err != nil {
+	if w.settle(); w.err != nil {
 		return
 	}
 	w.order.remember(w.page)
-	for i := range w.columns {
-		if err := w.columns[i].encodePage(&w.page.Cols[i], w.page.N, int64(w.groupRows), &w.enc); err != nil {
-			w.err = fmt.Errorf("encode page of table %s, column %s: %w", w.table.Name, w.table.Columns[i].Name, err)
-			return
-		}
+	page, firstRow := w.page, int64(w.groupRows)
+	w.groupRows += page.N
+	if w.opts.Background {
+		w.page = w.background.start(w.table, page, w.groupBytes()+maxPageBytes(page, w.text), func() error { return w.encodePage(page, firstRow) })
+	} else {
+		w.err = w.encodePage(page, firstRow)
 	}
-	w.groupRows += w.page.N
 	w.page.Reset()
 	w.text = 0
 }
 
+func (w *Writer) encodePage(page *rows.Batch, firstRow int64) error {
+	for i := range w.columns {
+		if err := w.columns[i].encodePage(&page.Cols[i], page.N, firstRow, &w.enc); err != nil {
+			return fmt.Errorf("encode page of table %s, column %s: %w", w.table.Name, w.table.Columns[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// settle waits for the page in the background.
+func (w *Writer) settle() {
+	if err := w.background.wait(); w.err == nil {
+		w.err = err
+	}
+}
+
 func (w *Writer) flushGroup() {
-	if w.err != nil {
+	if w.settle(); w.err != nil {
 		return
 	}
 	group := w.footer.startGroup(w.table, w.offset, int64(w.groupRows))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,11 +46,13 @@ func TestRoundTrip(t *testing.T) {
 func TestBytesDependOnRowsAlone(t *testing.T) {
 	t.Parallel()
 	table := everyType()
-	pool := NewPool(Options{PageRows: 100, RowGroupRows: 700, PageBytes: 20_000})
+	opts := Options{PageRows: 100, RowGroupRows: 700, PageBytes: 20_000, RowGroupBytes: 60_000}
+	inBackground := opts
+	inBackground.Background = true
 	r := rand.New(rand.NewPCG(3, 3))
-	for range 8 {
+	for _, pool := range slices.Repeat([]*Pool{NewPool(opts), NewPool(inBackground)}, 4) {
 		all := randomRows(r, table, 1+r.IntN(1500))
-		want := write(t, table, all, pool.opts)
+		want := write(t, table, all, opts)
 
 		var out bytes.Buffer
 		w := pool.Get(&out, table)

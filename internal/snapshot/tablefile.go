@@ -36,7 +36,7 @@ func NewTables(catalog Catalog, run string) *Tables {
 // small.
 func NewHistoryTables(catalog Catalog) *Tables {
 	return &Tables{
-		catalog: catalog, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024}),
+		catalog: catalog, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024, Background: true}),
 		ended: parquetfile.NewPool(parquetfile.Options{LeanRows: math.MaxInt}),
 	}
 }

@@ -1,0 +1,60 @@
+package parquetfile
+
+import (
+	"math"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// background encodes one page at a time in a goroutine.
+type background struct {
+	done  chan error  // nil unless a page is being encoded
+	most  int         // the row group has at most so many bytes when that page is encoded
+	spare *rows.Batch // the page that was encoded last
+}
+
+// start encodes a page, and returns the batch for the rows of the next one.
+func (b *background) start(table *schemas.Table, page *rows.Batch, most int, encode func() error) *rows.Batch {
+	next := b.spare
+	if next == nil {
+		next = new(rows.Batch)
+	}
+	if next.Table != table {
+		reshape(next, table)
+	}
+	b.spare, b.most = page, most
+	done := make(chan error, 1)
+	b.done = done
+	go func() { done <- encode() }()
+	return next
+}
+
+// wait returns when no page is being encoded, with the error of the last one.
+func (b *background) wait() error {
+	if b.done == nil {
+		return nil
+	}
+	err := <-b.done
+	b.done = nil
+	return err
+}
+
+// mostBytes returns the maximum size of the row group after the page that is being encoded. Without one, the size is known.
+func (b *background) mostBytes() int {
+	if b.done == nil {
+		return math.MaxInt
+	}
+	return b.most
+}
+
+// maxValueBytes bounds the bytes that a page takes for a value besides its text, and maxPageOverhead those for a column.
+const (
+	maxValueBytes   = 16
+	maxPageOverhead = 4096
+)
+
+// maxPageBytes returns the maximum size of an encoded page with this many bytes of text.
+func maxPageBytes(page *rows.Batch, text int) int {
+	return text + text/8 + len(page.Cols)*(page.N*maxValueBytes+maxPageOverhead)
+}
