@@ -100,7 +100,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	}
 	found, err := await(ctx, func() (*maintenance.FindReport, error) {
 		return maintenance.Find(ctx, catalog, maintenance.FindOptions{
-			Bids: o.bids, Numbers: o.numbers, Name: o.name, Key: key, Records: o.record != "",
+			Bids: withTrimmed(o.bids), Numbers: withTrimmed(o.numbers), Name: o.name, Key: key, Records: o.record != "",
 		})
 	})
 	if err != nil {
@@ -131,6 +131,18 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 		return usagef("%s: %s match, but a record is about one: choose with --bid", from["record"].name, wording.Many(len(found.Students), "student"))
 	}
 	return a.writeRecord(o, catalog, found)
+}
+
+// withTrimmed adds the texts without the blanks around them: a bid may begin or end with a blank, but a line of a list ends with
+// one by mistake.
+func withTrimmed(list []string) []string {
+	all := slices.Clone(list)
+	for _, text := range list {
+		if trimmed := strings.TrimSpace(text); trimmed != "" && !slices.Contains(all, trimmed) {
+			all = append(all, trimmed)
+		}
+	}
+	return all
 }
 
 // searchedText describes the runs that were searched.
@@ -244,6 +256,8 @@ type studentRecord struct {
 	Destination string `json:"destination"`
 	ToolVersion string `json:"tool_version"`
 	At          string `json:"searched_at"`
+	// Unsearchable is how many runs could not be searched.
+	Unsearchable int `json:"unsearchable_runs"`
 }
 
 // writeRecord writes all rows of the student to a file.
@@ -253,7 +267,8 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 	at := a.now().UTC()
 	if strings.EqualFold(filepath.Ext(o.record), ".html") {
 		page := &report.Record{
-			Destination: absolute(catalog.String()), ToolVersion: thisBuild().Version, At: at, Bid: s.Bid, Names: s.Names, Numbers: s.Numbers, Runs: found.Runs,
+			Destination: absolute(catalog.String()), ToolVersion: thisBuild().Version, At: at, Bid: s.Bid, Names: s.Names, Numbers: s.Numbers,
+			Runs: found.Runs, Unsearchable: found.Unsearchable,
 		}
 		for _, table := range schemas.Tables() {
 			t := report.RecordTable{Name: table.Name, Doc: table.Doc}
@@ -269,7 +284,7 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 		if err := report.WriteRecord(&data, page); err != nil {
 			return err
 		}
-	} else if err := writeJSON(&data, studentRecord{s, absolute(catalog.String()), thisBuild().Version, at.Format("2006-01-02T15:04:05Z")}); err != nil {
+	} else if err := writeJSON(&data, studentRecord{s, absolute(catalog.String()), thisBuild().Version, at.Format("2006-01-02T15:04:05Z"), found.Unsearchable}); err != nil {
 		return err
 	}
 	if err := replaceFile(o.record, data.Bytes()); err != nil {

@@ -120,3 +120,8 @@ func (s *suppressionTest) requireRecord(bid string, inRuns, inHistory map[string
 	require.NoError(s.t, err)
 	require.Equal(s.t, len(record.Records), strings.Count(string(printed), `<div class="row">`))
 }
+
+func TestWithTrimmed(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"a", "b ", " ", "c", "b"}, withTrimmed([]string{"a", "b ", " ", "c"}))
+}

@@ -17,7 +17,9 @@ type Record struct {
 	// Numbers are the student's numbers, and Runs how many runs were searched.
 	Numbers []string
 	Runs    int
-	Tables  []RecordTable
+	// Unsearchable is how many of the runs could not be searched.
+	Unsearchable int
+	Tables       []RecordTable
 }
 
 // RecordTable is the rows of a table.
