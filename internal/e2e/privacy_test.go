@@ -61,7 +61,7 @@ func testProfileAnalysis(t *testing.T, dest string, profile schemas.Profile) {
 		if args == nil {
 			continue
 		}
-		questions := regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindAllStringSubmatch(string(page), -1)
+		questions := regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindAllStringSubmatch(theQuestions(t, page), -1)
 		require.Len(t, questions, 13)
 		answered := 0
 		for _, question := range questions {
