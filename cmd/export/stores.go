@@ -100,12 +100,19 @@ func openFolder(_ context.Context, o *destination) (sink.Store, error) {
 	return sink.NewDir(o.place.path, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
 }
 
-func parseBucket(text string) (string, error) {
+func parseBucket(text string) (string, error) { return bucketPath(text, s3.Scheme, s3.ParseURL) }
+
+func parseGoogleBucket(text string) (string, error) {
+	return bucketPath(text, gcs.Scheme, gcs.ParseURL)
+}
+
+// bucketPath returns the bucket and the prefix of a URL whose scheme may be in capitals.
+func bucketPath(text, scheme string, parse func(string) (bucket, prefix string, err error)) (string, error) {
 	_, rest, isURL := strings.Cut(text, "://")
 	if !isURL {
-		return "", errors.New("a bucket is written s3://bucket/prefix")
+		return "", fmt.Errorf("a bucket is written %sbucket/prefix", scheme)
 	}
-	bucket, prefix, err := s3.ParseURL(s3.Scheme + rest)
+	bucket, prefix, err := parse(scheme + rest)
 	return strings.TrimSuffix(bucket+"/"+prefix, "/"), err
 }
 
@@ -133,15 +140,6 @@ func openContainer(_ context.Context, o *destination) (sink.Store, error) {
 	o.azure.Key, o.azure.SASToken = o.env[azure.KeyVariable], o.env[azure.SASTokenVariable]
 	o.azure.Scratch, o.azure.Log = o.scratch, o.log
 	return azure.New(o.azure)
-}
-
-func parseGoogleBucket(text string) (string, error) {
-	_, rest, isURL := strings.Cut(text, "://")
-	if !isURL {
-		return "", errors.New("a bucket is written gs://bucket/prefix")
-	}
-	bucket, prefix, err := gcs.ParseURL(gcs.Scheme + rest)
-	return strings.TrimSuffix(bucket+"/"+prefix, "/"), err
 }
 
 func openGoogleBucket(ctx context.Context, o *destination) (sink.Store, error) {
