@@ -11,6 +11,16 @@ import (
 	"unicode"
 )
 
+// SplitURL splits the URL of a destination into bucket and prefix, which it does not check.
+func SplitURL(text, scheme string) (bucket, prefix string, err error) {
+	rest, ok := strings.CutPrefix(text, scheme)
+	if !ok {
+		return "", "", fmt.Errorf("destination %q does not start with %s", text, scheme)
+	}
+	bucket, prefix, _ = strings.Cut(rest, "/")
+	return bucket, strings.TrimSuffix(prefix, "/"), nil
+}
+
 // CheckPrefix returns an error unless a prefix, which may be empty, can start the paths of a destination.
 func CheckPrefix(prefix string) error {
 	switch {

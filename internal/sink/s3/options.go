@@ -64,12 +64,9 @@ const defaultRegion = "us-east-1"
 
 // ParseURL splits a destination such as s3://bucket/some/prefix. Like AWS's own tools it does not percent-decode.
 func ParseURL(text string) (bucket, prefix string, err error) {
-	rest, ok := strings.CutPrefix(text, Scheme)
-	if !ok {
-		return "", "", fmt.Errorf("destination %q does not start with %s", text, Scheme)
+	if bucket, prefix, err = remote.SplitURL(text, Scheme); err != nil {
+		return "", "", err
 	}
-	bucket, prefix, _ = strings.Cut(rest, "/")
-	prefix = strings.TrimSuffix(prefix, "/")
 	if err := checkPlace(bucket, prefix); err != nil {
 		return "", "", err
 	}
