@@ -110,7 +110,7 @@ test-race: $(VERSITYGW) $(GOTESTSUM) ## run the tests of packages whose goroutin
 	$(call gotest,.,test-race,-race -short $(CONCURRENT:%=./internal/%))
 
 .PHONY: test-modules
-test-modules: $(VERSITYGW) $(GOTESTSUM) ## test the other modules: end to end with DuckDB and the race detector, bench and tools; needs a C compiler
+test-modules: $(VERSITYGW) $(GOTESTSUM) .tools/e2e-venv ## test the other modules: end to end with DuckDB and the race detector, bench and tools; needs a C compiler and Python
 	$(call gotest,$(E2E),test-e2e,-race ./...)
 	export CGO_ENABLED=0; $(call gotest,$(PEERS),test-bench,./...)
 	export CGO_ENABLED=0; $(call gotest,$(TOOLS),test-tools,./...)
@@ -118,6 +118,7 @@ test-modules: $(VERSITYGW) $(GOTESTSUM) ## test the other modules: end to end wi
 test-all: export CGO_ENABLED = 0
 test-race test-modules: export CGO_ENABLED = 1
 test-all test-race test-modules: export VERSITYGW = $(CURDIR)/.tools/versitygw
+test-modules: export DUCKLAKE = $(CURDIR)/.tools/e2e-venv
 test-all: export AZURITE = $(CURDIR)/.tools/azurite
 test-all: export FAKE_GCS_SERVER = $(CURDIR)/$(FAKE_GCS)
 
@@ -377,6 +378,9 @@ $(FAKE_GCS): $(TOOLS)/go.mod $(TOOLS)/go.sum
 venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $< && touch $@
 
 .tools/bench-venv: $(PEERS)/python/requirements.txt
+	$(venv)
+
+.tools/e2e-venv: $(E2E)/requirements.txt
 	$(venv)
 
 .tools/site-venv: docs/site/requirements.txt

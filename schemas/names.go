@@ -23,3 +23,9 @@ const (
 	ModifiedSince  = "modified-since"
 	IncludeRemoved = "include-removed"
 )
+
+// BoundedColumns returns the names of the columns whose least and greatest values may be in a log or catalogue of files:
+// only those of schools and districts, because in a small file a bound is one student's value.
+func BoundedColumns() []string {
+	return []string{"requested_school_bid", "requested_perspective_bid", "requested_district_bid", "school_bid", "district_bid"}
+}

@@ -20,6 +20,7 @@ import (
 type sqlOptions struct {
 	destination
 	config        string
+	format        string
 	dialect       string
 	schema        string
 	views         string
@@ -38,7 +39,14 @@ func (a *app) sqlCommand() *cobra.Command {
 	}
 	o := &sqlOptions{}
 	work := func(ctx context.Context, o *sqlOptions, from sources) error {
-		from.ignoreUnlessFlags("history", "delta-lake")
+		from.ignoreUnlessFlags("format", "history", "delta-lake")
+		if from.given("format") && o.format == duckLake {
+			lake, err := a.describeDuckLake(ctx, o, from)
+			if err != nil {
+				return err
+			}
+			return writeText(a.stdout, render.DuckLake(lake))
+		}
 		if err := o.checkNorms(from); err != nil {
 			return err
 		}
@@ -55,12 +63,14 @@ func (a *app) sqlCommand() *cobra.Command {
 		}
 		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(views))
 	}
-	cmd := newCommand(a, o, work, "dest dialect views norms snapshot-date run-id changes history delta-lake schema", &cobra.Command{
+	cmd := newCommand(a, o, work, "dest dialect views norms snapshot-date run-id changes history delta-lake format schema", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
 		Long: "Prints SQL that creates a view for each table, over exactly the files of one run or of the" +
 			" history. For delta runs, a view shows the latest row of each key. --views analysis adds" +
-			" views for analysts, and --views sector also views with the columns of other programs' files.",
+			" views for analysts, and --views sector also views with the columns of other programs' files." +
+			" --format ducklake prints a script that writes a DuckLake catalogue of all snapshots, which holds no" +
+			" values of students.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dialect spark --history --views analysis > views.sql",
 	})
@@ -74,6 +84,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	which.toggle(&o.changes, "changes", "all delta runs at the destination")
 	which.toggle(new(bool), "history", "the history of all snapshots")
 	which.toggle(new(bool), "delta-lake", "the Delta Lake tables, all or of one snapshot")
+	choose(which, &o.format, "format", "FORMAT", sqlViews, []string{sqlViews, duckLake}, "views, or ducklake: a catalogue of all snapshots")
 	choose(which, &o.views, "views", "VIEWS", tableViews, viewsNames(), "tables, analysis or sector")
 	define(which, &o.norms, "norms", "FILE", "", parsePath,
 		"growth norms, CSV or Parquet")
@@ -83,6 +94,12 @@ func (a *app) sqlCommand() *cobra.Command {
 		"YAML file of settings, with the names of the flags")
 	return cmd
 }
+
+// The values of --format.
+const (
+	sqlViews = "views"
+	duckLake = "ducklake"
+)
 
 // tableViews is the default of --views.
 const tableViews = "tables"

@@ -58,16 +58,6 @@ func comment(doc string) map[string]string {
 	return map[string]string{"comment": doc}
 }
 
-// hasBounds reports whether the least and greatest value of a column may be in a log: only those of schools and
-// districts, because in a small file a bound is one student's value, and old versions of a log stay.
-func hasBounds(column string) bool {
-	switch column {
-	case "requested_school_bid", "requested_perspective_bid", "requested_district_bid", "school_bid", "district_bid":
-		return true
-	}
-	return false
-}
-
 // metaDataOf returns the metadata that the table's log should have. It keeps what is fixed when a log is created.
 func metaDataOf(t *table, log *state) (*metaData, error) {
 	schema, err := schemaString(t.declared, t.partitions)
@@ -95,8 +85,9 @@ func metaDataOf(t *table, log *state) (*metaData, error) {
 // boundedColumns lists the columns that have bounds.
 func boundedColumns(t *schemas.Table) string {
 	var names []string
+	bounded := schemas.BoundedColumns()
 	for i := range t.Columns {
-		if hasBounds(t.Columns[i].Name) {
+		if slices.Contains(bounded, t.Columns[i].Name) {
 			names = append(names, t.Columns[i].Name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/sink"
@@ -51,7 +52,7 @@ func addOf(ctx context.Context, store sink.Reader, t *table, path string) (_ *ad
 // statisticsOf returns the statistics of a file as a log has them.
 func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics {
 	s := statistics{found.Rows, make(map[string]any), make(map[string]any), make(map[string]int64)}
-	unbounded := false
+	unbounded, bounded := false, schemas.BoundedColumns()
 	for i := range found.Columns {
 		c := &found.Columns[i]
 		if table.Column(c.Name) < 0 {
@@ -59,7 +60,7 @@ func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics
 		}
 		s.NullCount[c.Name] = c.Nulls
 		switch {
-		case !hasBounds(c.Name):
+		case !slices.Contains(bounded, c.Name):
 		case c.Least != nil && c.Type == schemas.String:
 			s.MinValues[c.Name], s.MaxValues[c.Name] = c.Least, c.Greatest
 		case c.Nulls < found.Rows:

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas/render"
+)
+
+// describeDuckLake describes the files of all full snapshots for a DuckLake catalogue.
+func (a *app) describeDuckLake(ctx context.Context, o *sqlOptions, from sources) (*render.Snapshot, error) {
+	for _, name := range []string{"dialect", "views", "norms", "schema", "snapshot-date", "effective-date", "run-id", "changes", "history", "delta-lake"} {
+		if from[name].rank == byFlag {
+			return nil, usagef("--format ducklake is for DuckDB and for the tables of all snapshots: remove %s", from[name].name)
+		}
+	}
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
+	if err != nil {
+		return nil, err
+	}
+	return await(ctx, func() (*render.Snapshot, error) {
+		var manifests []*snapshot.Manifest
+		for s, err := range catalog.Snapshots(ctx, snapshot.Full, "") {
+			if err == nil && s.Err != nil {
+				err = fmt.Errorf("follow %s: %w", s.Path, s.Err)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("list the files of all snapshots: %w", err)
+			}
+			manifests = append(manifests, s.Manifest)
+		}
+		if len(manifests) == 0 {
+			return nil, fmt.Errorf("no full snapshot is published at %s: %w", catalog, errNothingPublished)
+		}
+		slices.Reverse(manifests) // the oldest first
+		lake := o.describeSnapshot(manifests, catalog)
+		first, last := manifests[0].SnapshotDate, manifests[len(manifests)-1].SnapshotDate
+		lake.Title = fmt.Sprintf("%s, %s to %s.", wording.Many(len(manifests), "snapshot"), first, last)
+		return lake, nil
+	})
+}
