@@ -243,7 +243,7 @@ func (e *Erasure) makeAnew(ctx context.Context, catalog snapshot.Catalog, purge 
 		return fmt.Errorf("%w: a snapshot of the history was replaced", sink.ErrConflict)
 	}
 	return u.makeAnew(ctx, e.Manifest, all, func(after *snapshot.HistoryManifest) {
-		after.Purge = removedBetween(purge, e.Manifest, after).Plus(e.Manifest.Purge)
+		after.AddPurge(removedBetween(purge, e.Manifest, after))
 	})
 }
 

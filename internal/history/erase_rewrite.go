@@ -66,7 +66,7 @@ func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*s
 		}
 	}
 	if report := e.Report(purge); report != nil {
-		after.Purge = report.Plus(before.Purge)
+		after.AddPurge(report)
 	}
 	return &after, nil
 }

@@ -59,7 +59,7 @@ func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *s
 	f.after = &snapshot.HistoryManifest{
 		FormatVersion: snapshot.FormatVersion, HistoryID: f.files.id, BaseURL: of.manifest.BaseURL, Scope: of.manifest.HistoryScope(),
 		Snapshots: append(slices.Clone(before.Snapshots), of.folded()),
-		Tables:    make(map[string]snapshot.ManifestTable), DroppedBefore: before.DroppedBefore,
+		Tables:    make(map[string]snapshot.ManifestTable), DroppedBefore: before.DroppedBefore, Purges: before.Purges,
 		Previous: snapshot.PreviousHistory{HistoryID: before.HistoryID, Tables: make(map[string][]sink.File)},
 	}
 	maps.Copy(f.after.Tables, before.Tables)

@@ -57,6 +57,7 @@ func (u *updater) makeAnew(
 		after, _ = after.DroppingEnded(before.DroppedBefore)
 		after.DroppedBefore = before.DroppedBefore // even if a purge has left no versions to drop
 	}
+	after.Purges = before.Purges
 	edit(after)
 	unnamed, err := u.catalog.UnnamedHistory(ctx, after)
 	if err != nil {
@@ -199,7 +200,7 @@ func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snap
 	}
 	earlier := &snapshot.HistoryManifest{
 		FormatVersion: m.FormatVersion, HistoryID: m.Previous.HistoryID, BaseURL: m.BaseURL, Scope: m.Scope,
-		Snapshots: m.Snapshots[:len(m.Snapshots)-1], Tables: make(map[string]snapshot.ManifestTable), DroppedBefore: m.DroppedBefore,
+		Snapshots: m.Snapshots[:len(m.Snapshots)-1], Tables: make(map[string]snapshot.ManifestTable), DroppedBefore: m.DroppedBefore, Purges: m.Purges,
 	}
 	for name, table := range m.Tables {
 		open := m.OpenFiles(name)

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -408,8 +409,8 @@ func (r *PurgeReport) countChanges(runs map[string]*snapshot.Manifest) {
 func (p *purger) completeReport() {
 	r := p.report
 	r.countChanges(p.all)
-	if p.history != nil && p.history.Manifest.Purge != nil && p.history.Manifest.Purge.ID == r.ID {
-		r.History = p.history.Manifest.Purge
+	if p.history != nil {
+		r.History = cmp.Or(p.history.Manifest.PurgeBy(r.ID), r.History)
 	}
 	r.State = purgeDone
 	if r.Left() > 0 {

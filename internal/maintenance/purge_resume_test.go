@@ -1,6 +1,7 @@
 package maintenance_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
@@ -51,6 +53,71 @@ func TestPurgeResumedWithoutKey(t *testing.T) {
 		require.Equal(t, undisturbed.History.RowsRemoved, report.History.RowsRemoved)
 		require.Equal(t, 2, *report.Asked.Students.Matched)
 		require.Equal(t, maintenance.PurgeDone, report.State)
+	}
+}
+
+// killedWithHistory is the store of a command that is killed when it has replaced the history.
+type killedWithHistory struct{ sink.Store }
+
+func (s killedWithHistory) Write(ctx context.Context, name string, data []byte, when sink.Condition) error {
+	err := s.Store.Write(ctx, name, data, when)
+	if err == nil && name == snapshot.HistoryPointerPath {
+		err = snapshottest.ErrKilled
+	}
+	return err
+}
+
+// TestPurgeResumedCountsHistory kills a purge when it has changed the history. Whatever changes the history before the
+// purge is repeated, its proof counts the rows that it had removed.
+func TestPurgeResumedCountsHistory(t *testing.T) {
+	t.Parallel()
+	start := t.TempDir()
+	historySite(t, snapshottest.NewDir(t, start))
+	purge := func(store sink.Store, school string, after time.Duration) (*maintenance.PurgeReport, error) {
+		options := purgeOptions([]string{school}, nil)
+		options.Now = func() time.Time { return snapshottest.PublishedAt().Add(after) }
+		return maintenance.Purge(t.Context(), snapshot.At(store), options)
+	}
+	publish := func(run, date string, edit ...func(*snapshot.Plan)) command {
+		return func(ctx context.Context, store sink.Store) error {
+			snapshottest.StageWorld(t, store, run, snapshottest.PurgeWorld(), append(edit, snapshottest.OnDate(date))...)
+			snapshottest.PublishRun(t, store, run)
+			return foldHistory(t, false)(ctx, store)
+		}
+	}
+	for name, between := range map[string]command{
+		"a night":          publish("next-night", "2026-11-21"),
+		"a replaced night": publish("again", "2026-11-20", func(p *snapshot.Plan) { p.Replace = true }),
+		"a rebuild":        foldHistory(t, true),
+		"another purge": func(_ context.Context, store sink.Store) error {
+			_, err := purge(store, snapshottest.Stays, time.Hour)
+			return err
+		},
+		"a drop of ended versions": dropEnded,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			undisturbed := snapshottest.NewDir(t, snapshottest.CopyTree(t, start))
+			first, err := purge(undisturbed, snapshottest.Gone, 0)
+			require.NoError(t, err)
+			require.NotEmpty(t, first.History.RowsRemoved)
+			require.NoError(t, between(t.Context(), undisturbed))
+			second, err := purge(undisturbed, snapshottest.Gone, 2*time.Hour) // removes the school's rows of the night
+			require.NoError(t, err)
+
+			store := snapshottest.NewDir(t, snapshottest.CopyTree(t, start))
+			_, err = purge(killedWithHistory{store}, snapshottest.Gone, 0)
+			require.ErrorIs(t, err, snapshottest.ErrKilled)
+			require.NoError(t, between(t.Context(), store))
+			report, err := purge(store, snapshottest.Gone, 2*time.Hour)
+			require.NoError(t, err)
+			want := first.History
+			if second.History != nil {
+				second.History.ID = want.ID
+				want = second.History.Plus(want)
+			}
+			require.Equal(t, want, report.History)
+		})
 	}
 }
 

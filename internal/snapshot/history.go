@@ -39,7 +39,7 @@ type HistoryPointer struct {
 }
 
 // HistoryManifest is _history/<id>/manifest.json. It lists the files of a history, and its bytes depend only on the
-// snapshots folded.
+// snapshots folded and on purges.
 type HistoryManifest struct {
 	FormatVersion int          `json:"format_version"`
 	HistoryID     string       `json:"history_id"` // ends the names of the newest files
@@ -52,8 +52,9 @@ type HistoryManifest struct {
 	Tables map[string]ManifestTable `json:"tables"`
 	// Previous is the history before the last fold.
 	Previous PreviousHistory `json:"previous"`
-	// Purge counts the rows that the last purge has removed since the last fold.
-	Purge *HistoryPurge `json:"purge,omitempty"`
+	// Purges count the rows that purges have removed from the history, the earliest first. They stay when the history is
+	// rebuilt, so that a purge that was killed can count what it had removed.
+	Purges []HistoryPurge `json:"purges,omitempty"`
 	// DroppedBefore is the date before which ended versions have been dropped; empty if none have been dropped.
 	DroppedBefore string `json:"dropped_before,omitempty"`
 }
@@ -67,11 +68,27 @@ type HistoryPurge struct {
 	FilesRewritten int              `json:"files_rewritten"`         // files that were replaced or dropped
 }
 
-// Plus adds the rows that the same purge has removed before. Rows that another purge has removed do not count.
-func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
-	if before == nil || before.ID != p.ID {
-		return p
+// PurgeBy returns what a purge has removed from the history, or nil.
+func (m *HistoryManifest) PurgeBy(id string) *HistoryPurge {
+	i := slices.IndexFunc(m.Purges, func(p HistoryPurge) bool { return p.ID == id })
+	if i < 0 {
+		return nil
 	}
+	return &m.Purges[i]
+}
+
+// AddPurge adds what a purge has removed. It changes no manifest that shares the list.
+func (m *HistoryManifest) AddPurge(p *HistoryPurge) {
+	m.Purges = slices.Clone(m.Purges)
+	if before := m.PurgeBy(p.ID); before != nil {
+		*before = *p.Plus(before)
+	} else {
+		m.Purges = append(m.Purges, *p)
+	}
+}
+
+// Plus returns the sum of two counts.
+func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	sum := &HistoryPurge{
 		ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), ExtraRemoved: maps.Clone(before.ExtraRemoved),
 		FilesRewritten: before.FilesRewritten + p.FilesRewritten,
