@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -100,7 +101,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	}
 	found, err := await(ctx, func() (*maintenance.FindReport, error) {
 		return maintenance.Find(ctx, catalog, maintenance.FindOptions{
-			Bids: withTrimmed(o.bids), Numbers: withTrimmed(o.numbers), Name: o.name, Key: key, Records: o.record != "",
+			Bids: withBare(o.bids), Numbers: withBare(o.numbers), Name: o.name, Key: key, Records: o.record != "",
 		})
 	})
 	if err != nil {
@@ -133,13 +134,12 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	return a.writeRecord(o, catalog, found)
 }
 
-// withTrimmed adds the texts without the blanks around them: a bid may begin or end with a blank, but a line of a list ends with
-// one by mistake.
-func withTrimmed(list []string) []string {
+// withBare adds the texts without the blanks around them.
+func withBare(list []string) []string {
 	all := slices.Clone(list)
 	for _, text := range list {
-		if trimmed := strings.TrimSpace(text); trimmed != "" && !slices.Contains(all, trimmed) {
-			all = append(all, trimmed)
+		if bare, differs := privacy.WithoutBlanks(text); differs && !slices.Contains(all, bare) {
+			all = append(all, bare)
 		}
 	}
 	return all
@@ -218,7 +218,7 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 
 // bidText returns a bid, in quotes if it begins or ends with a blank, which is invisible otherwise.
 func bidText(bid string) string {
-	if strings.TrimSpace(bid) != bid {
+	if _, blank := privacy.WithoutBlanks(bid); blank {
 		return quoted(bid)
 	}
 	return printable(bid)

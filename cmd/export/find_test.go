@@ -121,7 +121,7 @@ func (s *suppressionTest) requireRecord(bid string, inRuns, inHistory map[string
 	require.Equal(s.t, len(record.Records), strings.Count(string(printed), `<div class="row">`))
 }
 
-func TestWithTrimmed(t *testing.T) {
+func TestWithBare(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"a", "b ", " ", "c", "b"}, withTrimmed([]string{"a", "b ", " ", "c"}))
+	require.Equal(t, []string{"a", "b ", " ", "c", "b"}, withBare([]string{"a", "b ", " ", "c"}))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -216,7 +217,7 @@ func (o *purgeOptions) placesOf(students []string) string {
 	}
 	var places []string
 	for _, text := range slices.Concat(o.students, o.studentNumbers) {
-		if among[text] || among[strings.TrimSpace(text)] {
+		if bare, _ := privacy.WithoutBlanks(text); among[text] || among[bare] {
 			places = append(places, o.places[text])
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/privacy"
 )
 
 // TestRunbookExample runs the commands of the worked example in docs/PRIVACY.md, and compares their output with the page.
@@ -34,6 +36,37 @@ func TestProcurementAnswers(t *testing.T) {
 	t.Parallel()
 	folder := checkConsole(t, "../../docs/PROCUREMENT.md", "\n", "\n## Other questionnaires")
 	require.DirExists(t, filepath.Join(folder, "growth"))
+}
+
+// TestDocumentedDigest runs the command of docs/PRIVACY.md that computes the digest of a list, and compares it with the digest
+// that cohort runs and purges store.
+func TestDocumentedDigest(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3")
+	}
+	page, err := os.ReadFile("../../docs/PRIVACY.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n### The digest\n")
+	require.True(t, found)
+	command := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(section)
+	require.NotNil(t, command)
+	folder := t.TempDir()
+	list := filepath.Join(folder, "erase.txt")
+	require.NoError(t, os.WriteFile(list, []byte("\ufeffzoë\r\n\r\nb \r\n\ufeffa\t\n   \nb\n\u00a0c d\nQ"), 0o600))
+	const text = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "recipient.key"), []byte(text+"\n"), 0o600))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command[1])
+	cmd.Dir = folder
+	got, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", got)
+
+	key, err := privacy.ParseKey(text)
+	require.NoError(t, err)
+	lines, err := readLines(list)
+	require.NoError(t, err)
+	require.Equal(t, key.ListDigest([]string{"Q", "a", "b", "c d", "zoë"}), strings.TrimSpace(string(got)))
+	require.Equal(t, key.ListDigest(lines), strings.TrimSpace(string(got)))
 }
 
 // checkConsole runs the commands of a page's console blocks between two texts in a new folder, which it returns, and compares

@@ -130,7 +130,7 @@ func (l *list) String() string { return strings.Join(l.words, ",") }
 // Type returns the placeholder of the value in help.
 func (l *list) Type() string { return "LIST" }
 
-// readLines returns the lines of a file unchanged, except empty ones: a bid may begin with any character.
+// readLines returns the lines of a file unchanged, except blank ones: a bid may begin with any character.
 func readLines(path string) ([]string, error) {
 	items, _, err := readNumberedLines(path)
 	return items, err
@@ -146,7 +146,7 @@ func readNumberedLines(path string) (items []string, numbers []int, err error) {
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		number++
-		if line != "" {
+		if strings.TrimSpace(line) != "" {
 			items, numbers = append(items, line), append(numbers, number)
 		}
 	}

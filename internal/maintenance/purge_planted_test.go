@@ -228,7 +228,7 @@ func TestPurgeTrimsStudents(t *testing.T) {
 	snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("students"))
 	snapshottest.PublishRun(t, store, "night")
 	options := studentOptions(testKey(t, "a7c3"))
-	options.Students = []string{"x\t", "y ", "nobody "}
+	options.Students = []string{"\ufeffx\t", "y ", "nobody "}
 	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, 2, *report.Asked.Students.Matched)
@@ -238,7 +238,7 @@ func TestPurgeTrimsStudents(t *testing.T) {
 		left = append(left, r["student_bid"])
 	}
 	require.ElementsMatch(t, []string{"y", "z"}, left)
-	trimmed := []string{"x", "y ", "nobody"}
+	trimmed := []string{"x\u00a0", "y ", " nobody\r"}
 	found, err := maintenance.Unsuppress(t.Context(), snapshot.At(store), options.Key, trimmed, false, true)
 	require.NoError(t, err)
 	require.Equal(t, 3, found.Found)

@@ -78,22 +78,29 @@ func TestPurgeResumedCountsHistory(t *testing.T) {
 		options.Now = func() time.Time { return snapshottest.PublishedAt().Add(after) }
 		return maintenance.Purge(t.Context(), snapshot.At(store), options)
 	}
-	publish := func(run, date string, edit ...func(*snapshot.Plan)) command {
-		return func(ctx context.Context, store sink.Store) error {
+	publish := func(run, date string, edit ...func(*snapshot.Plan)) func(*testing.T, sink.Store) error {
+		return func(t *testing.T, store sink.Store) error {
+			t.Helper()
 			snapshottest.StageWorld(t, store, run, snapshottest.PurgeWorld(), append(edit, snapshottest.OnDate(date))...)
 			snapshottest.PublishRun(t, store, run)
-			return foldHistory(t, false)(ctx, store)
+			return foldHistory(t, false)(t.Context(), store)
 		}
 	}
-	for name, between := range map[string]command{
+	for name, between := range map[string]func(*testing.T, sink.Store) error{
 		"a night":          publish("next-night", "2026-11-21"),
 		"a replaced night": publish("again", "2026-11-20", func(p *snapshot.Plan) { p.Replace = true }),
-		"a rebuild":        foldHistory(t, true),
-		"another purge": func(_ context.Context, store sink.Store) error {
+		"a rebuild": func(t *testing.T, store sink.Store) error {
+			t.Helper()
+			return foldHistory(t, true)(t.Context(), store)
+		},
+		"another purge": func(_ *testing.T, store sink.Store) error {
 			_, err := purge(store, snapshottest.Stays, time.Hour)
 			return err
 		},
-		"a drop of ended versions": dropEnded,
+		"a drop of ended versions": func(t *testing.T, store sink.Store) error {
+			t.Helper()
+			return dropEnded(t.Context(), store)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,14 +108,14 @@ func TestPurgeResumedCountsHistory(t *testing.T) {
 			first, err := purge(undisturbed, snapshottest.Gone, 0)
 			require.NoError(t, err)
 			require.NotEmpty(t, first.History.RowsRemoved)
-			require.NoError(t, between(t.Context(), undisturbed))
+			require.NoError(t, between(t, undisturbed))
 			second, err := purge(undisturbed, snapshottest.Gone, 2*time.Hour) // removes the school's rows of the night
 			require.NoError(t, err)
 
 			store := snapshottest.NewDir(t, snapshottest.CopyTree(t, start))
 			_, err = purge(killedWithHistory{store}, snapshottest.Gone, 0)
 			require.ErrorIs(t, err, snapshottest.ErrKilled)
-			require.NoError(t, between(t.Context(), store))
+			require.NoError(t, between(t, store))
 			report, err := purge(store, snapshottest.Gone, 2*time.Hour)
 			require.NoError(t, err)
 			want := first.History

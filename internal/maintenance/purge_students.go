@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/erase"
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -236,7 +237,10 @@ func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptio
 	if len(opts.StudentNumbers) > 0 {
 		list = &opts.StudentNumbers
 	}
-	blank := func(text string) bool { return strings.TrimSpace(text) != text && strings.TrimSpace(text) != "" }
+	blank := func(text string) bool {
+		_, differs := privacy.WithoutBlanks(text)
+		return differs
+	}
 	if !slices.ContainsFunc(*list, blank) {
 		return opts, nil
 	}
@@ -261,8 +265,8 @@ func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptio
 	occur := erase.SetOf(p.students.Among(p.seen)...)
 	trimmed := slices.Clone(*list)
 	for i, text := range trimmed {
-		if blank(text) && !occur[text] {
-			trimmed[i] = strings.TrimSpace(text)
+		if !occur[text] {
+			trimmed[i], _ = privacy.WithoutBlanks(text)
 		}
 	}
 	*list = trimmed

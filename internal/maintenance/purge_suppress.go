@@ -85,7 +85,8 @@ func Unsuppress(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key,
 	listed := slices.Compact(slices.Sorted(slices.Values(students)))
 	digests := make([][]string, len(listed))
 	for i, text := range listed {
-		digests[i] = []string{key.SuppressedBid(text), key.SuppressedNumber(text)}
+		bare, _ := privacy.WithoutBlanks(text)
+		digests[i] = []string{key.SuppressedBid(text), key.SuppressedNumber(text), key.SuppressedBid(bare), key.SuppressedNumber(bare)}
 	}
 	found, err := catalog.Unsuppress(ctx, key.Fingerprint(), digests, dryRun)
 	if err != nil {

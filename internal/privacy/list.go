@@ -3,16 +3,34 @@ package privacy
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"strings"
+	"unicode"
 )
+
+// WithoutBlanks returns a listed bid or number without the blanks and byte order marks around it, and true if there are
+// some. A bid may begin or end with a blank, but a line of a list does so by mistake, so every command looks for both
+// texts.
+func WithoutBlanks(listed string) (bare string, differs bool) {
+	bare = strings.TrimFunc(listed, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+	if bare == "" || bare == listed {
+		return listed, false
+	}
+	return bare, true
+}
 
 // listKind keeps the digests of lists apart from pseudonyms.
 const listKind = "students"
 
-// ListDigest returns a digest of a list of student bids, for documents that must not contain the list itself. The bids
-// must be sorted and unique.
-func (k *Key) ListDigest(bids []string) string {
-	return k.Pseudonym(listKind, strings.Join(bids, "\n")+"\n")
+// ListDigest returns a digest of a list of students, for documents that must not contain the list itself. It depends
+// neither on the order of the list, nor on duplicates or blanks.
+func (k *Key) ListDigest(listed []string) string {
+	bare := make([]string, len(listed))
+	for i, text := range listed {
+		bare[i], _ = WithoutBlanks(text)
+	}
+	slices.Sort(bare)
+	return k.Pseudonym(listKind, strings.Join(slices.Compact(bare), "\n")+"\n")
 }
 
 // KeyOfList returns the key with which the digest of a list was computed: the stored key, or own if the text of the

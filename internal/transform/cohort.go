@@ -1,15 +1,23 @@
 package transform
 
-import "example.org/growthexport/schemas"
+import (
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/schemas"
+)
 
 // Cohort is the set of students whose rows are kept. It does not change and may be shared.
 type Cohort struct {
 	positions map[string]int
 }
 
-// NewCohort returns the cohort of these student bids, each of which is known by its position.
+// NewCohort returns the cohort of these listed student bids, each of which is known by its position. A bid with blanks
+// around it also stands for the bid without them.
 func NewCohort(bids []string) *Cohort {
 	c := &Cohort{positions: make(map[string]int, len(bids))}
+	for i, bid := range bids {
+		bare, _ := privacy.WithoutBlanks(bid)
+		c.positions[bare] = i
+	}
 	for i, bid := range bids {
 		c.positions[bid] = i
 	}

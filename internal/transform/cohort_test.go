@@ -49,7 +49,7 @@ func cohortAnswers() map[string][]string {
 // TestCohort checks that the rows about the cohort are kept, and that nothing about others reaches scratch files.
 func TestCohort(t *testing.T) {
 	t.Parallel()
-	cohort := transform.NewCohort([]string{"s-in-1", "s-in-2", "s-nobody", "student-1"})
+	cohort := transform.NewCohort([]string{"s-in-1", "\ufeffs-in-2 \r", "s-nobody", "student-1"})
 	want := map[string][]int{
 		"test_results": {8, 8, 8}, "students": {1}, "school_classes": {1, 0, 2}, "school_class_details": {1}, "student_details": {0},
 	}
