@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ import (
 // because AWS's chain reads the environment.
 func TestDoctorS3(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	bucket := server.Bucket(t)
 	flags := []string{"--simulate", "--s3-path-style", "--retries", "0"}
 	// examineS3 returns the output of doctor.

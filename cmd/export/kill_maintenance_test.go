@@ -16,7 +16,6 @@ import (
 
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
@@ -68,13 +67,7 @@ func fillForMaintenance(t *testing.T, s *testDest) {
 	t.Helper()
 	var store sink.Store
 	if server := s.storage.server; server != nil {
-		opened, err := s3.New(t.Context(), s3.Options{
-			Bucket: s.storage.bucket, Prefix: s.prefix, Endpoint: server.Endpoint, PathStyle: true,
-			AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey,
-			HTTPClient: server.HTTPClient, Scratch: t.TempDir(),
-		})
-		require.NoError(t, err)
-		store = opened
+		store = server.Open(t, s.storage.bucket, s.prefix)
 	} else {
 		store = s.open(t)
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink/azure/azuretest"
+	"example.org/growthexport/internal/sink/servertest"
 )
 
 // asCommand in the environment makes the test binary behave as the command, so that tests can run it as a separate
@@ -20,14 +23,12 @@ func TestMain(m *testing.M) {
 		main() // does not return
 	}
 	code := m.Run()
-	for _, end := range afterTests {
-		end()
-	}
+	azurite.Stop()
 	os.Exit(code)
 }
 
-// afterTests end what tests have started for all of them.
-var afterTests []func()
+// azurite is the server of all tests of the package, each with its own container. Starting one costs more than many tests.
+var azurite = servertest.NewShared(azuretest.Variable, azuretest.Launch)
 
 // long skips a test that takes long if -short is set, as in make test.
 func long(t *testing.T) {

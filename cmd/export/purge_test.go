@@ -262,7 +262,7 @@ func TestPurge(t *testing.T) {
 // TestPurgeS3 purges at a bucket of a real server.
 func TestPurgeS3(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	bucket := server.Bucket(t)
 	s := newPurgeDest(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),
 		"--dest", "s3://"+bucket+"/pre", "--s3-endpoint", server.Endpoint, "--s3-path-style")
@@ -276,7 +276,7 @@ func TestPurgeS3(t *testing.T) {
 // uploads by exact key only.
 func TestPurgeExactListing(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	bucket := server.Bucket(t)
 	at := func(modes ...s3test.Mode) *purgeDest {
 		return newPurgeDest(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),

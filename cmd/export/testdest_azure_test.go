@@ -3,10 +3,7 @@
 package main
 
 import (
-	"context"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,23 +20,10 @@ type azureCloud struct {
 	container string
 }
 
-// azurite is the server of all tests of the package, each with its own container. Starting one costs more than many tests.
-var azurite = sync.OnceValues(func() (*azuretest.Server, error) {
-	server, err := azuretest.Launch(context.Background(), os.Getenv("AZURITE"))
-	if err == nil {
-		afterTests = append(afterTests, server.Stop)
-	}
-	return server, err
-})
-
 func newAzureCloud(t *testing.T) testCloud {
 	t.Helper()
 	long(t)
-	if os.Getenv("AZURITE") == "" {
-		azuretest.Missing(t, os.Getenv)
-	}
-	server, err := azurite()
-	require.NoError(t, err)
+	server := azurite.Get(t)
 	return &azureCloud{t, server, server.Container(t)}
 }
 
@@ -52,9 +36,7 @@ func (c *azureCloud) flags() []string { return []string{"--azure-endpoint", c.se
 func (c *azureCloud) env() []string { return c.server.Env() }
 
 func (c *azureCloud) open(prefix string) sink.Store {
-	store, err := azure.New(azure.Options{
-		Place: c.place(prefix), Endpoint: c.server.Endpoint, Key: c.server.Key, Scratch: os.TempDir(),
-	})
+	store, err := azure.New(c.server.Options(c.t, c.container, prefix))
 	require.NoError(c.t, err)
 	return store
 }

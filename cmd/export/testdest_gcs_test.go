@@ -4,7 +4,6 @@ package main
 
 import (
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +23,7 @@ type googleCloud struct {
 
 func newGoogleCloud(t *testing.T) testCloud {
 	t.Helper()
-	server := gcstest.Start(t, os.Getenv)
+	server := gcstest.Start(t)
 	return &googleCloud{t, server, server.Bucket(t), &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
@@ -37,9 +36,9 @@ func (c *googleCloud) flags() []string { return []string{"--gcs-endpoint", c.ser
 func (*googleCloud) env() []string { return nil }
 
 func (c *googleCloud) open(prefix string) sink.Store {
-	store, err := gcs.New(c.t.Context(), gcs.Options{
-		Bucket: c.bucket, Prefix: prefix, Endpoint: c.server.Endpoint, HTTPClient: c.client,
-	})
+	opts := c.server.Options(c.t, c.bucket, prefix)
+	opts.HTTPClient = c.client
+	store, err := gcs.New(c.t.Context(), opts)
 	require.NoError(c.t, err)
 	return store
 }

@@ -77,7 +77,7 @@ func testClouds() map[string]func(t *testing.T) testCloud {
 
 func newS3Storage(t *testing.T) *testStorage {
 	t.Helper()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	bucket := server.Bucket(t)
 	return &testStorage{root: filepath.Join(server.Root, bucket), server: server, bucket: bucket}
 }

@@ -109,9 +109,10 @@ func rules() map[string]rule {
 				"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob", "golang.org/x/sync",
 			},
 			why:   "the only importer of the Azure SDK; it implements the sink's Store",
-			tests: []string{"internal/sink/azure/azuretest", "internal/sink/storetest"},
+			tests: []string{"internal/sink/azure/azuretest", "internal/sink/servertest", "internal/sink/storetest"},
 		},
 		"internal/sink/azure/azuretest": {
+			ours:    []string{"internal/sink/azure", "internal/sink/remote", "internal/sink/servertest"},
 			modules: []string{"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"},
 			why:     "an emulator of Azure Blob Storage, only for tests",
 		},
@@ -119,10 +120,11 @@ func rules() map[string]rule {
 			ours:    []string{"internal/sink", "internal/sink/remote", "internal/wording"},
 			modules: []string{"golang.org/x/oauth2"},
 			why:     "Google Cloud Storage by its JSON API; it implements the sink's Store",
-			tests:   []string{"internal/sink/gcs/gcstest", "internal/sink/storetest"},
+			tests:   []string{"internal/sink/gcs/gcstest", "internal/sink/servertest", "internal/sink/storetest"},
 		},
 		"internal/sink/gcs/gcstest": {
-			why: "an emulator of Google Cloud Storage, only for tests",
+			ours: []string{"internal/sink/gcs", "internal/sink/remote", "internal/sink/servertest"},
+			why:  "an emulator of Google Cloud Storage, only for tests",
 		},
 		"internal/sink/s3": {
 			ours: []string{"internal/sink", "internal/sink/remote", "internal/wording"},
@@ -132,14 +134,18 @@ func rules() map[string]rule {
 				"github.com/aws/smithy-go", "golang.org/x/sync",
 			},
 			why:   "the only importer of the AWS SDK; it implements the sink's Store",
-			tests: []string{"internal/sink/s3/s3test", "internal/sink/storetest"},
+			tests: []string{"internal/sink/s3/s3test", "internal/sink/servertest", "internal/sink/storetest"},
 		},
 		"internal/sink/s3/s3test": {
+			ours: []string{"internal/sink/remote", "internal/sink/s3", "internal/sink/servertest"},
 			modules: []string{
 				"github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/credentials",
 				"github.com/aws/aws-sdk-go-v2/service/s3",
 			},
 			why: "a real S3 server, only for tests",
+		},
+		"internal/sink/servertest": {
+			why: "real servers and emulators as processes, only for tests",
 		},
 		"internal/sink/storetest": {
 			ours:    []string{"internal/sink"},
@@ -251,7 +257,7 @@ func rules() map[string]rule {
 				"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "golang.org/x/term",
 			},
 			why:   "flags, wiring and exit codes; it uses transform and files only through pipeline",
-			tests: []string{"internal/simulator/oracle", "internal/sink/azure/azuretest", "internal/sink/gcs/gcstest", "internal/sink/s3/s3test", "internal/snapshot/snapshottest"},
+			tests: []string{"internal/simulator/oracle", "internal/sink/azure/azuretest", "internal/sink/gcs/gcstest", "internal/sink/s3/s3test", "internal/sink/servertest", "internal/snapshot/snapshottest"},
 		},
 		"examples/growthbygrade": {
 			modules: []string{"github.com/parquet-go/parquet-go"},

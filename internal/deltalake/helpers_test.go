@@ -19,7 +19,6 @@ import (
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/sink/s3/s3test"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
@@ -41,13 +40,7 @@ func onDisk(t *testing.T) destination {
 func onS3(t *testing.T, server *s3test.Server) destination {
 	t.Helper()
 	bucket := server.Bucket(t)
-	store, err := s3.New(t.Context(), s3.Options{
-		Bucket: bucket, Prefix: "pre", Endpoint: server.Endpoint, PathStyle: true,
-		AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey,
-		HTTPClient: server.HTTPClient, Scratch: t.TempDir(), MaxBackoff: 20 * time.Millisecond,
-	})
-	require.NoError(t, err)
-	return destination{store, filepath.Join(server.Root, bucket, "pre")}
+	return destination{server.Open(t, bucket, "pre"), filepath.Join(server.Root, bucket, "pre")}
 }
 
 // onBoth runs a test on disk and on S3.
@@ -59,7 +52,7 @@ func onBoth(t *testing.T, test func(t *testing.T, create func(t *testing.T) dest
 	})
 	t.Run("S3", func(t *testing.T) {
 		t.Parallel()
-		server := s3test.Start(t, os.Getenv)
+		server := s3test.Start(t)
 		test(t, func(t *testing.T) destination {
 			t.Helper()
 			return onS3(t, server)

@@ -189,13 +189,9 @@ func TestRemovesStale(t *testing.T) {
 // TestRemovesStaleUploads does the same on S3, where a killed doctor leaves an upload behind.
 func TestRemovesStaleUploads(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	bucket := server.Bucket(t)
-	store, err := s3.New(t.Context(), s3.Options{
-		Bucket: bucket, Prefix: "some/prefix", Endpoint: server.Endpoint, PathStyle: true, Region: "us-east-1",
-		AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient,
-	})
-	require.NoError(t, err)
+	store := server.Open(t, bucket, "some/prefix")
 	d := doctor.Destination{Store: store, Scratch: t.TempDir(), PartitionBy: snapshot.NotPartitioned, Now: time.Now}
 	most := 0
 	for n := 2; n < 12; n++ {
@@ -287,7 +283,7 @@ func TestRacingWriters(t *testing.T) {
 // TestOtherStores checks stores that differ from S3.
 func TestOtherStores(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	for _, test := range []struct {
 		name, check, text string
 		state             doctor.State
@@ -304,10 +300,9 @@ func TestOtherStores(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			bucket := server.Bucket(t)
-			store, err := s3.New(t.Context(), s3.Options{
-				Bucket: bucket, Prefix: "pre", Endpoint: server.Proxy(t, nil, test.mode).Endpoint, PathStyle: true, Region: s3test.Region,
-				AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient,
-			})
+			opts := server.Options(t, bucket, "pre")
+			opts.Endpoint = server.Proxy(t, nil, test.mode).Endpoint
+			store, err := s3.New(t.Context(), opts)
 			require.NoError(t, err)
 			findings := doctor.CheckDestination(t.Context(), doctor.Destination{
 				Store: store, Scratch: t.TempDir(), PartitionBy: snapshot.NotPartitioned, Now: time.Now,

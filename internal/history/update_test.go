@@ -19,7 +19,6 @@ import (
 
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/sink/s3/s3test"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
@@ -107,16 +106,9 @@ func TestTwoFoldsAtOnce(t *testing.T) {
 	})
 	t.Run("S3", func(t *testing.T) {
 		t.Parallel()
-		server := s3test.Start(t, os.Getenv)
-		options := s3.Options{
-			Bucket: server.Bucket(t), Endpoint: server.Endpoint, PathStyle: true, AccessKeyID: server.AccessKeyID,
-			SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient, Scratch: t.TempDir(),
-		}
-		foldTwice(t, func() sink.Store {
-			store, err := s3.New(t.Context(), options)
-			require.NoError(t, err)
-			return store
-		})
+		server := s3test.Start(t)
+		bucket := server.Bucket(t)
+		foldTwice(t, func() sink.Store { return server.Open(t, bucket, "") })
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/sink/s3/s3test"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
@@ -170,20 +169,14 @@ func newKillDest(t *testing.T, onS3 bool) *killDest {
 		root := t.TempDir()
 		return &killDest{store: snapshottest.NewDir(t, root), root: root}
 	}
-	d := &killDest{server: s3test.Start(t, os.Getenv)}
+	d := &killDest{server: s3test.Start(t)}
 	return d.newBucket(t)
 }
 
 func (d *killDest) newBucket(t *testing.T) *killDest {
 	t.Helper()
 	bucket := d.server.Bucket(t)
-	store, err := s3.New(t.Context(), s3.Options{
-		Bucket: bucket, Prefix: "pre", Endpoint: d.server.Endpoint, PathStyle: true,
-		AccessKeyID: d.server.AccessKeyID, SecretAccessKey: d.server.SecretAccessKey,
-		HTTPClient: d.server.HTTPClient, Scratch: t.TempDir(), MaxBackoff: 20 * time.Millisecond,
-	})
-	require.NoError(t, err)
-	return &killDest{store: store, root: filepath.Join(d.server.Root, bucket, "pre"), server: d.server, bucket: bucket}
+	return &killDest{store: d.server.Open(t, bucket, "pre"), root: filepath.Join(d.server.Root, bucket, "pre"), server: d.server, bucket: bucket}
 }
 
 func (d *killDest) copy(t *testing.T) *killDest {

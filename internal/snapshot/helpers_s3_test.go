@@ -97,11 +97,7 @@ func newDestination(t testing.TB, server *s3test.Server) *s3Destination {
 
 func (d *s3Destination) options(t testing.TB) s3.Options {
 	t.Helper()
-	return s3.Options{
-		Bucket: d.bucket, Prefix: "pre", Endpoint: d.server.Endpoint, PathStyle: true,
-		AccessKeyID: d.server.AccessKeyID, SecretAccessKey: d.server.SecretAccessKey,
-		HTTPClient: d.server.HTTPClient, Scratch: t.TempDir(), MaxBackoff: 20 * time.Millisecond,
-	}
+	return d.server.Options(t, d.bucket, "pre")
 }
 
 func openS3(t testing.TB, opts s3.Options) sink.Store {

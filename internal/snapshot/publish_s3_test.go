@@ -23,7 +23,7 @@ import (
 // TestPublishingOnS3IsKilled kills a publishing before an operation and expects the same result from the next command.
 func TestPublishingOnS3IsKilled(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	for _, test := range []struct {
 		name  string
 		setUp func(ctx context.Context, store sink.Store) error
@@ -83,7 +83,7 @@ func stride() int64 {
 // operations.
 func TestPublishingOnS3IsOvertaken(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	for _, test := range []struct {
 		name  string
 		after time.Duration // how long after this run the other is planned
@@ -132,7 +132,7 @@ func TestPublishingOnS3IsOvertaken(t *testing.T) {
 // TestTwoPublishersOnS3 publishes two runs of a date concurrently.
 func TestTwoPublishersOnS3(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	for round := range 4 {
 		d := newDestination(t, server)
 		opts := d.options(t)
@@ -164,7 +164,7 @@ func TestTwoPublishersOnS3(t *testing.T) {
 // snapshot, at the latest after the command is run again.
 func TestTwoProcessesOfARunOnS3(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	for round := range 4 {
 		d := newDestination(t, server)
 		opts := d.options(t)
@@ -209,7 +209,7 @@ func TestTwoProcessesOfARunOnS3(t *testing.T) {
 // TestPublishingOnS3WithFortyPercent fails 40 % of all requests. After a few commands the result is the same.
 func TestPublishingOnS3WithFortyPercent(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	quiet, d := newDestination(t, server), newDestination(t, server)
 	ctx := t.Context()
 	for _, run := range []string{"a", "b"} {
@@ -241,7 +241,7 @@ func TestPublishingOnS3WithFortyPercent(t *testing.T) {
 // again.
 func TestLostUpload(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	d := newDestination(t, server)
 	ctx := t.Context()
 	plan := smallPlan("run", 0)
@@ -268,7 +268,7 @@ func TestLostUpload(t *testing.T) {
 // TestRunsOnS3 expects the same status of runs as on disk.
 func TestRunsOnS3(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, os.Getenv)
+	server := s3test.Start(t)
 	d := newDestination(t, server)
 	ctx := t.Context()
 	require.NoError(t, stageRun(ctx, d.store, smallPlan("run", 0)))

@@ -66,18 +66,9 @@ func (s *Store) maxBackoff() time.Duration { return cmp.Or(s.opts.MaxBackoff, re
 func (s *Store) transport() *transport {
 	client := s.opts.HTTPClient
 	if client == nil {
-		client = &http.Client{
-			Transport: &http.Transport{
-				Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: remote.MaxIdleConnections,
-				IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
-				TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
+		client = remote.NewHTTPClient()
 	}
-	return &transport{maxWait: s.maxBackoff(), next: &remote.Client{
-		Next: client, Timeout: cmp.Or(s.opts.StallTimeout, remote.StallTimeout), AnswersDocument: answersDocument,
-	}}
+	return &transport{maxWait: s.maxBackoff(), next: s.opts.Watch(client, answersDocument)}
 }
 
 // answersDocument reports whether the answer to a request is an XML document: a list of blobs or of blocks.

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // maxCommits bounds the attempts to commit a file while other processes commit others at its path.
@@ -23,7 +24,7 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error
 			s.lost.Store(true)
 		}
 	}()
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err
 	}
 	token, err := decodeStaged(file)
@@ -134,7 +135,7 @@ func (s *Store) isCommitted(ctx context.Context, file sink.File, token *stagedBl
 
 // Holds compares the list of the blocks with what was staged, or looks for the committed blob.
 func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, error) {
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
 	}
 	token, err := decodeStaged(file)
@@ -161,7 +162,7 @@ func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, erro
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes && !s.lost.Load() {
 		if _, own := s.own.Load(token.ID); own {
-			return true, ready(ctx, file.Path)
+			return true, remote.Ready(ctx, file.Path)
 		}
 	}
 	return s.Holds(ctx, owner, file)
@@ -169,7 +170,7 @@ func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool,
 
 // Abort drops the blocks of a staged file. A committed one is left alone.
 func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err
 	}
 	token, err := decodeStaged(file)

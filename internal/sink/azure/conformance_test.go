@@ -1,11 +1,8 @@
 package azure_test
 
 import (
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/storetest"
@@ -33,23 +30,11 @@ func TestStore(t *testing.T) {
 					},
 					Leftovers: func(t *testing.T) []string {
 						t.Helper()
-						return append(scratchFiles(t, opts.Scratch), server.Staged(t, container)...)
+						return append(storetest.FilesIn(t, opts.Scratch), server.Staged(t, container)...)
 					},
 					LargeFile: 20 << 20,
 				}
 			})
 		})
 	}
-}
-
-// scratchFiles returns the files in the scratch folder.
-func scratchFiles(t testing.TB, folder string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return names
 }

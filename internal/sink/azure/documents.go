@@ -47,7 +47,7 @@ func isFolder(of map[string]*string) bool { return metadata(of, "hdi_isfolder") 
 
 // Read returns a document; its version is the ETag.
 func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, "", err
 	}
 	data, etag, err := s.read(ctx, path)
@@ -89,7 +89,7 @@ func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 // Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
 // Write, whose response was lost, has written the blob.
 func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return err
 	}
 	id := rand.Text()
@@ -121,7 +121,7 @@ func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.C
 
 // Remove removes a blob; a missing one is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return err
 	}
 	if _, err := s.blob(path).Delete(ctx, nil); err != nil && !noBlob(err) {
@@ -132,7 +132,7 @@ func (s *Store) Remove(ctx context.Context, path string) error {
 
 // Open opens a blob. Reads fail if it has been replaced since.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
 	}
 	there, err := s.head(ctx, path)
@@ -165,7 +165,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 
 // Encryption returns how the service says it has encrypted a blob: with the keys of an encryption scope, or with its own.
 func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return "", err
 	}
 	out, err := s.blob(path).GetProperties(ctx, nil)

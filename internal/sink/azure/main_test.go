@@ -1,56 +1,35 @@
 package azure_test
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/sink/azure"
 	"example.org/growthexport/internal/sink/azure/azuretest"
+	"example.org/growthexport/internal/sink/servertest"
 )
 
-// shared is the server of all tests of the package, each with its own containers; nil if it is not installed.
-var shared *azuretest.Server
+// shared is the server of all tests of the package, each with its own containers.
+var shared = servertest.NewShared(azuretest.Variable, azuretest.Launch)
 
 func TestMain(m *testing.M) {
-	os.Exit(withServer(m.Run))
-}
-
-func withServer(run func() int) int {
-	folder := os.Getenv("AZURITE")
-	if folder == "" {
-		return run()
-	}
-	var err error
-	if shared, err = azuretest.Launch(context.Background(), folder); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer shared.Stop()
-	return run()
+	code := m.Run()
+	shared.Stop()
+	os.Exit(code)
 }
 
 // server returns the shared server, or fails or skips the test.
 func server(t testing.TB) *azuretest.Server {
 	t.Helper()
-	if shared == nil {
-		azuretest.Missing(t, os.Getenv)
-	}
-	return shared
+	return shared.Get(t)
 }
 
 // options returns the options of a store in a container of the shared server.
 func options(t testing.TB, container, prefix string) azure.Options {
 	t.Helper()
-	server := server(t)
-	return azure.Options{
-		Place:    azure.Place{Container: container, Host: azuretest.Host, Prefix: prefix},
-		Endpoint: server.Endpoint, Key: server.Key, Scratch: t.TempDir(), MaxBackoff: 20 * time.Millisecond,
-	}
+	return server(t).Options(t, container, prefix)
 }
 
 func open(t testing.TB, opts azure.Options) *azure.Store {

@@ -3,11 +3,8 @@ package azure
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
@@ -37,6 +34,7 @@ type Place struct {
 // and the command-line tools.
 type Options struct {
 	Place
+	remote.Settings
 
 	// Endpoint is the root of the service, such as http://127.0.0.1:10000/devstoreaccount1. If it is empty, the connection
 	// string or the account decides.
@@ -44,21 +42,8 @@ type Options struct {
 	ConnectionString string
 	Key              string
 	SASToken         string
-	// Scratch is the folder where files grow before their upload; the system's temporary folder if empty.
-	Scratch string
-	// Uploads is the maximum number of concurrent uploads of blocks over all files; 4 if 0.
-	Uploads int
-	// Attempts is the maximum number of attempts per request; 14 if 0, which takes more than a minute.
-	Attempts int
-	// MaxBackoff bounds the wait between two attempts; 20 s if 0.
-	MaxBackoff time.Duration
-	// StallTimeout is how long an attempt may transfer nothing before it is cancelled and tried again; 2 min if 0.
-	StallTimeout time.Duration
-	// Log gets warnings about the store; nil discards them.
-	Log *slog.Logger
 	// Credential, if set, overrides all other credentials, and HTTPClient the default client.
 	Credential azcore.TokenCredential
-	HTTPClient *http.Client
 }
 
 // ParseURL splits a destination such as abfss://container@account.dfs.core.windows.net/some/prefix. It does not
@@ -164,8 +149,8 @@ func (a *access) parseConnectionString(text, account string) error {
 
 // check validates the options before any request.
 func (o *Options) check() error {
-	if o.Uploads < 0 || o.Attempts < 0 {
-		return errors.New("uploads and attempts must not be negative")
+	if err := o.CheckLimits(); err != nil {
+		return err
 	}
 	return o.Place.check()
 }

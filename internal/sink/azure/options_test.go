@@ -19,6 +19,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/azure"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 func TestParseURL(t *testing.T) {
@@ -141,7 +142,8 @@ func TestTokens(t *testing.T) {
 	t.Cleanup(listener.Close)
 	opts := azure.Options{
 		Place:    azure.Place{Container: "rosters", Host: "account.dfs.core.windows.net"},
-		Endpoint: listener.URL, Credential: credential{token: "a-token"}, HTTPClient: listener.Client(),
+		Endpoint: listener.URL, Credential: credential{token: "a-token"},
+		Settings: remote.Settings{HTTPClient: listener.Client()},
 	}
 	data, _, err := open(t, opts).Read(t.Context(), "a")
 	require.NoError(t, err)

@@ -1,9 +1,7 @@
 package azure
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -47,7 +45,7 @@ func New(opts Options) (*Store, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, uploading: make(chan struct{}, cmp.Or(opts.Uploads, remote.Uploads))}
+	s := &Store{opts: opts, uploading: opts.Limit()}
 	if opts.Prefix != "" {
 		s.prefix = opts.Prefix + "/"
 	}
@@ -81,7 +79,7 @@ const roles = "the role Storage Blob Data Contributor on the container, or with 
 
 // Draft starts a file in the scratch folder, which Stage uploads as uncommitted blocks.
 func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
 	}
 	return remote.NewDraft(s.opts.Scratch, path, func(ctx context.Context, file io.ReaderAt, size int64) ([]byte, error) {
@@ -95,9 +93,4 @@ func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { r
 // blob returns the client of the blob at a path.
 func (s *Store) blob(path string) *blockblob.Client {
 	return s.client.NewBlockBlobClient(s.prefix + path)
-}
-
-// ready returns an error if ctx is done or the path is not valid.
-func ready(ctx context.Context, path string) error {
-	return errors.Join(ctx.Err(), sink.CheckPath(path))
 }

@@ -19,6 +19,7 @@ import (
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/azure"
 	"example.org/growthexport/internal/sink/azure/azuretest"
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/storetest"
 )
 
@@ -35,7 +36,7 @@ func service(t *testing.T, handler http.HandlerFunc) azure.Options {
 	return azure.Options{
 		Place:    azure.Place{Container: "rosters", Host: azuretest.Host, Prefix: "growth"},
 		Endpoint: listener.URL + "/" + azuretest.Account, SASToken: "?sv=2026-02-06&sp=racwdl&sig=c2VjcmV0LXNpZ25hdHVyZQ%3D%3D",
-		Scratch: t.TempDir(), Attempts: 3, MaxBackoff: 2 * time.Millisecond,
+		Settings: remote.Settings{Scratch: t.TempDir(), Attempts: 3, MaxBackoff: 2 * time.Millisecond},
 	}
 }
 
@@ -457,6 +458,6 @@ func TestFortyPercent(t *testing.T) {
 	})
 	storetest.Insist(t, func() sink.Store { return open(t, opts) })
 	require.Empty(t, server.Staged(t, container))
-	require.Empty(t, scratchFiles(t, opts.Scratch))
+	require.Empty(t, storetest.FilesIn(t, opts.Scratch))
 	require.Greater(t, failed.Load(), requests.Load()*3/10)
 }

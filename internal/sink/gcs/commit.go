@@ -51,7 +51,7 @@ func (s *Store) stagedName(owner, id string) string { return s.stagedFolder(sink
 
 // Draft starts a file in the scratch folder. Stage uploads it as an object below _staging/.
 func (s *Store) Draft(ctx context.Context, owner, path string) (sink.Draft, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
 	}
 	return remote.NewDraft(s.opts.Scratch, path, func(ctx context.Context, file io.ReaderAt, size int64) ([]byte, error) {
@@ -101,7 +101,7 @@ func (s *Store) Commit(ctx context.Context, owner string, file sink.File) (err e
 			s.own.Clear() // The others may be lost too.
 		}
 	}()
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err
 	}
 	token, err := decodeStaged(file)
@@ -192,7 +192,7 @@ func (s *Store) rewrite(ctx context.Context, from string, generation int64, to s
 
 // Holds compares the size and the checksum of the staged object, or looks for the committed one.
 func (s *Store) Holds(ctx context.Context, owner string, file sink.File) (bool, error) {
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
 	}
 	token, err := decodeStaged(file)
@@ -222,7 +222,7 @@ func (s *Store) Holds(ctx context.Context, owner string, file sink.File) (bool, 
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
 		if _, own := s.own.Load(token.ID); own {
-			return true, ready(ctx, file.Path)
+			return true, remote.Ready(ctx, file.Path)
 		}
 	}
 	return s.Holds(ctx, owner, file)
@@ -230,7 +230,7 @@ func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool,
 
 // Abort removes a staged object. The committed one is left alone.
 func (s *Store) Abort(ctx context.Context, owner string, file sink.File) error {
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err
 	}
 	token, err := decodeStaged(file)
@@ -246,7 +246,7 @@ func (s *Store) Abort(ctx context.Context, owner string, file sink.File) error {
 
 // OpenStaged opens a staged or committed file.
 func (s *Store) OpenStaged(ctx context.Context, owner string, file sink.File) (sink.Object, error) {
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return nil, err
 	}
 	token, err := decodeStaged(file)

@@ -20,6 +20,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/gcs"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // credentialsFile writes the file of a service account whose tokens come from a URL, and returns its private key, too.
@@ -65,7 +66,7 @@ func TestCredentials(t *testing.T) {
 	t.Cleanup(service.Close)
 	file, secret := credentialsFile(t, service.URL+"/token")
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
-	opts := gcs.Options{Bucket: "bucket", Endpoint: service.URL, HTTPClient: service.Client(), Attempts: 2, MaxBackoff: time.Millisecond}
+	opts := gcs.Options{Bucket: "bucket", Endpoint: service.URL, Settings: remote.Settings{HTTPClient: service.Client(), Attempts: 2, MaxBackoff: time.Millisecond}}
 	store := open(t, opts)
 	require.Zero(t, tokens.Load(), "New sends no request")
 	for range 2 {

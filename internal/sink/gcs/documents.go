@@ -25,14 +25,9 @@ const (
 	noGeneration = 1
 )
 
-// ready returns an error if ctx is done or the path is not valid.
-func ready(ctx context.Context, path string) error {
-	return errors.Join(ctx.Err(), sink.CheckPath(path))
-}
-
 // Read returns a document; its version is the generation.
 func (s *Store) Read(ctx context.Context, path string) (data []byte, version string, err error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, "", err
 	}
 	err = s.request(ctx, s.download(s.prefix+path, anyGeneration), func(got answer) error {
@@ -85,7 +80,7 @@ func (s *Store) download(name string, generation int64) call {
 // Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
 // Write, whose response was lost, has written the object.
 func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return err
 	}
 	_, err := s.insert(ctx, newObject{
@@ -115,7 +110,7 @@ func generationOf(when sink.Condition) int64 {
 
 // Remove removes an object; a missing one is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return err
 	}
 	if err := s.remove(ctx, s.prefix+path, anyGeneration); err != nil {
@@ -139,7 +134,7 @@ func (s *Store) remove(ctx context.Context, name string, generation int64) error
 
 // Open opens an object. Reads fail if the object has been replaced since.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
 	}
 	return s.openObject(ctx, path)

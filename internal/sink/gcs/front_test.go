@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,8 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/gcs"
+	"example.org/growthexport/internal/sink/gcs/gcstest"
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/storetest"
 )
 
@@ -34,8 +37,8 @@ type front struct {
 func newFront(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, pass func() *httptest.ResponseRecorder)) *front {
 	t.Helper()
 	var emulator http.Handler
-	if shared != nil {
-		to, err := url.Parse(shared.Endpoint)
+	if os.Getenv(gcstest.Variable) != "" {
+		to, err := url.Parse(server(t).Endpoint)
 		require.NoError(t, err)
 		emulator = &httputil.ReverseProxy{
 			Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to) },
@@ -118,7 +121,8 @@ func fail(w http.ResponseWriter, status int, reason, message string) {
 func (f *front) wired(t *testing.T, bucket string) gcs.Options {
 	t.Helper()
 	return gcs.Options{
-		Bucket: bucket, Prefix: "pre", Endpoint: f.endpoint, Scratch: t.TempDir(), MaxBackoff: time.Millisecond, Attempts: 3,
+		Bucket: bucket, Prefix: "pre", Endpoint: f.endpoint,
+		Settings: remote.Settings{Scratch: t.TempDir(), MaxBackoff: time.Millisecond, Attempts: 3},
 	}
 }
 

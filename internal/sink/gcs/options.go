@@ -3,10 +3,7 @@ package gcs
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"strings"
-	"time"
 
 	"example.org/growthexport/internal/sink/remote"
 )
@@ -19,26 +16,14 @@ const DefaultEndpoint = "https://storage.googleapis.com"
 
 // Options say where the destination is and how to access it. Only Bucket is required.
 type Options struct {
+	remote.Settings
+
 	// Bucket and Prefix locate the destination; see ParseURL.
 	Bucket string
 	Prefix string
 	// Endpoint is the root of the service or of an emulator; DefaultEndpoint if empty. An endpoint with http:// gets no
 	// credentials.
 	Endpoint string
-	// Scratch is the folder where files grow before their upload; the system's temporary folder if empty.
-	Scratch string
-	// Uploads is the maximum number of files that are uploaded at once; 4 if 0.
-	Uploads int
-	// Attempts is the maximum number of attempts per request; if 0, 14, which take more than a minute.
-	Attempts int
-	// MaxBackoff bounds the wait between two attempts, except where the service asks for a longer one; 20 s if 0.
-	MaxBackoff time.Duration
-	// StallTimeout is how long an attempt may transfer nothing before it is cancelled and tried again; 2 min if 0.
-	StallTimeout time.Duration
-	// Log gets warnings about the store; nil discards them.
-	Log *slog.Logger
-	// HTTPClient, if set, sends the requests.
-	HTTPClient *http.Client
 }
 
 // ParseURL splits a destination such as gs://bucket/some/prefix. Like Google's own tools it does not percent-decode.
@@ -72,8 +57,5 @@ func (o *Options) check() error {
 			return fmt.Errorf("endpoint of Google Cloud Storage: %w", err)
 		}
 	}
-	if o.Uploads < 0 || o.Attempts < 0 {
-		return errors.New("uploads and attempts must not be negative")
-	}
-	return nil
+	return o.CheckLimits()
 }

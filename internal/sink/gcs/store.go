@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -53,33 +52,21 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{
 		opts: opts, bucket: opts.Bucket, endpoint: strings.TrimSuffix(cmp.Or(opts.Endpoint, DefaultEndpoint), "/"),
 		limits:    limits{cmp.Or(opts.Attempts, remote.Attempts), cmp.Or(opts.MaxBackoff, remote.MaxBackoff)},
-		uploading: make(chan struct{}, cmp.Or(opts.Uploads, remote.Uploads)),
+		uploading: opts.Limit(),
 	}
 	if opts.Prefix != "" {
 		s.prefix = opts.Prefix + "/"
 	}
 	next := opts.HTTPClient
 	if next == nil {
-		next = newHTTPClient()
+		next = remote.NewHTTPClient()
 	}
-	s.client = &remote.Client{
-		Next: next, Timeout: cmp.Or(opts.StallTimeout, remote.StallTimeout),
-		AnswersDocument: func(*http.Request) bool { return false }, // Decoding an empty document fails.
-	}
+	s.client = opts.Watch(next, func(*http.Request) bool { return false }) // Decoding an empty document fails.
 	remote.WarnIfPlain(opts.Log, s.endpoint)
 	if strings.HasPrefix(s.endpoint, "https://") {
 		s.tokens = newTokens(ctx, next)
 	}
 	return s, nil
-}
-
-// newHTTPClient returns a client with the timeouts of the standard library that keeps enough connections open.
-func newHTTPClient() *http.Client {
-	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	return &http.Client{Transport: &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: remote.MaxIdleConnections,
-	}}
 }
 
 // String returns the destination's URL, as ParseURL takes it.

@@ -16,6 +16,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/gcs"
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/storetest"
 )
 
@@ -46,7 +47,7 @@ func TestParseURL(t *testing.T) {
 	for want, opts := range map[string]gcs.Options{
 		"names no bucket":                   {},
 		"endpoint of Google Cloud Storage:": {Bucket: "bucket", Endpoint: "host:9000"},
-		"must not be negative":              {Bucket: "bucket", Attempts: -1},
+		"must not be negative":              {Bucket: "bucket", Settings: remote.Settings{Attempts: -1}},
 	} {
 		_, err := gcs.New(t.Context(), opts)
 		require.ErrorContains(t, err, want)

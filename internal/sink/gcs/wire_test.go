@@ -22,6 +22,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/gcs"
+	"example.org/growthexport/internal/sink/remote"
 )
 
 // TestErrorsSayWhatIsWrong expects the cause and the remedy of what stops every command.
@@ -79,7 +80,7 @@ func TestUnreachable(t *testing.T) {
 		closed.URL:                    "connection failed at http://",
 		"http://no-such-host.invalid": "host not found at http://no-such-host.invalid",
 	} {
-		opts := gcs.Options{Bucket: "bucket", Endpoint: endpoint, Attempts: 2, MaxBackoff: time.Millisecond}
+		opts := gcs.Options{Bucket: "bucket", Endpoint: endpoint, Settings: remote.Settings{Attempts: 2, MaxBackoff: time.Millisecond}}
 		err := open(t, opts).Check(t.Context())
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "check --gcs-endpoint and the network (2 attempts)")

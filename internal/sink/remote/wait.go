@@ -10,18 +10,6 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Default values of options.
-const (
-	// Attempts is the maximum number of attempts per request. The waits between them add up to more than a minute.
-	Attempts = 14
-	// MaxBackoff bounds the wait between two attempts.
-	MaxBackoff = 20 * time.Second
-	// StallTimeout is how long an attempt may transfer nothing.
-	StallTimeout = 2 * time.Minute
-	// Uploads is the maximum number of concurrent uploads.
-	Uploads = 4
-)
-
 // CheckAttempts and CheckMaxBackoff limit attempts and waits of checks that a user waits for.
 const (
 	CheckAttempts   = 10

@@ -212,7 +212,7 @@ func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool
 
 // Encryption returns how the store says it has encrypted an object, empty if it does not say.
 func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return "", err
 	}
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})

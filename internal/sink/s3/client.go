@@ -82,9 +82,7 @@ func (s *Store) connect(ctx context.Context) error {
 		if opts.HTTPClient != nil {
 			o.HTTPClient = opts.HTTPClient
 		}
-		o.HTTPClient = &remote.Client{
-			Next: o.HTTPClient, Timeout: cmp.Or(opts.StallTimeout, remote.StallTimeout), AnswersDocument: answersDocument,
-		}
+		o.HTTPClient = opts.Watch(o.HTTPClient, answersDocument)
 	})
 	if s.client.Options().Region == "" {
 		return fmt.Errorf("no AWS region: set %s or AWS_REGION", wording.Setting("s3-region"))

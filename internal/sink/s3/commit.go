@@ -32,7 +32,7 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error
 			s.own.Clear() // The others may be lost too.
 		}
 	}()
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err
 	}
 	token, err := decodeStaged(file)
@@ -109,7 +109,7 @@ func (s *Store) isCommitted(ctx context.Context, file sink.File, id string, wait
 
 // Holds compares the sizes and ETags of the uploaded parts, or looks for the committed object.
 func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, error) {
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
 	}
 	token, err := decodeStaged(file)
@@ -167,7 +167,7 @@ func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b,
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
 		if _, own := s.own.Load(token.UploadID); own {
-			return true, ready(ctx, file.Path)
+			return true, remote.Ready(ctx, file.Path)
 		}
 	}
 	return s.Holds(ctx, owner, file)
@@ -175,7 +175,7 @@ func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool,
 
 // Abort aborts the upload of a staged file. A completed one is left alone.
 func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
-	if err := ready(ctx, file.Path); err != nil {
+	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err
 	}
 	token, err := decodeStaged(file)

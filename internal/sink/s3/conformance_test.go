@@ -1,7 +1,6 @@
 package s3_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,23 +45,11 @@ func TestStore(t *testing.T) {
 					},
 					Leftovers: func(t *testing.T) []string {
 						t.Helper()
-						return append(scratchFiles(t, opts.Scratch), server.Uploads(t, bucket)...)
+						return append(storetest.FilesIn(t, opts.Scratch), server.Uploads(t, bucket)...)
 					},
 					LargeFile: 20 << 20,
 				}
 			})
 		})
 	}
-}
-
-// scratchFiles returns the files in the scratch folder.
-func scratchFiles(t testing.TB, folder string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return names
 }

@@ -27,7 +27,7 @@ const noETag = `"none"`
 
 // Read returns a document; its version is the ETag.
 func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, "", err
 	}
 	data, etag, err := s.read(ctx, path)
@@ -80,7 +80,7 @@ func (s *Store) pauseRead(ctx context.Context, attempt int, cause error) error {
 // Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
 // Write, whose response was lost, has written the object.
 func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return err
 	}
 	err := s.write(ctx, path, data, when)
@@ -181,7 +181,7 @@ func encodeCRC(sum uint32) string {
 
 // Remove removes an object; a missing one is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return err
 	}
 	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: s.key(path)})

@@ -24,7 +24,7 @@ func TestFortyPercent(t *testing.T) {
 	opts.Attempts = 25 // so that none of about a thousand requests gives up
 	storetest.Insist(t, func() sink.Store { return open(t, opts) })
 	require.Empty(t, server.Uploads(t, bucket))
-	require.Empty(t, scratchFiles(t, opts.Scratch))
+	require.Empty(t, storetest.FilesIn(t, opts.Scratch))
 	require.Greater(t, proxy.Failed.Load(), proxy.Requests.Load()*3/10)
 }
 
@@ -87,5 +87,5 @@ func TestSweptWhileStaged(t *testing.T) {
 	_, err := storetest.Stage(t.Context(), open(t, opts), "run", "_runs/run/ledger.parquet", nil)
 	require.ErrorIs(t, err, sink.ErrStagedLost)
 	require.Empty(t, server.Uploads(t, bucket))
-	require.Empty(t, scratchFiles(t, opts.Scratch))
+	require.Empty(t, storetest.FilesIn(t, opts.Scratch))
 }

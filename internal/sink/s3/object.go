@@ -16,7 +16,7 @@ import (
 
 // Open opens an object. Reads fail if the object has been replaced since.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
 	}
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})

@@ -3,10 +3,7 @@ package s3
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"strings"
-	"time"
 
 	"example.org/growthexport/internal/sink/remote"
 )
@@ -25,6 +22,8 @@ const (
 // Options say where the destination is and how to access it. Only Bucket is required; other empty values come from
 // AWS's own chain of environment variables, shared configuration and roles.
 type Options struct {
+	remote.Settings
+
 	// Bucket and Prefix locate the destination; see ParseURL.
 	Bucket string
 	Prefix string
@@ -40,23 +39,9 @@ type Options struct {
 	KMSKeyID string
 	// Checksums is ChecksumsWhenSupported, the default, or ChecksumsWhenRequired.
 	Checksums string
-	// Scratch is the folder where files grow before their upload; the system's temporary folder if empty.
-	Scratch string
-	// Uploads is the maximum number of concurrent part uploads over all files; 4 if 0.
-	Uploads int
-	// Attempts is the maximum number of attempts per request; if 0, the value of AWS's own chain or 14, which takes more
-	// than a minute.
-	Attempts int
-	// MaxBackoff bounds the wait between two attempts; 20 s if 0.
-	MaxBackoff time.Duration
-	// StallTimeout is how long an attempt may transfer nothing before it is cancelled and tried again; 2 min if 0.
-	StallTimeout time.Duration
-	// Log gets warnings about the store; nil discards them.
-	Log *slog.Logger
 	// AccessKeyID and SecretAccessKey, if set, override AWS's own chain, and HTTPClient the SDK's client.
 	AccessKeyID     string
 	SecretAccessKey string
-	HTTPClient      *http.Client
 }
 
 // defaultRegion is the region if there is an endpoint and none is set.
@@ -111,8 +96,5 @@ func (o *Options) check() error {
 	if (o.AccessKeyID == "") != (o.SecretAccessKey == "") {
 		return errors.New("set both the access key ID and the secret access key, or neither")
 	}
-	if o.Uploads < 0 || o.Attempts < 0 {
-		return errors.New("uploads and attempts must not be negative")
-	}
-	return nil
+	return o.CheckLimits()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
@@ -87,7 +88,7 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, int64(2), down.Requests.Load())
 	_, _, err = store.Read(t.Context(), "document")
 	require.ErrorContains(t, err, "(2 attempts)")
-	store, err = s3.New(t.Context(), s3.Options{Bucket: bucket, PathStyle: true, Attempts: 1})
+	store, err = s3.New(t.Context(), s3.Options{Bucket: bucket, PathStyle: true, Settings: remote.Settings{Attempts: 1}})
 	require.NoError(t, err)
 	_, _, err = store.Read(t.Context(), "document")
 	require.Error(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/sink/storetest"
 )
 
 const partOfRun = "table/snapshot_date=2026-11-20/part-0000-run.parquet"
@@ -60,7 +61,7 @@ func TestAbortsThatRemoveObjects(t *testing.T) {
 	require.False(t, removes)
 	_, _, err = safe.Read(ctx, partOfRun)
 	require.NoError(t, err)
-	require.Empty(t, scratchFiles(t, opts.Scratch))
+	require.Empty(t, storetest.FilesIn(t, opts.Scratch))
 }
 
 // TestExactListing finds uploads by their keys on a store that lists them by exact key only. A Store knows the uploads

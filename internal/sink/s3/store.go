@@ -1,9 +1,7 @@
 package s3
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -59,7 +57,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	if opts.KMSKeyID != "" && opts.SSE == "" {
 		opts.SSE = "aws:kms"
 	}
-	s := &Store{opts: opts, bucket: opts.Bucket, uploading: make(chan struct{}, cmp.Or(opts.Uploads, remote.Uploads))}
+	s := &Store{opts: opts, bucket: opts.Bucket, uploading: opts.Limit()}
 	if opts.Prefix != "" {
 		s.prefix = opts.Prefix + "/"
 	}
@@ -113,7 +111,7 @@ func (o *Options) secret() string {
 
 // Draft starts a file in the scratch folder, which Stage uploads as the parts of a multipart upload.
 func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
-	if err := ready(ctx, path); err != nil {
+	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
 	}
 	return remote.NewDraft(s.opts.Scratch, path, func(ctx context.Context, file io.ReaderAt, size int64) ([]byte, error) {
@@ -126,8 +124,3 @@ func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { r
 
 // key returns the object's key as the SDK takes it.
 func (s *Store) key(path string) *string { return aws.String(s.prefix + path) }
-
-// ready returns an error if ctx is done or the path is not valid.
-func ready(ctx context.Context, path string) error {
-	return errors.Join(ctx.Err(), sink.CheckPath(path))
-}

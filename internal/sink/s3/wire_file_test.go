@@ -341,7 +341,7 @@ func TestScratch(t *testing.T) {
 	require.NoError(t, err)
 	_, err = draft.Write(noise(1000))
 	require.NoError(t, err)
-	require.Empty(t, scratchFiles(t, folder), "a killed process leaves nothing behind")
+	require.Empty(t, storetest.FilesIn(t, folder), "a killed process leaves nothing behind")
 	require.NoError(t, draft.Abort())
 
 	store = w.store(t, func(o *s3.Options) { o.Scratch = folder + "/none" })

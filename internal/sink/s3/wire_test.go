@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/s3"
 )
 
@@ -59,8 +60,8 @@ func (f *wire) store(t *testing.T, change func(*s3.Options)) *s3.Store {
 	t.Helper()
 	opts := s3.Options{
 		Bucket: "bucket", Prefix: "pre", Endpoint: f.endpoint, PathStyle: true,
-		AccessKeyID: "key", SecretAccessKey: "the-secret", HTTPClient: &http.Client{},
-		Scratch: t.TempDir(), MaxBackoff: time.Millisecond,
+		AccessKeyID: "key", SecretAccessKey: "the-secret",
+		Settings: remote.Settings{HTTPClient: &http.Client{}, Scratch: t.TempDir(), MaxBackoff: time.Millisecond},
 	}
 	if change != nil {
 		change(&opts)

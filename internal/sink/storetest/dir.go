@@ -82,3 +82,15 @@ func Paths(t *testing.T, root string) []string {
 	t.Helper()
 	return slices.Sorted(maps.Keys(Tree(t, root)))
 }
+
+// FilesIn returns the names of the files in a folder.
+func FilesIn(t testing.TB, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}

@@ -1,14 +1,10 @@
 package azuretest
 
 import (
-	"bufio"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -18,6 +14,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
+	"example.org/growthexport/internal/sink/azure"
+	"example.org/growthexport/internal/sink/remote"
+	"example.org/growthexport/internal/sink/servertest"
 )
 
 // Account is the name of the storage account.
@@ -26,8 +26,8 @@ const Account = "districtdata"
 // Host is the account's in the URL of a destination.
 const Host = Account + ".dfs.core.windows.net"
 
-// patience is how long the server may take to start, on a busy machine.
-const patience = time.Minute
+// Variable is the environment variable that names the folder with the emulator.
+const Variable = "AZURITE"
 
 // Server is a running Azurite, with its data in memory.
 type Server struct {
@@ -38,19 +38,8 @@ type Server struct {
 
 	address    string // host and port
 	transport  *http.Transport
-	command    *exec.Cmd
-	exited     chan struct{}
+	process    *servertest.Process
 	containers atomic.Int64
-}
-
-// Missing fails a test that has no server, because AZURITE is not in the environment, if CI is set; else it skips it.
-func Missing(t testing.TB, getenv func(string) string) {
-	t.Helper()
-	const message = "AZURITE is not set: make check installs Azurite and sets it"
-	if getenv("CI") != "" {
-		t.Fatal(message)
-	}
-	t.Skip(message)
 }
 
 // Launch starts the server that is installed in a folder. Stop ends it.
@@ -59,53 +48,33 @@ func Launch(ctx context.Context, folder string) (*Server, error) {
 		Key:       base64.StdEncoding.EncodeToString([]byte("key-of-tests")),
 		transport: &http.Transport{MaxIdleConnsPerHost: 32, DisableCompression: true},
 	}
-	// Stop ends it, not the context.
-	s.command = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(folder, "node"), //nolint:gosec // The Makefile installed it.
-		filepath.Join(folder, "node_modules/azurite/dist/src/blob/main.js"),
-		"--blobPort", "0", "--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck")
-	s.command.Env = []string{"AZURITE_ACCOUNTS=" + Account + ":" + s.Key}
-	stdout, err := s.command.StdoutPipe()
+	var err error
+	s.process, err = servertest.Launch(ctx, filepath.Join(folder, "node"), func(address string) (args, env []string) {
+		_, port, _ := strings.Cut(address, ":")
+		return []string{
+			filepath.Join(folder, "node_modules/azurite/dist/src/blob/main.js"),
+			"--blobPort", port, "--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck",
+		}, []string{"AZURITE_ACCOUNTS=" + Account + ":" + s.Key}
+	})
 	if err != nil {
 		return nil, err
 	}
-	var stderr strings.Builder
-	s.command.Stderr = &stderr
-	if err := s.command.Start(); err != nil {
-		return nil, fmt.Errorf("start Azurite: %w", err)
-	}
-	s.exited = make(chan struct{})
-	addresses := make(chan string, 1)
-	go func() {
-		lines := bufio.NewScanner(stdout)
-		for lines.Scan() {
-			if _, address, found := strings.Cut(lines.Text(), " listens on http://"); found {
-				addresses <- address
-				break
-			}
-		}
-		_, _ = io.Copy(io.Discard, stdout) // It says nothing more.
-		_ = s.command.Wait()               // Stop kills it.
-		close(s.exited)
-	}()
-	select {
-	case s.address = <-addresses:
-		s.Endpoint = "http://" + s.address + "/" + Account
-		return s, nil
-	case <-s.exited:
-		return nil, fmt.Errorf("start Azurite: the process ended: %s", strings.TrimSpace(stderr.String()))
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-time.After(patience):
-		err = errors.New("it does not listen")
-	}
-	s.Stop()
-	return nil, fmt.Errorf("start Azurite: %w", err)
+	s.address = s.process.Address
+	s.Endpoint = "http://" + s.address + "/" + Account
+	return s, nil
 }
 
 // Stop ends the server.
-func (s *Server) Stop() {
-	_ = s.command.Process.Kill() // It may have ended.
-	<-s.exited
+func (s *Server) Stop() { s.process.Stop() }
+
+// Options returns the options of a store in a container.
+func (s *Server) Options(t testing.TB, name, prefix string) azure.Options {
+	t.Helper()
+	return azure.Options{
+		Place:    azure.Place{Container: name, Host: Host, Prefix: prefix},
+		Endpoint: s.Endpoint, Key: s.Key,
+		Settings: remote.Settings{Scratch: t.TempDir(), MaxBackoff: 20 * time.Millisecond},
+	}
 }
 
 // ConnectionString returns a value for AZURE_STORAGE_CONNECTION_STRING.

@@ -1,19 +1,14 @@
 package gcstest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,10 +16,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.org/growthexport/internal/sink/gcs"
+	"example.org/growthexport/internal/sink/remote"
+	"example.org/growthexport/internal/sink/servertest"
 )
 
-// patience is how long the server may take to start, on a busy machine.
-const patience = 30 * time.Second
+// Variable is the environment variable that names the emulator's binary.
+const Variable = "FAKE_GCS_SERVER"
 
 // Server is a running emulator. It keeps objects in memory.
 type Server struct {
@@ -33,120 +32,50 @@ type Server struct {
 
 	emulator *url.URL
 	front    *httptest.Server
-	command  *exec.Cmd
-	output   *bytes.Buffer
-	exited   chan struct{}
+	process  *servertest.Process
 	buckets  atomic.Int64
 	// rewriting is held while a condition of a rewrite is compared and the object is rewritten.
 	rewriting sync.Mutex
 }
 
-// Start starts a server that runs until the test ends. Without FAKE_GCS_SERVER in the environment the test fails if CI is
-// set, else it is skipped. With -short it is always skipped.
-func Start(t testing.TB, getenv func(string) string) *Server {
+// Start starts a server that runs until the test ends; see servertest.Start.
+func Start(t testing.TB) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("tests on an emulator take long")
-	}
-	binary := getenv("FAKE_GCS_SERVER")
-	if binary == "" {
-		Missing(t, getenv)
-	}
-	server, err := Launch(t.Context(), binary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	return server
-}
-
-// Missing fails or skips a test that has no server; see Start.
-func Missing(t testing.TB, getenv func(string) string) {
-	t.Helper()
-	const message = "FAKE_GCS_SERVER is not set: make check builds a fake-gcs-server binary and sets it"
-	if getenv("CI") != "" {
-		t.Fatal(message)
-	}
-	t.Skip(message)
+	return servertest.Start(t, Variable, Launch)
 }
 
 // Launch starts a server. Stop ends it.
 func Launch(ctx context.Context, binary string) (*Server, error) {
-	var err error
-	for range 3 { // Another process may take the port.
-		s := new(Server)
-		if err = s.launch(ctx, binary); err == nil {
-			return s, nil
-		}
-	}
-	return nil, err
-}
-
-func (s *Server) launch(ctx context.Context, binary string) error {
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	process, err := servertest.Launch(ctx, binary, func(address string) (args, env []string) {
+		host, port, _ := strings.Cut(address, ":")
+		return []string{
+			"-scheme", "http", "-host", host, "-port", port, "-public-host", address, "-backend", "memory", "-log-level", "error",
+		}, nil
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return err
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	s.emulator = &url.URL{Scheme: "http", Host: address}
-	s.output = new(bytes.Buffer)
-	// Stop ends it, not the context.
-	s.command = exec.CommandContext(context.WithoutCancel(ctx), binary, //nolint:gosec // The Makefile built the binary.
-		"-scheme", "http", "-host", host, "-port", port, "-public-host", address, "-backend", "memory", "-log-level", "error")
-	s.command.Stdout, s.command.Stderr = s.output, s.output
-	if err := s.command.Start(); err != nil {
-		return fmt.Errorf("start fake-gcs-server: %w", err)
-	}
-	s.exited = make(chan struct{})
-	go func() {
-		_ = s.command.Wait() // Stop kills it.
-		close(s.exited)
-	}()
+	s := &Server{emulator: &url.URL{Scheme: "http", Host: process.Address}, process: process}
 	s.front = httptest.NewUnstartedServer(s.handler())
 	s.front.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // Killed clients cause errors.
 	s.front.Start()
 	s.Endpoint = s.front.URL
-	if err := s.await(ctx, address); err != nil {
-		s.Stop()
-		return fmt.Errorf("start fake-gcs-server: %w: %s", err, strings.TrimSpace(s.output.String()))
-	}
-	return nil
-}
-
-// await waits until the server accepts connections.
-func (s *Server) await(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	var dialer net.Dialer
-	for {
-		if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-s.exited:
-			return errors.New("the process ended")
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+	return s, nil
 }
 
 // Stop ends the server.
 func (s *Server) Stop() {
 	s.front.Close()
-	_ = s.command.Process.Kill() // It may have ended.
-	<-s.exited
+	s.process.Stop()
+}
+
+// Options returns the options of a store in a bucket.
+func (s *Server) Options(t testing.TB, bucket, prefix string) gcs.Options {
+	t.Helper()
+	return gcs.Options{
+		Bucket: bucket, Prefix: prefix, Endpoint: s.Endpoint,
+		Settings: remote.Settings{Scratch: t.TempDir(), MaxBackoff: 20 * time.Millisecond},
+	}
 }
 
 // rewritePath is the escaped path of a rewrite.

@@ -1,7 +1,6 @@
 package s3test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -9,13 +8,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,13 +20,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"example.org/growthexport/internal/sink/remote"
+	sinks3 "example.org/growthexport/internal/sink/s3"
+	"example.org/growthexport/internal/sink/servertest"
 )
+
+// Variable is the environment variable that names the server's binary.
+const Variable = "VERSITYGW"
 
 // Region is the region of the server.
 const Region = "us-east-1"
-
-// patience is how long the server may take to start, on a busy machine.
-const patience = 30 * time.Second
 
 // Server is a running versitygw.
 type Server struct {
@@ -46,126 +47,69 @@ type Server struct {
 	HTTPClient *http.Client
 
 	binary  string
+	folder  string
 	cert    tls.Certificate
-	command *exec.Cmd
-	output  *bytes.Buffer
-	exited  chan struct{}
+	process *servertest.Process
 	buckets atomic.Int64
 }
 
-// Start starts a server that runs until the test ends. Without VERSITYGW in the environment the test fails if CI is
-// set, else it is skipped. With -short it is always skipped.
-func Start(t testing.TB, getenv func(string) string) *Server {
+// Start starts a server that runs until the test ends; see servertest.Start.
+func Start(t testing.TB) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("tests on S3 take long")
-	}
-	binary := getenv("VERSITYGW")
-	if binary == "" {
-		Missing(t, getenv)
-	}
-	server, err := Launch(t.Context(), binary, t.TempDir())
+	return servertest.Start(t, Variable, Launch)
+}
+
+// Launch starts a server. Stop ends it and removes its data.
+func Launch(ctx context.Context, binary string) (*Server, error) {
+	folder, err := os.MkdirTemp("", "growth-export-s3-")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(server.Stop)
-	return server
-}
-
-// Missing fails or skips a test that has no server; see Start.
-func Missing(t testing.TB, getenv func(string) string) {
-	t.Helper()
-	const message = "VERSITYGW is not set: make check builds a versitygw binary and sets it"
-	if getenv("CI") != "" {
-		t.Fatal(message)
-	}
-	t.Skip(message)
-}
-
-// Launch starts a server with its data in a folder. Stop ends it.
-func Launch(ctx context.Context, binary, folder string) (*Server, error) {
 	s := &Server{
 		AccessKeyID: "root-of-tests", SecretAccessKey: "secret-of-tests",
 		CAFile: filepath.Join(folder, "cert.pem"), Root: filepath.Join(folder, "buckets"),
-		binary: binary,
+		binary: binary, folder: folder,
 	}
-	key := filepath.Join(folder, "key.pem")
-	if err := s.makeCertificate(key); err != nil {
+	key, users := filepath.Join(folder, "key.pem"), filepath.Join(folder, "users")
+	if err := errors.Join(s.makeCertificate(key), os.Mkdir(s.Root, 0o700), os.Mkdir(users, 0o700)); err != nil {
 		return nil, err
 	}
-	users := filepath.Join(folder, "users")
-	for _, dir := range []string{s.Root, users} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	for range 3 { // Another process may take the port.
-		if err = s.launch(ctx, key, users); err == nil {
-			return s, nil
-		}
-	}
-	return nil, err
-}
-
-func (s *Server) launch(ctx context.Context, key, users string) error {
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	s.process, err = servertest.Launch(ctx, binary, func(address string) (args, env []string) {
+		return []string{
+			"--quiet", "--keep-alive", "--port", address, "--cert", s.CAFile, "--key", key, "--iam-dir", users, "posix", s.Root,
+		}, []string{"ROOT_ACCESS_KEY=" + s.AccessKeyID, "ROOT_SECRET_KEY=" + s.SecretAccessKey}
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return err
-	}
-	s.Endpoint = "https://" + address
-	s.output = new(bytes.Buffer)
-	// Stop ends it, not the context.
-	s.command = exec.CommandContext(context.WithoutCancel(ctx), s.binary, //nolint:gosec // The Makefile built the binary.
-		"--quiet", "--keep-alive", "--port", address, "--cert", s.CAFile, "--key", key, "--iam-dir", users,
-		"posix", s.Root)
-	s.command.Env = []string{"ROOT_ACCESS_KEY=" + s.AccessKeyID, "ROOT_SECRET_KEY=" + s.SecretAccessKey}
-	s.command.Stdout, s.command.Stderr = s.output, s.output
-	if err := s.command.Start(); err != nil {
-		return fmt.Errorf("start versitygw: %w", err)
-	}
-	s.exited = make(chan struct{})
-	go func() {
-		_ = s.command.Wait() // Stop kills it.
-		close(s.exited)
-	}()
-	if err := s.await(ctx, address); err != nil {
-		s.Stop()
-		return fmt.Errorf("start versitygw: %w: %s", err, strings.TrimSpace(s.output.String()))
-	}
-	return nil
-}
-
-// await waits until the server accepts connections.
-func (s *Server) await(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	dialer := tls.Dialer{Config: s.tlsConfig()}
-	for {
-		if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-s.exited:
-			return errors.New("the process ended")
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+	s.Endpoint = "https://" + s.process.Address
+	return s, nil
 }
 
 // Stop ends the server.
 func (s *Server) Stop() {
-	_ = s.command.Process.Kill() // It may have ended.
-	<-s.exited
+	s.process.Stop()
+	_ = os.RemoveAll(s.folder) // The system cleans up what is left.
+}
+
+// Options returns the options of a store in a bucket.
+func (s *Server) Options(t testing.TB, bucket, prefix string) sinks3.Options {
+	t.Helper()
+	return sinks3.Options{
+		Bucket: bucket, Prefix: prefix, Endpoint: s.Endpoint, PathStyle: true,
+		AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey,
+		Settings: remote.Settings{HTTPClient: s.HTTPClient, Scratch: t.TempDir(), MaxBackoff: 20 * time.Millisecond},
+	}
+}
+
+// Open returns a store in a bucket.
+func (s *Server) Open(t testing.TB, bucket, prefix string) *sinks3.Store {
+	t.Helper()
+	store, err := sinks3.New(t.Context(), s.Options(t, bucket, prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
 }
 
 // Client returns a client with all permissions, for changes that a store does not know of.

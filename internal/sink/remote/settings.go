@@ -1,0 +1,79 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Default values of settings.
+const (
+	// Attempts is the maximum number of attempts per request. The waits between them add up to more than a minute.
+	Attempts = 14
+	// MaxBackoff bounds the wait between two attempts.
+	MaxBackoff = 20 * time.Second
+	// StallTimeout is how long an attempt may transfer nothing.
+	StallTimeout = 2 * time.Minute
+	// Uploads is the maximum number of concurrent uploads.
+	Uploads = 4
+)
+
+// Settings are the options that all stores of this kind have. The zero value is valid.
+type Settings struct {
+	// Scratch is the folder where files grow before their upload; the system's temporary folder if empty.
+	Scratch string
+	// Uploads is the maximum number of concurrent uploads over all files; 4 if 0.
+	Uploads int
+	// Attempts is the maximum number of attempts per request; if 0, what the cloud's own configuration says, or 14,
+	// which take more than a minute.
+	Attempts int
+	// MaxBackoff bounds the wait between two attempts, except where the service asks for a longer one; 20 s if 0.
+	MaxBackoff time.Duration
+	// StallTimeout is how long an attempt may transfer nothing before it is cancelled and tried again; 2 min if 0.
+	StallTimeout time.Duration
+	// Log gets warnings about the store; nil discards them.
+	Log *slog.Logger
+	// HTTPClient, if set, sends the requests.
+	HTTPClient *http.Client
+}
+
+// CheckLimits validates the numbers of uploads and attempts.
+func (s *Settings) CheckLimits() error {
+	if s.Uploads < 0 || s.Attempts < 0 {
+		return errors.New("uploads and attempts must not be negative")
+	}
+	return nil
+}
+
+// Limit returns a channel that takes as many tokens as there may be uploads.
+func (s *Settings) Limit() chan struct{} { return make(chan struct{}, cmp.Or(s.Uploads, Uploads)) }
+
+// Watch returns a client that sends requests with next and cancels those that transfer nothing; see Client.
+func (s *Settings) Watch(next Doer, answersDocument func(*http.Request) bool) *Client {
+	return &Client{Next: next, Timeout: cmp.Or(s.StallTimeout, StallTimeout), AnswersDocument: answersDocument}
+}
+
+// NewHTTPClient returns a client that keeps enough connections open and follows no redirects.
+func NewHTTPClient() *http.Client {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			MaxIdleConnsPerHost: MaxIdleConnections, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Ready returns an error if ctx is done or the path of a file is not valid.
+func Ready(ctx context.Context, path string) error {
+	return errors.Join(ctx.Err(), sink.CheckPath(path))
+}

@@ -1,0 +1,94 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// patience is how long a server may take to start, on a busy machine.
+const patience = time.Minute
+
+// Process is a running server.
+type Process struct {
+	// Address is its host and port.
+	Address string
+
+	command *exec.Cmd
+	output  bytes.Buffer
+	exited  chan struct{}
+}
+
+// Launch starts a program that serves a free local port, and waits until it accepts connections. configure returns its
+// arguments for that port and its environment; nil for this process's. Stop ends it.
+func Launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
+	var err error
+	for range 3 { // Another process may take the port.
+		var p *Process
+		if p, err = launch(ctx, program, configure); err == nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("start %s: %w", filepath.Base(program), err)
+}
+
+func launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Address: listener.Addr().String(), exited: make(chan struct{})}
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	args, env := configure(p.Address)
+	// Stop ends it, not the context.
+	p.command = exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // The Makefile installed it.
+	p.command.Env, p.command.Stdout, p.command.Stderr = env, &p.output, &p.output
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = p.command.Wait() // Stop kills it.
+		close(p.exited)
+	}()
+	if err := p.await(ctx); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(p.output.String()))
+	}
+	return p, nil
+}
+
+// await waits until the server accepts connections.
+func (p *Process) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var dialer net.Dialer
+	for {
+		if conn, err := dialer.DialContext(ctx, "tcp", p.Address); err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-p.exited:
+			return errors.New("the process ended")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop ends the server.
+func (p *Process) Stop() {
+	_ = p.command.Process.Kill() // It may have ended.
+	<-p.exited
+}

@@ -1,0 +1,83 @@
+package servertest
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+)
+
+// Server runs until it is stopped.
+type Server interface{ Stop() }
+
+// Shared is a server of all tests of a package, which starts when the first of them needs it.
+type Shared[S Server] struct {
+	variable string
+	launch   func(ctx context.Context, program string) (S, error)
+
+	mu      sync.Mutex
+	started bool
+	server  S
+	err     error
+}
+
+// NewShared returns a server that launch starts, with the program that an environment variable names.
+func NewShared[S Server](variable string, launch func(ctx context.Context, program string) (S, error)) *Shared[S] {
+	return &Shared[S]{variable: variable, launch: launch}
+}
+
+// Get returns the server; see Program for what happens without one.
+func (s *Shared[S]) Get(t testing.TB) S {
+	t.Helper()
+	program := Program(t, s.variable)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.started {
+		s.started = true
+		s.server, s.err = s.launch(context.WithoutCancel(t.Context()), program)
+	}
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.server
+}
+
+// Stop ends the server if it runs.
+func (s *Shared[S]) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started && s.err == nil {
+		s.server.Stop()
+	}
+}
+
+// Program returns the program or folder that an environment variable names. If it is not set, the test fails if CI is
+// set, else it is skipped.
+func Program(t testing.TB, variable string) string {
+	t.Helper()
+	program := os.Getenv(variable) //nolint:forbidigo // The Makefile passes programs to tests in the environment.
+	if program != "" {
+		return program
+	}
+	message := variable + " is not set: make check installs the server and sets it"
+	if os.Getenv("CI") != "" { //nolint:forbidigo // as above
+		t.Fatal(message)
+	}
+	t.Skip(message)
+	return ""
+}
+
+// Start starts a server that runs until the test ends; see Program for what happens without one. With -short the test is
+// always skipped.
+func Start[S Server](t testing.TB, variable string, launch func(ctx context.Context, program string) (S, error)) S {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("tests with a server take long")
+	}
+	server, err := launch(t.Context(), Program(t, variable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server
+}
