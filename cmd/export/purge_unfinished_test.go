@@ -63,6 +63,8 @@ func TestUnfinishedPurgeIsReported(t *testing.T) {
 		status, _ := outputs("status")
 		require.Contains(t, status, "problem: "+proof+": this purge began at ")
 		require.Contains(t, status, remedy)
+		checks, _ := outputs("doctor", "--base-url", s.url)
+		require.Regexp(t, "(?m)^warn  purges +"+proof+": this purge began at .*: "+remedy, checks)
 		inJSON, _ := outputs("status", "--output", "json")
 		require.Contains(t, inJSON, `"`+proof+": this purge")
 	}
@@ -82,6 +84,8 @@ func TestUnfinishedPurgeIsReported(t *testing.T) {
 	require.NotContains(t, stderr, "a purge has not ended")
 	status, _ := outputs("status")
 	require.NotContains(t, status, "problem")
+	checks, _ := outputs("doctor", "--base-url", s.url)
+	require.NotContains(t, checks, "purges")
 	_, stderr = outputs("history")
 	require.NotContains(t, stderr, "a purge has not ended")
 }

@@ -176,13 +176,43 @@ func TestErasedStaysErased(t *testing.T) {
 
 		s.key = ""
 		result := s.night(nights + 1)
-		require.Contains(t, result.stderr, "level=WARN msg=\"students who were purged may be exported again, because the run does not have their privacy key\" students=2")
+		require.Contains(t, result.stderr, "level=WARN msg=\"students who were purged may be exported again\" students=2 purged_on=")
+		require.Contains(t, result.stderr, " reason=\"the run does not have the privacy key with the fingerprint ")
 		require.Contains(t, result.stdout, "warning: 2 students purged on")
 		report, err := os.ReadFile(s.dest.path(snapshot.ReportPath(s.dest.newestRun(t))))
 		require.NoError(t, err)
 		require.Contains(t, string(report), "students who were purged may be exported again")
 		require.NotEmpty(t, s.traces(texts), "they are back")
 	})
+}
+
+// TestLostSuppressionList loses the suppression list of a student who opted out and never had rows. Nothing else at the
+// destination names that purge, but the earlier nights show that there was a list.
+func TestLostSuppressionList(t *testing.T) {
+	t.Parallel()
+	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+	optOut := func() { s.run("purge", "--students", "opted-out", "--allow-unknown") }
+	const again = "1 student may be exported again: "
+	s.night(1)
+	optOut()
+	require.Contains(t, s.night(2).stdout, "1 student on the suppression list, 0 left out of this run")
+	require.Contains(t, s.run("doctor", "--simulate").stdout, "runs leave out 1 student")
+	key := s.key
+	s.key = ""
+	result := s.night(3)
+	require.Contains(t, result.stdout, "warning: "+again+"the run does not have the privacy key with the fingerprint ")
+	s.key = key
+	require.NoError(t, os.Remove(s.dest.path(snapshot.SuppressedPath)))
+	for n := 4; n <= 5; n++ {
+		require.Regexp(t, `(?m)^warn  suppression list +`+again+"the suppression list .* is missing: restore _purges/suppressed.json", s.run("doctor", "--simulate").stdout)
+		result := s.night(n)
+		require.Contains(t, result.stderr, "level=WARN msg=\"students who were purged may be exported again\" students=1 reason=\"the suppression list")
+		require.Contains(t, result.stdout, "warning: "+again+"the suppression list ")
+	}
+	optOut()
+	result = s.night(6)
+	require.NotContains(t, result.stderr+result.stdout, "exported again")
+	require.NotContains(t, s.run("doctor", "--simulate").stdout, "exported again")
 }
 
 // listFile writes a list to a file, and returns it in the form for flags.

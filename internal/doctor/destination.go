@@ -47,6 +47,7 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 		c.checkKey(ctx)
 	}
 	if c.Err == nil {
+		c.checkPurges(ctx)
 		c.checkSuppression(ctx)
 	}
 	need := int64(minFreeBytes)
@@ -70,6 +71,9 @@ type destinationCheck struct {
 
 // checkStore tries every kind of write and returns the size of the latest snapshot in bytes.
 func (c *destinationCheck) checkStore(ctx context.Context) int64 {
+	if c.info.PlainEndpoint != "" {
+		c.warn(Network, "the endpoint "+c.info.PlainEndpoint+" is not encrypted: student data can be read on the network", "use https")
+	}
 	if c.Err != nil {
 		c.fail(DestinationAccess, c.Err, "")
 		c.skip("the destination is not writable", List, Stage, Commit, Conditions, Delete, Snapshot)

@@ -28,6 +28,7 @@ const (
 	Results     = "test results"
 	Agreements  = "agreements" // present only if some schools are denied
 
+	Network           = "network" // present only if data is sent unencrypted to the destination
 	DestinationAccess = "destination"
 	List              = "list"
 	Stage             = "stage and drop"
@@ -38,7 +39,8 @@ const (
 	Delete            = "delete"
 	Snapshot          = "snapshot"
 	PrivacyKey        = "privacy key"      // present only under a profile that needs it
-	Suppression       = "suppression list" // present only if it lists students
+	Purges            = "purges"           // present only if some have not ended
+	Suppression       = "suppression list" // present only if it lists students, or should
 	FreeSpace         = "free space"       // on disk only
 	Scratch           = "scratch"
 )

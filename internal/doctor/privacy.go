@@ -40,9 +40,32 @@ func (c *destinationCheck) checkKey(ctx context.Context) {
 	}
 }
 
-// checkSuppression checks that runs have the privacy key with which erased students were put on the suppression list.
+// checkPurges warns of purges that have begun but not ended.
+func (c *destinationCheck) checkPurges(ctx context.Context) {
+	unfinished, err := snapshot.At(c.Store).UnfinishedPurges(ctx)
+	if err != nil {
+		c.fail(Purges, err, "")
+	}
+	for _, purge := range unfinished {
+		c.warn(Purges, purge.Finding(), purge.Remedy)
+	}
+}
+
+// checkSuppression checks that the suppression list exists if students were put on it, and that runs have the privacy key
+// of the list.
 func (c *destinationCheck) checkSuppression(ctx context.Context) {
-	counts, err := snapshot.At(c.Store).CountSuppressed(ctx)
+	catalog := snapshot.At(c.Store)
+	purged, err := catalog.PurgedStudents(ctx, c.Fingerprint, c.Now())
+	if err != nil {
+		c.fail(Suppression, err, "")
+		return
+	}
+	for _, p := range purged {
+		if p.Missing || p.Key == "" {
+			c.warn(Suppression, p.String(), "")
+		}
+	}
+	counts, err := catalog.CountSuppressed(ctx)
 	if err != nil {
 		c.fail(Suppression, err, "")
 		return

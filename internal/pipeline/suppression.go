@@ -63,13 +63,11 @@ func (r *exportRun) checkSuppression(ctx context.Context) error {
 	}
 	r.summary.NotSuppressed = r.plan.NotSuppressed
 	for _, p := range r.plan.NotSuppressed {
-		if p.Key != "" {
-			r.Logger.WarnContext(ctx, "students who were purged may be exported again, because the run does not have their privacy key",
-				"students", p.Students, "purged_on", p.Date, "key_fingerprint", p.Key)
-			continue
+		attributes := []any{"students", p.Students}
+		if p.Date != "" {
+			attributes = append(attributes, "purged_on", p.Date)
 		}
-		r.Logger.WarnContext(ctx, "students who were purged may be exported again, because they are not on the suppression list: "+
-			"purge the same list again with the privacy key", "students", p.Students, "purged_on", p.Date)
+		r.Logger.WarnContext(ctx, "students who were purged may be exported again", append(attributes, "reason", p.Because())...)
 	}
 	return nil
 }

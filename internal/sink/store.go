@@ -151,6 +151,8 @@ type Info struct {
 	// Conditions is advice for a server that ignores the conditions of writes; empty if there is nothing better than to let
 	// one process publish at a time.
 	Conditions string
+	// PlainEndpoint is the URL of a server on another machine to which data is sent unencrypted; empty if there is none.
+	PlainEndpoint string
 	// Permissions names the permissions that the user needs, for advice; empty if errors name them.
 	Permissions string
 }

@@ -101,9 +101,11 @@ type UnfinishedPurge struct {
 }
 
 // String describes the purge and says what to do.
-func (u UnfinishedPurge) String() string {
-	return u.Proof + ": this purge began at " + u.BegunAt.UTC().Format(time.RFC3339) +
-		" and has not ended, so rows that it erases may remain: " + u.Remedy
+func (u UnfinishedPurge) String() string { return u.Finding() + ": " + u.Remedy }
+
+// Finding returns a description of the purge, without the remedy.
+func (u UnfinishedPurge) Finding() string {
+	return u.Proof + ": this purge began at " + u.BegunAt.UTC().Format(time.RFC3339) + " and has not ended, so rows that it erases may remain"
 }
 
 // UnfinishedPurges returns the purges that have begun but not ended, oldest first. A purge of schools or districts counts

@@ -221,22 +221,37 @@ func (c Catalog) changeSuppressed(
 	})
 }
 
-// PurgedStudents counts students who were purged from the destination on a day and whom a run cannot leave out: if the
-// service still lists them, they are exported again.
+// PurgedStudents counts students who were purged from the destination, or put on its suppression list, and whom a run
+// cannot leave out: if the service still lists them, they are exported again.
 type PurgedStudents struct {
-	Date     string `json:"purged_on"` // the day
-	Students int    `json:"students"`  // how many
-	// Key is the fingerprint of the privacy key that the run lacks; empty if the students are not on the suppression list.
+	Date     string `json:"purged_on,omitempty"` // the day, if it is known
+	Students int    `json:"students"`            // how many
+	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
 	Key string `json:"key_fingerprint,omitempty"`
+	// Missing means that the list, which earlier runs followed, is missing. Otherwise the run lacks the key.
+	Missing bool `json:"list_missing,omitempty"`
+}
+
+// Because says why the students cannot be left out, and what to do.
+func (p PurgedStudents) Because() string {
+	switch {
+	case p.Missing:
+		return "the suppression list with the key fingerprint " + p.Key + ", which earlier runs followed, is missing: restore " +
+			SuppressedPath + " from a backup, or purge the same students again with that key"
+	case p.Key != "":
+		return "the run does not have the privacy key with the fingerprint " + p.Key
+	default:
+		return "no suppression list names them: purge the same students again with the privacy key"
+	}
 }
 
 // String describes the students, and says what to do if they must not come back.
 func (p PurgedStudents) String() string {
-	text := fmt.Sprintf("%s purged on %s may be exported again: ", wording.Many(p.Students, "student"), p.Date)
-	if p.Key != "" {
-		return text + "the run does not have the privacy key with the fingerprint " + p.Key
+	text := wording.Many(p.Students, "student")
+	if p.Date != "" {
+		text += " purged on " + p.Date
 	}
-	return text + "no suppression list names them; purge the same list again with the privacy key"
+	return text + " may be exported again: " + p.Because()
 }
 
 // keylessWarningDays is for how many days runs warn of a purge without a privacy key. Its students are on no list, so
@@ -244,7 +259,8 @@ func (p PurgedStudents) String() string {
 const keylessWarningDays = 30
 
 // PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy key, or
-// without one if it is empty, cannot leave out. The counts come from the reports of purges, which are never removed.
+// without one if it is empty, cannot leave out. The counts come from the reports of purges, which are never removed, and,
+// for students who never had rows, from the list or, if that is missing, from the newest snapshots.
 func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now time.Time) ([]PurgedStudents, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -253,14 +269,16 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 	records = slices.DeleteFunc(records, func(r purgeRecord) bool {
 		return r.Asked.Students == nil || r.Asked.Students.Matched != nil && *r.Asked.Students.Matched == 0
 	})
-	if len(records) == 0 {
-		return nil, nil
-	}
 	list, _, err := c.readSuppressionList(ctx)
 	if err != nil {
 		return nil, err
 	}
-	counts := make(map[PurgedStudents]int)
+	found, err := c.missingLists(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	missing := len(found) > 0
+	counts, needed := make(map[PurgedStudents]int), make(map[string]bool)
 	for _, record := range records {
 		key, listed := "", false
 		for of, students := range list.Keys {
@@ -272,14 +290,19 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 			}
 		}
 		switch {
-		case listed && key == fingerprint:
+		case listed && key == fingerprint, missing && !listed && record.Suppressed != nil:
 			continue
 		case !listed && record.Suppressed == nil && record.at().AddDate(0, 0, keylessWarningDays).Before(now):
 			continue
 		}
 		counts[PurgedStudents{Date: record.day(), Key: key}] += record.Asked.Students.count()
+		needed[key] = true
 	}
-	var found []PurgedStudents
+	for key, s := range list.Keys {
+		if key != fingerprint && !needed[key] && len(s.Students) > 0 {
+			counts[PurgedStudents{Key: key}] = len(s.Students)
+		}
+	}
 	for of, n := range counts {
 		of.Students = n
 		found = append(found, of)
@@ -288,6 +311,37 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 		return cmp.Or(strings.Compare(a.Date, b.Date), strings.Compare(a.Key, b.Key))
 	})
 	return found, nil
+}
+
+// missingLists counts the students whom the newest snapshots left out, or warned of, although the suppression list no
+// longer has their key. Unsuppress keeps the key.
+func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]PurgedStudents, error) {
+	before := make(map[string]int)
+	note := func(key string, students int) {
+		if _, has := list.Keys[key]; key != "" && !has {
+			before[key] = max(before[key], students)
+		}
+	}
+	for _, kind := range []Kind{Full, AsOf} {
+		newest, err := c.Newest(ctx, kind, func(*Manifest) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		if newest == nil {
+			continue
+		}
+		if s := newest.Parameters.Suppressed; !s.empty() {
+			note(s.Key, s.Listed)
+		}
+		for _, p := range newest.Parameters.NotSuppressed {
+			note(p.Key, p.Students)
+		}
+	}
+	var missing []PurgedStudents
+	for key, students := range before {
+		missing = append(missing, PurgedStudents{Students: students, Key: key, Missing: true})
+	}
+	return missing, nil
 }
 
 // PurgesLike returns the ids of earlier purges of a list of students. Purges without a privacy key have no digest, so

@@ -117,7 +117,7 @@ func (o *Options) access() (access, error) {
 	if values, err := url.ParseQuery(a.sas); a.sas != "" && (err != nil || !values.Has("sig")) {
 		return a, fmt.Errorf("the value of %s is not a shared access signature: it has no sig=", SASTokenVariable)
 	}
-	if a.key == "" && remote.IsPlain(a.endpoint) {
+	if a.key == "" && remote.Plain(a.endpoint) != "" {
 		return a, errors.New("the Azure endpoint is not encrypted, so it takes only an account key: use https")
 	}
 	return a, nil

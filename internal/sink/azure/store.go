@@ -62,7 +62,7 @@ func (s *Store) String() string { return s.opts.String() }
 // Info returns how readers reach the container, and the permissions of a run. DuckDB reaches another endpoint only with az://
 // and a connection string, in which the user puts the key.
 func (s *Store) Info() sink.Info {
-	info := sink.Info{URL: s.String(), HadoopURL: s.String(), Permissions: roles}
+	info := sink.Info{URL: s.String(), HadoopURL: s.String(), PlainEndpoint: remote.Plain(s.endpoint), Permissions: roles}
 	secret := "PROVIDER credential_chain, ACCOUNT_NAME '" + s.opts.account() + "'"
 	if s.opts.Endpoint != "" {
 		info.URL = strings.TrimSuffix("az://"+s.opts.Container+"/"+s.opts.Prefix, "/")

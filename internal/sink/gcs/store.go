@@ -76,7 +76,7 @@ func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimS
 func (s *Store) Info() sink.Info {
 	place := Scheme + strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
 	return sink.Info{
-		URL: place, HadoopURL: place,
+		URL: place, HadoopURL: place, PlainEndpoint: remote.Plain(s.endpoint),
 		Session: "INSTALL httpfs; LOAD httpfs; " +
 			"CREATE SECRET (TYPE gcs, KEY_ID '<access ID of an HMAC key>', SECRET '<secret of the HMAC key>'" + s.secret() + ");",
 		Permissions: "storage.objects.create, storage.objects.get, storage.objects.list and storage.objects.delete on the bucket, " +

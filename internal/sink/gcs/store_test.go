@@ -65,6 +65,9 @@ func TestInfo(t *testing.T) {
 	store := open(t, gcs.Options{Bucket: "bucket", Endpoint: "http://127.0.0.1:4443/"})
 	require.Equal(t, "gs://bucket/", store.String())
 	require.Contains(t, store.Info().Session, ", ENDPOINT '127.0.0.1:4443', URL_STYLE 'path', USE_SSL false);")
+	require.Empty(t, info.PlainEndpoint+store.Info().PlainEndpoint)
+	plain := open(t, gcs.Options{Bucket: "bucket", Endpoint: "http://192.0.2.1:4443"})
+	require.Equal(t, "http://192.0.2.1:4443", plain.Info().PlainEndpoint)
 }
 
 // TestCheckClearsAway expects that Check removes what a killed Check has left, and nothing else.

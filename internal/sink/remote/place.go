@@ -44,15 +44,18 @@ func ParseEndpoint(text string) (string, error) {
 	return text, nil
 }
 
-// IsPlain reports whether an endpoint sends data unencrypted to another machine.
-func IsPlain(endpoint string) bool {
+// Plain returns an endpoint if it sends data unencrypted to another machine, and "" otherwise.
+func Plain(endpoint string) string {
 	u, err := url.Parse(endpoint)
-	return err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback()
+	if err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {
+		return endpoint
+	}
+	return ""
 }
 
 // WarnIfPlain logs that an endpoint sends data unencrypted to another machine. log may be nil.
 func WarnIfPlain(log *slog.Logger, endpoint string) {
-	if log != nil && IsPlain(endpoint) {
+	if log != nil && Plain(endpoint) != "" {
 		log.Warn("the endpoint of the destination is not encrypted: student data can be read on the network", "endpoint", endpoint, "remedy", "use https")
 	}
 }

@@ -28,6 +28,11 @@ func TestInfo(t *testing.T) {
 		"ENDPOINT '127.0.0.1:7070', USE_SSL false, URL_STYLE 'path');", store.Info().Session)
 	require.Empty(t, store.Info().Conditions)
 
+	require.Empty(t, store.Info().PlainEndpoint)
+	store, err = s3.New(t.Context(), s3.Options{Bucket: "bucket", Endpoint: "http://192.0.2.1:9000", Region: "eu"})
+	require.NoError(t, err)
+	require.Equal(t, "http://192.0.2.1:9000", store.Info().PlainEndpoint)
+
 	for _, endpoint := range []string{"https://storage.googleapis.com", "https://bucket.storage.googleapis.com/"} {
 		store, err = s3.New(t.Context(), s3.Options{Bucket: "bucket", Prefix: "a", Endpoint: endpoint})
 		require.NoError(t, err)

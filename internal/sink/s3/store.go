@@ -80,7 +80,7 @@ func (s *Store) Info() sink.Info {
 	}
 	return sink.Info{
 		Conditions: conditions,
-		URL:        Scheme + place, HadoopURL: "s3a://" + place,
+		URL:        Scheme + place, HadoopURL: "s3a://" + place, PlainEndpoint: remote.Plain(s.endpoint),
 		Session: "INSTALL httpfs; LOAD httpfs; CREATE SECRET (" + s.opts.secret() + ");",
 		Permissions: "s3:ListBucket, s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts, s3:GetObject, " +
 			"s3:PutObject, s3:AbortMultipartUpload and s3:DeleteObject",
