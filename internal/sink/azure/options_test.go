@@ -228,7 +228,7 @@ func TestInfo(t *testing.T) {
 		"'AccountName=account;AccountKey=KEY;BlobEndpoint=http://127.0.0.1:10000/account');", emulated.Session)
 	require.Empty(t, info.PlainEndpoint+emulated.PlainEndpoint)
 	plain := open(t, azure.Options{Place: place, Key: "c2VjcmV0", Endpoint: "http://192.0.2.1:10000/account"})
-	require.Equal(t, "http://192.0.2.1:10000/account", plain.Info().PlainEndpoint)
+	require.Equal(t, "http://192.0.2.1:10000", plain.Info().PlainEndpoint)
 	require.Contains(t, info.Permissions, "Storage Blob Data Contributor")
 }
 
