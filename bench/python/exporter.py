@@ -1,4 +1,4 @@
-"""What the exporters written in Python share: a client of the service with a thread for each school, and a writer."""
+"""Shared code of the exporters written in Python: a client that fetches schools in parallel, and a Parquet writer."""
 
 import argparse
 import concurrent.futures

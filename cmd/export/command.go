@@ -26,7 +26,7 @@ func newCommand[O any](
 	return cmd
 }
 
-// noArguments rejects arguments. Without it, a list whose --datasets was forgotten would be ignored.
+// noArguments rejects arguments. Without it, a list of datasets that is given without --datasets would be ignored.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return usagef("%s takes flags only, not %s; %s", cmd.Name(), quoted(args[0]), hint)
 }
 
-// interruptGrace bounds the orderly end of an interrupted command.
+// interruptGrace is how long an interrupted command may take to shut down.
 const interruptGrace = 1500 * time.Millisecond
 
 // await returns the result of work. Once ctx is done, it waits only briefly, because the process is about to end.

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The environment variables of secrets, the only way to set them. A variable with fileSuffix holds the path of a file
-// instead.
+// The environment variables that hold secrets. There is no other way to set a secret. With fileSuffix added to its name,
+// a variable holds the path of a file that contains the secret.
 const (
 	apiKeyVariable      = envPrefix + "API_KEY"
 	apiSecretVariable   = envPrefix + "API_SECRET"
@@ -28,7 +28,7 @@ func secretVariables() []string {
 	return []string{apiKeyVariable, apiSecretVariable, accessTokenVariable, privacyKeyVariable}
 }
 
-// secretName reports whether a flag or a key of a file has the name of a secret, and returns the secret's variable.
+// secretName reports whether a flag or a configuration key is named after a secret, and returns the secret's variable.
 func secretName(name string) (variable string, ok bool) {
 	variable = strings.TrimSuffix(envName(name), fileSuffix)
 	return variable, slices.Contains(secretVariables(), variable)
@@ -47,8 +47,8 @@ func (a *app) credentials() (extract.Credentials, error) {
 	var err error
 	switch {
 	case apiKey == "" && apiSecret == "" && token == "":
-		err = usagef("no credentials: set %s and %s, or each with %s and the path of a file, or try --simulate",
-			apiKeyVariable, apiSecretVariable, fileSuffix)
+		err = usagef("no credentials: set %s and %s (or %s%s and %s%s to the paths of files), or try --simulate",
+			apiKeyVariable, apiSecretVariable, apiKeyVariable, fileSuffix, apiSecretVariable, fileSuffix)
 	case apiKey == "":
 		err = usagef("%s is not set: the service requires the API key in every request (or set %s%s)",
 			apiKeyVariable, apiKeyVariable, fileSuffix)
@@ -87,7 +87,7 @@ func badPrivacyKey(variable string, err error) error {
 		"and set %s%s to its path", variable, err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
 }
 
-// secret reads a secret and, if it is in a file, the file's path; empty if it is not set.
+// secret returns a secret and, if it was read from a file, the path of the file. Both are empty if the secret is not set.
 func (a *app) secret(variable string) (value, file string, err error) {
 	value, file = strings.TrimRight(a.env[variable], "\r\n"), a.env[variable+fileSuffix]
 	if value != "" && file != "" {
@@ -120,7 +120,8 @@ func (a *app) credential(variable string) (value, file string, err error) {
 	return value, file, nil
 }
 
-// variableOf returns the name of the variable that is set: the one of a secret or of its file.
+// variableOf returns the name of the variable that is set: the secret's own, or the one with fileSuffix if there is a
+// file.
 func variableOf(variable, file string) string {
 	if file != "" {
 		return variable + fileSuffix

@@ -21,8 +21,8 @@ type Event struct {
 	Took                time.Duration
 }
 
-// Observer receives the requests of a client. Its methods are called concurrently, while the request counts as in
-// flight, and must return quickly. The context is the call's.
+// Observer receives the requests of a client. Its methods are called concurrently, before the request frees its slot in
+// the limiter, and must return quickly. The context is the call's.
 type Observer interface {
 	// Requested is called after every request.
 	Requested(ctx context.Context, event Event)

@@ -63,7 +63,7 @@ type days struct{ from, to int32 }
 func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOptions) (*Erasure, error) {
 	current, err := catalog.ReadHistory(ctx)
 	if err != nil {
-		return nil, &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history, then purge again"}
+		return nil, &wording.AdvisedError{Err: err, Advice: "rebuild the history with " + wording.Command("history", wording.Setting("rebuild")) + ", then purge again"}
 	}
 	if current == nil {
 		return nil, nil

@@ -152,7 +152,7 @@ func (d *dropper) read(ctx context.Context, date string) (*snapshot.HistoryManif
 	current, err := d.catalog.ReadHistory(ctx)
 	switch {
 	case err != nil:
-		return nil, &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history, then drop again"}
+		return nil, &wording.AdvisedError{Err: err, Advice: "rebuild the history with " + wording.Command("history", wording.Setting("rebuild")) + ", then drop again"}
 	case current == nil:
 		return nil, d.catalog.NoHistory()
 	case date > current.Manifest.Through():

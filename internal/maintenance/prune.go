@@ -19,8 +19,8 @@ type PruneOptions struct {
 	Kinds []snapshot.Kind
 	// Keep is the number of the newest snapshots of each kind that are kept.
 	Keep int
-	// KeepDays keeps the full snapshots and the changes of today and of this many days before, and the as-of snapshots
-	// that were taken on these days, however long ago their own dates are.
+	// KeepDays is the age in days up to which snapshots are kept. The age of full and delta snapshots is counted from
+	// their dates, and the age of as-of snapshots from the day on which they were taken, whatever their own dates.
 	KeepDays int
 	// Now returns the time.
 	Now func() time.Time
@@ -64,8 +64,8 @@ type PrunedRun struct {
 }
 
 // Prune removes whole published snapshots of some kinds, each kind on its own, and the documents of replaced runs that
-// are older than all snapshots kept. It never removes the run that _latest.json names, the newest run that it should
-// name, or a snapshot that an existing history does not hold yet. It does not change the history.
+// are older than all snapshots kept. It never removes the run that _latest.json names or should name, or a snapshot
+// that an existing history does not hold yet. It does not change the history.
 //
 // A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
 // the manifest is removed last. The next command that changes the destination finishes an interrupted removal
@@ -74,7 +74,7 @@ type PrunedRun struct {
 // On a store without locks, do not publish a run of a date that is being pruned: pointers are removed unconditionally.
 func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ *PruneReport, err error) {
 	if (opts.Keep > 0) == (opts.KeepDays > 0) {
-		return nil, errors.New("prune: say either how many snapshots to keep, or how many days of them")
+		return nil, errors.New("prune: exactly one of Keep and KeepDays must be above 0")
 	}
 	p := &pruner{catalog: catalog, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
 	if opts.DryRun {
@@ -136,7 +136,7 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	}
 	history, err := p.catalog.ReadHistory(ctx)
 	if err != nil {
-		return &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history, then prune again"}
+		return &wording.AdvisedError{Err: err, Advice: "rebuild the history with " + wording.Command("history", wording.Setting("rebuild")) + ", then prune again"}
 	}
 	for _, change := range begun {
 		p.report.Removed = append(p.report.Removed, prunedRun(change, runs[change.RunID]))
@@ -217,11 +217,11 @@ func (p *pruner) expiredByAge(m *snapshot.Manifest) bool {
 	return day < p.today.AddDate(0, 0, -p.opts.KeepDays).Format(time.DateOnly)
 }
 
-// expiredByCount expires a published snapshot if enough newer ones are in all, which is sorted, and a replaced run if
-// it is older than all snapshots kept.
+// expiredByCount returns a function that reports whether a run has expired: a published snapshot if it is not among the
+// newest that are kept, and a replaced run if it is older than all of those. all must be sorted, the oldest first.
 func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
 	kept := make(map[*snapshot.Manifest]bool)
-	oldest := "" // of the dates that are kept; if none is, no run is older
+	oldest := "" // the oldest date that is kept; if it stays empty, no run is older
 	for _, m := range slices.Backward(all) {
 		if m.Status == snapshot.Published && len(kept) < p.opts.Keep {
 			kept[m] = true
@@ -242,7 +242,7 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	if m != nil {
 		pruned.State = m.Status
 		if m.Status == snapshot.Published {
-			pruned.Files = len(m.Paths()) // a full disk may not have had room for their list
+			pruned.Files = len(m.Paths()) // the change has no list of files if it was written on a full disk
 		}
 	}
 	return pruned

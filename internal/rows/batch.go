@@ -213,7 +213,8 @@ func (v *Vector) codeEntries(n int) {
 	}
 }
 
-// recode replaces codes of src by codes of v, and appends the texts to v: once each, unless there are only a few.
+// recode replaces codes of src with codes of v, and appends their texts to v. If there are few codes, it may append a
+// text more than once.
 func (v *Vector) recode(src *Vector, codes []int32) {
 	if 8*len(codes) < len(src.End) {
 		for i, code := range codes {

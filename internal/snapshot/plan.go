@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is _runs/<run>/plan.json. It pins what a run will do when the run starts, and every process of the run follows
-// it. It holds no student data.
+// Plan is _runs/<run>/plan.json. It is written when a run starts and fixes what the run will do; every process of the run
+// follows it. It holds no student data.
 type Plan struct {
 	FormatVersion int    `json:"format_version"`
 	RunID         string `json:"run_id"`
@@ -41,7 +41,7 @@ type Plan struct {
 	Shards int `json:"shards"`
 	review.Limits
 	Replace bool `json:"replace,omitempty"`
-	// AcceptBaseURL lets the run move the destination to its service.
+	// AcceptBaseURL lets the run move a destination that belongs to another service to this one.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
 	// Compare reports whether the rows are compared with the baseline's.
 	Compare bool `json:"compare,omitempty"`
@@ -168,8 +168,8 @@ func (p *Plan) schoolsOf(bucket int) []School {
 	return nil
 }
 
-// DataPath returns the path of a table's file of one bucket once published. The lookup bucket has the number of the
-// first bucket, because its tables are different.
+// DataPath returns the path at which a bucket's file of a table is published. The lookup bucket can share its number in
+// the path with the first bucket, because their tables are different.
 func (p *Plan) DataPath(table string, bucket int) string {
 	folder := DatePath(p.Kind, table, p.SnapshotDate)
 	if p.Scope.PartitionBy == ByDistrict && bucket != LookupBucket {
@@ -220,14 +220,14 @@ func (c Catalog) ReadPlan(ctx context.Context, run string) (*Plan, error) {
 
 func (p *Plan) check(run string) error {
 	if p.FormatVersion != FormatVersion {
-		return fmt.Errorf("its format is %d, this growth-export reads %d", p.FormatVersion, FormatVersion)
+		return fmt.Errorf("its format version is %d, but this growth-export reads only version %d", p.FormatVersion, FormatVersion)
 	}
 	if p.RunID != run {
 		return fmt.Errorf("%w: it is the plan of another run", sink.ErrDamaged)
 	}
 	for _, b := range p.Buckets {
 		if b.First < 0 || b.First > b.End || b.End > len(p.Schools) {
-			return fmt.Errorf("%w: bucket %d exceeds its schools", sink.ErrDamaged, b.Index)
+			return fmt.Errorf("%w: bucket %d has an invalid range of schools", sink.ErrDamaged, b.Index)
 		}
 	}
 	for _, name := range p.Scope.Datasets {

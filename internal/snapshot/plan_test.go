@@ -92,7 +92,7 @@ func TestInvalidPlans(t *testing.T) {
 	for name, edit := range map[string]func(*snapshot.Plan){
 		"has format version 2":            func(p *snapshot.Plan) { p.FormatVersion = 2 },
 		"it is the plan of another run":   func(p *snapshot.Plan) { p.RunID = "other" },
-		"bucket 1 exceeds its schools":    func(p *snapshot.Plan) { p.Buckets[1].End = 9 },
+		"bucket 1 has an invalid range":   func(p *snapshot.Plan) { p.Buckets[1].End = 9 },
 		`does not know dataset "unheard"`: snapshottest.Datasets("schools", "unheard"),
 	} {
 		t.Run(name, func(t *testing.T) {
