@@ -31,6 +31,8 @@ type app struct {
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
+	// problem is the reason for exitPartial of a command without a summary, for the JSON output.
+	problem error
 	// result is the JSON form of the command's output, if the user asked for it.
 	result any
 }
@@ -53,6 +55,12 @@ func (a *app) complain(err error) {
 		return
 	}
 	fmt.Fprintf(a.stderr, "growth-export: %s\n", wording.OneLine(err))
+}
+
+// endPartly sets exitPartial and logs the reason, because stdout may be redirected.
+func (a *app) endPartly(what string, err error) {
+	a.code, a.problem = exitPartial, fmt.Errorf("%s: %w", what, err)
+	a.warn(what, err)
 }
 
 // warn logs an error that does not affect the result of the command.

@@ -175,9 +175,6 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	if asked := erasing(report).Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
-		a.code = exitPartial
-	}
 	text := o.unmatchedText(report) + purgeText(report)
 	noNotice := report.Nothing() && report.Earlier == nil
 	if noNotice && o.notice != "" {
@@ -203,7 +200,14 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		err = fmt.Errorf("the purge %s incomplete: listed students are also mentioned in %s about others, in columns that a purge does not change: %s; %s",
 			is, wording.Many(left, "row"), mentionText(report), remedy)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if asked := erasing(report).Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
+		a.endPartly("not every listed student was found",
+			fmt.Errorf("%s of %s; correct the list, or accept this with --allow-unknown", wording.Count(*asked.Matched), wording.Count(asked.Listed)))
+	}
+	return nil
 }
 
 // findBid says how to erase a student of whom only the number is known.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdou
 	if a.result == nil && (code == exitOK || !a.wantsJSON(cmd, args)) {
 		return code
 	}
-	if unwritten := a.writeResult(code, err); unwritten != nil {
+	if unwritten := a.writeResult(code, cmp.Or(err, a.problem)); unwritten != nil {
 		a.complain(unwritten)
 		switch a.result.(type) {
 		case jsonSummary, jsonSummaries: // the exit code is about the run

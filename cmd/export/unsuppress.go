@@ -26,14 +26,18 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 	if err != nil {
 		return err
 	}
-	if report.Found < report.Listed && !o.allowUnknown {
-		a.code = exitPartial
-	}
 	verb := "taken off"
 	if o.dryRun {
 		verb = "found on"
 	}
 	text := fmt.Sprintf("%s of %s %s the suppression list of the key whose fingerprint is %s\n",
 		wording.Count(report.Found), wording.Many(report.Listed, "listed student"), verb, report.Key)
-	return a.writeOutput(o.output, report, text)
+	if err := a.writeOutput(o.output, report, text); err != nil {
+		return err
+	}
+	if report.Found < report.Listed && !o.allowUnknown {
+		a.endPartly("not every listed student was on the suppression list",
+			fmt.Errorf("%s of %s; correct the list, or accept this with --allow-unknown", wording.Count(report.Found), wording.Count(report.Listed)))
+	}
+	return nil
 }
