@@ -17,6 +17,7 @@ REHEARSAL := examples/kubernetes/rehearsal
 BIN         := bin/growth-export
 GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
+ACTIONLINT  := .tools/actionlint
 VERSITYGW   := .tools/versitygw
 FAKE_GCS    := .tools/fake-gcs-server
 GOTESTSUM   := .tools/gotestsum
@@ -213,7 +214,8 @@ test-slurm: build ## test the Slurm example on a real Slurm; needs slurm-wlm and
 # In the rehearsal only formatting is checked: compiling the packages that its linters need takes four minutes of CPU time.
 # test-kubernetes, which compiles them anyway, runs the linters.
 .PHONY: lint
-lint: $(GOLANGCI) tidy-check vuln ## run linters, check formatting, import rules, tidy modules, known vulnerabilities
+lint: $(GOLANGCI) $(ACTIONLINT) tidy-check vuln ## run linters, check formatting, import rules, tidy modules, known vulnerabilities
+	$(ACTIONLINT)
 	CGO_ENABLED=0 $(GOLANGCI) run ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) run ./...
 	cd $(PEERS) && CGO_ENABLED=0 $(CURDIR)/$(GOLANGCI) run ./...
@@ -309,10 +311,23 @@ bench-delta-lake: build .tools/delta-lake-venv .tools/delta-lake-jars ## measure
 FIPS_MODULE ?= v1.0.0
 PLATFORMS   ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
+# Where releases are published: PROJECT_URL/releases/download/VERSION/ARCHIVE.
+PROJECT_URL ?= https://example.org/growthexport
+
 .PHONY: dist
-dist: ## make the archives of a release in dist, for all PLATFORMS, and their checksums; equal sources give equal bytes
+dist: ## make the archives of a release in dist, for all PLATFORMS, a Homebrew formula, a winget manifest, and checksums; equal sources give equal bytes
 	cd $(TOOLS) && $(GO) run ./dist -platforms $(PLATFORMS) -fips=$(FIPS_MODULE) -source $(CURDIR) -out $(CURDIR)/dist -version $(VERSION) -commit $(COMMIT) \
-		-time $(shell git log -1 --format=%ct)
+		-time $(shell git log -1 --format=%ct) -project $(PROJECT_URL)
+
+IMAGE ?= registry.example.org/growth-export
+
+.PHONY: image
+image: ## build the image (IMAGE) for two architectures, push it, and write its name with digest to dist/IMAGE; needs Docker
+	mkdir -p dist .tools
+	docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+		--provenance=mode=max --sbom=true --tag $(IMAGE):$(VERSION) --push --metadata-file .tools/image.json .
+	echo "$(IMAGE)@$$(sed -n 's/.*"containerimage.digest": *"\([^"]*\)".*/\1/p' .tools/image.json)" >dist/IMAGE
+	grep -Eq '@sha256:[0-9a-f]{64}$$' dist/IMAGE
 
 .PHONY: site
 site: .tools/site-venv ## make the documentation as a website in .tools/site; needs Python
@@ -344,6 +359,9 @@ tool = $(GO) build -modfile=$(TOOLS)/go.mod -o $@ $(1) && touch $@
 
 $(GOLANGCI): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+$(ACTIONLINT): $(TOOLS)/go.mod $(TOOLS)/go.sum
+	$(call tool,github.com/rhysd/actionlint/cmd/actionlint)
 
 $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,golang.org/x/vuln/cmd/govulncheck)

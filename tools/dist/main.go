@@ -48,6 +48,7 @@ type release struct {
 	platforms []platform
 	source    string // the root of the repository
 	out       string
+	project   string // URL of the project, below which releases are published
 	version   string
 	commit    string
 	time      time.Time // of every file in an archive
@@ -60,6 +61,7 @@ func main() {
 	fips := flag.String("fips", "", "value of GOFIPS140 for further archives for Linux")
 	flag.StringVar(&r.source, "source", ".", "root of the repository")
 	flag.StringVar(&r.out, "out", "dist", "folder to write; its contents are removed")
+	flag.StringVar(&r.project, "project", "", "URL of the project; archives are published below it")
 	flag.StringVar(&r.version, "version", "", "version of the release")
 	flag.StringVar(&r.commit, "commit", "", "commit of the release")
 	flag.Int64Var(&seconds, "time", 0, "time of the commit, in seconds since 1970")
@@ -96,26 +98,54 @@ func (r *release) make(ctx context.Context) error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return fmt.Errorf("create the folder: %w", err)
 	}
-	var sums strings.Builder
+	var lines strings.Builder
+	sums := make(map[platform]string)
+	write := func(name string, content []byte) (sum string, err error) {
+		sum = fmt.Sprintf("%x", sha256.Sum256(content))
+		fmt.Fprintf(&lines, "%s  %s\n", sum, name)
+		return sum, os.WriteFile(filepath.Join(r.out, name), content, 0o644)
+	}
 	for _, p := range r.platforms {
 		binary := filepath.Join(work, p.String())
 		if err := r.build(ctx, p, binary); err != nil {
 			return err
 		}
-		name, archive, err := r.pack(ctx, p, binary, common)
+		archive, components, err := r.pack(ctx, p, binary, common)
+		if err == nil {
+			sums[p], err = write(r.archiveName(p), archive)
+		}
+		if err == nil {
+			_, err = write(r.folder(p)+".cdx.json", components)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
-		if err := os.WriteFile(filepath.Join(r.out, name), archive, 0o644); err != nil {
-			return fmt.Errorf("write the archive: %w", err)
-		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(archive), name)
 	}
-	if err := os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(sums.String()), 0o644); err != nil {
+	packages, err := r.packageFiles(sums)
+	if err != nil {
+		return err
+	}
+	for _, f := range packages {
+		if _, err := write(f.name, f.content); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(lines.String()), 0o644); err != nil {
 		return fmt.Errorf("write the checksums: %w", err)
 	}
-	fmt.Fprint(os.Stdout, sums.String())
+	fmt.Fprint(os.Stdout, lines.String())
 	return nil
+}
+
+// folder returns the name of the folder in a platform's archive.
+func (r *release) folder(p platform) string { return fmt.Sprintf("growth-export-%s-%s", r.version, p) }
+
+// archiveName returns the name of a platform's archive.
+func (r *release) archiveName(p platform) string {
+	if p.os == "windows" {
+		return r.folder(p) + ".zip"
+	}
+	return r.folder(p) + ".tar.gz"
 }
 
 // build builds the command for a platform.
@@ -128,38 +158,33 @@ func (r *release) build(ctx context.Context, p platform, to string) error {
 	return err
 }
 
-// pack returns the archive of a platform and its name.
-func (r *release) pack(ctx context.Context, p platform, binary string, common []file) (name string, archive []byte, err error) {
+// pack returns the archive of a platform and its bill of materials.
+func (r *release) pack(ctx context.Context, p platform, binary string, common []file) (archive, components []byte, err error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {
-		return "", nil, fmt.Errorf("read the binary: %w", err)
+		return nil, nil, fmt.Errorf("read the binary: %w", err)
 	}
 	modules, err := readModules(binary)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	licences, err := r.licences(ctx, modules)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	components, err := r.billOfMaterials(p, modules, sha256.Sum256(content))
+	components, err = r.billOfMaterials(p, modules, sha256.Sum256(content))
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	folder := fmt.Sprintf("growth-export-%s-%s", r.version, p)
-	executable := "growth-export"
+	executable, packed := "growth-export", tarred
 	if p.os == "windows" {
-		executable += ".exe"
+		executable, packed = "growth-export.exe", zipped
 	}
 	files := append([]file{
 		{executable, content, 0o755}, {"THIRD-PARTY-LICENSES.txt", licences, 0o644}, {"sbom.cdx.json", components, 0o644},
 	}, common...)
-	if p.os == "windows" {
-		archive, err = zipped(folder, files, r.time)
-		return folder + ".zip", archive, err
-	}
-	archive, err = tarred(folder, files, r.time)
-	return folder + ".tar.gz", archive, err
+	archive, err = packed(r.folder(p), files, r.time)
+	return archive, components, err
 }
 
 // commonFiles returns the files that all archives hold: documents, completion files and manual pages. The last two are
