@@ -18,6 +18,7 @@ BIN         := bin/growth-export
 GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 ACTIONLINT  := .tools/actionlint
+HELM        := .tools/helm
 VERSITYGW   := .tools/versitygw
 FAKE_GCS    := .tools/fake-gcs-server
 GOTESTSUM   := .tools/gotestsum
@@ -151,6 +152,7 @@ test-example-cron test-example-systemd: test-example-%: build
 	examples/$*/test.sh $(BIN)
 test-example-azure test-example-earthmover test-example-google test-example-growth-page test-example-kubernetes test-example-monitoring test-example-readers test-example-walkthrough: test-example-%: build .tools/%-venv
 	.tools/$*-venv/bin/python -B examples/$*/test_$(subst -,_,$*).py $(BIN)
+test-example-kubernetes: $(HELM)
 test-example-notify: build .tools/kubernetes-venv
 	.tools/kubernetes-venv/bin/python -B examples/notify/test_notify.py $(BIN)
 test-example-questions: .tools/questions-venv
@@ -204,7 +206,7 @@ test-nights: ## compare the history of many nights (NIGHTS) with the simulated w
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run '^TestSchoolYears$$|^TestReasonsAgree$$' ./internal/pipeline -year-step $(YEAR_STEP) -turnover-nights 60
 
 .PHONY: test-kubernetes
-test-kubernetes: build .tools/kubernetes .tools/airflow-venv $(GOLANGCI) ## run the Kubernetes and Airflow examples on a real control plane, which takes long to build the first time; needs Python
+test-kubernetes: build .tools/kubernetes .tools/airflow-venv $(GOLANGCI) $(HELM) ## run the Kubernetes example, its chart and the Airflow example on a real control plane, which takes long to build the first time; needs Python
 	cd $(REHEARSAL) && CGO_ENABLED=0 $(CURDIR)/$(GOLANGCI) run ./... && CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -v .
 
 .PHONY: test-slurm
@@ -368,6 +370,10 @@ $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 
 $(GOTESTSUM): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,gotest.tools/gotestsum)
+
+# For the chart of the Kubernetes example.
+$(HELM): $(TOOLS)/go.mod $(TOOLS)/go.sum
+	$(call tool,helm.sh/helm/v4/cmd/helm)
 
 # A real S3 server for tests.
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum

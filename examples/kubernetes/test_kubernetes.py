@@ -21,6 +21,7 @@ import kubernetes_validate
 import yaml
 
 HERE = Path(__file__).resolve().parent
+HELM = HERE.parent.parent / ".tools" / "helm"
 DATE = "2026-11-20"
 # The files, and the oldest Kubernetes that each supports.
 FILES = {"volume.yaml": "1.31", "cronjob.yaml": "1.31", "shards.yaml": "1.33", "publish.yaml": "1.33"}
@@ -102,6 +103,58 @@ class TestManifests(unittest.TestCase):
         self.assertIn(f"night-{DATE}", args)
         self.assertIn(f"night-{DATE}", pod_of(publish)["containers"][0]["args"])
         self.assertTrue(shards["metadata"]["name"].endswith(f"-{DATE}"))
+
+
+# The workloads of the chart, the file of each, and the values that make it.
+WORKLOADS = {"cronjob.yaml": [], "shards.yaml": ["workload=shards", f"date={DATE}"], "publish.yaml": ["workload=publish", f"date={DATE}"]}
+
+
+class TestChart(unittest.TestCase):
+    def helm(self, *arguments: str) -> subprocess.CompletedProcess:
+        with tempfile.TemporaryDirectory(prefix="growth-export-helm-") as home:
+            environment = {"PATH": os.environ["PATH"], "HOME": home}
+            return subprocess.run([HELM, *arguments], check=False, env=environment, capture_output=True, text=True, timeout=60)
+
+    def rendered(self, *values: str) -> dict:
+        chart = self.helm("template", "growth-export", HERE / "chart", *(f"--set={value}" for value in values))
+        self.assertEqual(chart.returncode, 0, chart.stderr)
+        (manifest,) = yaml.safe_load_all(chart.stdout)
+        return manifest
+
+    def test_lint(self):
+        for name, values in WORKLOADS.items():
+            with self.subTest(file=name):
+                lint = self.helm("lint", "--strict", HERE / "chart", *(f"--set={value}" for value in values))
+                self.assertEqual(lint.returncode, 0, lint.stdout + lint.stderr)
+
+    def test_equals_manifests(self):
+        for name, values in WORKLOADS.items():
+            with self.subTest(file=name):
+                self.assertEqual(self.rendered(*values), load(name))
+
+    def test_other_values(self):
+        digest = "image=registry.example.org/growth-export@sha256:" + 64 * "a"
+        others = [digest, "claim=", "serviceAccount=exporter", "secret=s", "configMap=c", "config=s3.yaml", "shards=40", "pods=8", "scratch=1Gi"]
+        for name, values in WORKLOADS.items():
+            with self.subTest(file=name):
+                manifest = self.rendered(*values, *others)
+                for version in versions(FILES[name]):
+                    kubernetes_validate.validate(manifest, version, strict=True)
+                pod = pod_of(manifest)
+                self.assertEqual(pod["serviceAccountName"], "exporter")
+                self.assertNotIn("growth-data", str(manifest))
+                args = pod["containers"][0]["args"]
+                self.assertIn("/etc/growth-export/s3.yaml", args)
+                if name == "shards.yaml":
+                    self.assertEqual((manifest["spec"]["completions"], manifest["spec"]["parallelism"]), (40, 8))
+                    self.assertEqual(args[-4:], ["--shards", "40", "--shards-at-once", "8"])
+
+    def test_mistakes(self):
+        for value in ["workload=shards", "date=tomorrow", "image=growth-export:latest", "image=growth-export", "shards=0", "imagee=x:v1"]:
+            with self.subTest(value=value):
+                chart = self.helm("template", "growth-export", HERE / "chart", f"--set={value}")
+                self.assertEqual(chart.returncode, 1)
+                self.assertIn("values don't meet the specifications of the schema", chart.stderr)
 
 
 class TestPods(unittest.TestCase):

@@ -54,9 +54,8 @@ func (c *cluster) newAirflow(namespace, secret string) *site {
 		"AIRFLOW__CORE__DAGS_FOLDER=" + s.folder, "AIRFLOW__CORE__LOAD_EXAMPLES=False",
 		fmt.Sprintf(`AIRFLOW_CONN_KUBERNETES_DEFAULT={"conn_type": "kubernetes", "extra": {"namespace": %q}}`, namespace),
 	}
-	for _, command := range append(s.documented()[:2], "kubectl apply -f volume.yaml", "airflow db migrate") {
-		require.Zero(c.t, s.execute(command))
-	}
+	s.prepare()
+	require.Zero(c.t, s.execute("airflow db migrate"))
 	return s
 }
 

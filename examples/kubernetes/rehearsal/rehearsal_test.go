@@ -26,7 +26,7 @@ var today = time.Now().UTC().Format(time.DateOnly)
 
 // TestRehearsal takes the same snapshot with one pod and with eight. It checks the manifests' rules for failures: a
 // mistake or denied access ends the job at once, a killed pod is replaced and resumes its shard, and a drained node
-// does not count as a failure. Airflow then runs the same pod.
+// does not count as a failure. Helm and Airflow then run the same pods.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.Abs(programs)
@@ -53,10 +53,7 @@ func TestRehearsal(t *testing.T) {
 	eight.edit("../config/nightly.yaml", "concurrency: 8", "concurrency: 1")
 	eight.edit("shards.yaml", "completions: 12", "completions: 9", "parallelism: 3", "parallelism: 9",
 		`--shards, "12", --shards-at-once, "3"`, `--shards, "8", --shards-at-once, "8"`)
-	for _, command := range eight.documented()[:2] {
-		require.Zero(t, eight.execute(command))
-	}
-	require.Zero(t, eight.execute("kubectl apply -f volume.yaml"))
+	eight.prepare()
 	night := "./night.sh " + today
 	require.Equal(t, 1, eight.execute(night))
 	shards := "growth-export-" + today
@@ -102,6 +99,7 @@ func TestRehearsal(t *testing.T) {
 	require.Zero(t, denied.execute("kubectl logs job/first"))
 	require.Empty(t, denied.sums())
 
+	c.rehearseChart(secret, want)
 	c.rehearseAirflow(secret, want)
 }
 

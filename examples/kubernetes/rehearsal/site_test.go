@@ -187,7 +187,7 @@ func (s *site) execute(command string) int {
 	cmd := exec.CommandContext(s.t.Context(), "sh", "-c", command)
 	cmd.Dir = s.folder
 	cmd.Env = append([]string{
-		"PATH=" + s.programs + ":" + os.Getenv("PATH"), "KUBECONFIG=" + s.kubeconfig, "HOME=" + s.folder, "NIGHT_POLL=1",
+		"PATH=" + s.programs + ":" + filepath.Dir(s.programs) + ":" + os.Getenv("PATH"), "KUBECONFIG=" + s.kubeconfig, "HOME=" + s.folder, "NIGHT_POLL=1",
 	}, s.environ...)
 	cmd.Stdout, cmd.Stderr = s.t.Output(), s.t.Output()
 	var exit *exec.ExitError
