@@ -142,7 +142,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	case err != nil:
 		return nil, s.failed("open", path, err)
 	}
-	return remote.NewObject(there.size,
+	return remote.NewObject(there.size, nil,
 		func(from, to int64) (io.ReadCloser, error) {
 			out, err := s.blob(path).DownloadStream(ctx, &blob.DownloadStreamOptions{
 				Range: blob.HTTPRange{Offset: from, Count: to - from}, AccessConditions: matches(there.etag),

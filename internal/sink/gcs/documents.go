@@ -167,7 +167,7 @@ func (s *Store) openObject(ctx context.Context, path string) (sink.Object, error
 		}
 		return body, nil
 	}
-	return remote.NewObject(found.Size, open, func(attempt int, cause error) error {
+	return remote.NewObject(found.Size, nil, open, func(attempt int, cause error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

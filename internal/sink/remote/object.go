@@ -8,9 +8,9 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// window is how many bytes are fetched for a read that does not continue the last one, such as a Parquet
+// Window is how many bytes are fetched for a read that does not continue the last one, such as a Parquet
 // footer.
-const window = 256 << 10
+const Window = 256 << 10
 
 // object is an Object that is read by ranges. Consecutive reads, such as those for a hash, share one request; others
 // fetch a window. Concurrent reads are served one after the other.
@@ -28,12 +28,12 @@ type object struct {
 	heldAt int64         // the window's offset
 }
 
-// NewObject returns an object of the given size. open returns its bytes from an offset up to an end. If a body breaks
-// off, pause waits before open is called again.
+// NewObject returns an object of the given size, of which the last bytes may be known already. open returns its bytes
+// from an offset up to an end. If a body breaks off, pause waits before open is called again.
 func NewObject(
-	size int64, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
+	size int64, tail []byte, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
 ) sink.Object {
-	return &object{size: size, open: open, pause: pause}
+	return &object{size: size, held: tail, heldAt: size - int64(len(tail)), open: open, pause: pause}
 }
 
 // Size returns the object's size in bytes.
@@ -71,14 +71,14 @@ func (o *object) read(p []byte, offset int64) (int, error) {
 	if offset >= o.heldAt && offset+int64(len(p)) <= o.heldAt+int64(len(o.held)) {
 		return copy(p, o.held[offset-o.heldAt:]), nil
 	}
-	if offset == o.ended || len(p) >= window {
+	if offset == o.ended || len(p) >= Window {
 		return o.readStream(p, offset, o.size)
 	}
-	o.heldAt = max(0, min(offset, o.size-window))
+	o.heldAt = max(0, min(offset, o.size-Window))
 	if cap(o.held) == 0 {
-		o.held = make([]byte, window)
+		o.held = make([]byte, Window)
 	}
-	o.held = o.held[:min(window, o.size-o.heldAt)]
+	o.held = o.held[:min(Window, o.size-o.heldAt)]
 	n, err := o.readStream(o.held, o.heldAt, o.heldAt+int64(len(o.held)))
 	o.held = o.held[:n]
 	if err != nil {

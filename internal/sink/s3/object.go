@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,12 +16,13 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Open opens an object. Reads fail if the object has been replaced since.
+// Open opens an object by reading its last bytes, which for a small one are all that it has. Reads fail if the object has
+// been replaced since.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
 	}
-	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
+	found, err := s.readTail(ctx, path)
 	switch {
 	case noObject(err):
 		return nil, sink.ErrNotFound
@@ -27,11 +30,11 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 		return nil, s.failed("open", path, err)
 	}
 	// A weak ETag, as some proxies send, never satisfies If-Match. Then the ETags of the responses are compared.
-	condition := head.ETag
+	condition := found.etag
 	if strings.HasPrefix(aws.ToString(condition), "W/") {
 		condition = nil
 	}
-	return remote.NewObject(aws.ToInt64(head.ContentLength),
+	return remote.NewObject(found.size, found.tail,
 		func(from, to int64) (io.ReadCloser, error) {
 			out, err := s.client.GetObject(ctx, &s3.GetObjectInput{
 				Bucket: &s.bucket, Key: s.key(path), IfMatch: condition,
@@ -43,7 +46,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 				}
 				return nil, s.failed("read", path, err)
 			}
-			if condition == nil && aws.ToString(out.ETag) != aws.ToString(head.ETag) {
+			if condition == nil && aws.ToString(out.ETag) != aws.ToString(found.etag) {
 				return nil, errors.Join(s.failed("read", path, errors.New("the object was replaced")), out.Body.Close())
 			}
 			return out.Body, nil
@@ -54,4 +57,47 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 			}
 			return nil
 		}), nil
+}
+
+// tail is what opening an object reads.
+type tail struct {
+	size int64
+	etag *string
+	tail []byte
+}
+
+// readTail reads the last bytes of an object.
+func (s *Store) readTail(ctx context.Context, path string) (tail, error) {
+	for attempt := 1; ; attempt++ {
+		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{
+			Bucket: &s.bucket, Key: s.key(path), Range: aws.String(fmt.Sprintf("bytes=-%d", remote.Window)),
+		})
+		if statusOf(err) == http.StatusRequestedRangeNotSatisfiable { // The object is empty, or the store knows no such range.
+			head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
+			if err != nil {
+				return tail{}, err
+			}
+			return tail{size: aws.ToInt64(head.ContentLength), etag: head.ETag}, nil
+		}
+		if err != nil {
+			return tail{}, err
+		}
+		found := tail{size: aws.ToInt64(out.ContentLength), etag: out.ETag}
+		if _, total, ranged := strings.Cut(aws.ToString(out.ContentRange), "/"); ranged {
+			found.size, err = strconv.ParseInt(total, 10, 64)
+		} else if out.ContentLength == nil || found.size > remote.Window {
+			err = errors.New("the store ignores that a part was requested")
+		}
+		if err != nil {
+			return tail{}, errors.Join(err, out.Body.Close())
+		}
+		found.tail = make([]byte, min(found.size, remote.Window))
+		_, err = io.ReadFull(out.Body, found.tail)
+		if err = errors.Join(err, out.Body.Close()); err == nil {
+			return found, nil
+		}
+		if err := s.pauseRead(ctx, attempt, err); err != nil {
+			return tail{}, err
+		}
+	}
 }

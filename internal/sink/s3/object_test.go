@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/remote"
 	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
@@ -52,7 +54,7 @@ func TestReadingIsFewRequests(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(data, back.Bytes()))
 	}
-	require.EqualValues(t, 2, requests.Load(), "one each time")
+	require.EqualValues(t, 3, requests.Load(), "one to open it, and one each time")
 
 	// A Parquet footer is read from the last bytes, then back and forth.
 	requests.Store(0)
@@ -65,7 +67,22 @@ func TestReadingIsFewRequests(t *testing.T) {
 		require.Equal(t, len(part), n)
 		require.True(t, bytes.Equal(data[len(data)-at:][:n], part))
 	}
-	require.EqualValues(t, 1, requests.Load())
+	require.Zero(t, requests.Load(), "they were read when it was opened")
+}
+
+// TestSmallObjectsAreOneRequest expects that a small object is read whole when it is opened.
+func TestSmallObjectsAreOneRequest(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	for size, want := range map[int]int64{0: 1, 1: 1, remote.Window: 1, remote.Window + 1: 2} {
+		requests.Store(0)
+		data := noise(size)
+		object, _ := openedObject(t, data, gets(&requests))
+		back, err := io.ReadAll(io.NewSectionReader(object, 0, object.Size()))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(data, back))
+		require.Equal(t, want, requests.Load(), size)
+	}
 }
 
 func TestReadAtEverywhere(t *testing.T) {
@@ -96,17 +113,24 @@ func TestReadAtEverywhere(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestBrokenBodies expects that reading goes on where a body broke off.
+// TestBrokenBodies expects that opening is repeated, and that reading goes on where a body broke off.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	data := noise(3 << 20)
-	var requests atomic.Int64
+	var opens, requests atomic.Int64
 	object, _ := openedObject(t, data, func(r *http.Request) s3test.Fault {
-		if r.Method == http.MethodGet && requests.Add(1) < 12 {
+		switch {
+		case r.Method != http.MethodGet:
+		case strings.HasPrefix(r.Header.Get("Range"), "bytes=-"):
+			if opens.Add(1) < 3 {
+				return s3test.CutAnswer
+			}
+		case requests.Add(1) < 12:
 			return s3test.CutAnswer
 		}
 		return s3test.NoFault
 	})
+	require.EqualValues(t, 3, opens.Load())
 	back, err := io.ReadAll(io.NewSectionReader(object, 0, object.Size()))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, back))
