@@ -184,7 +184,7 @@ func (d *dropper) change(ctx context.Context, before, after *snapshot.HistoryMan
 func (d *dropper) prove(ctx context.Context, after *snapshot.HistoryManifest, report *PurgeReport) error {
 	left := after.Files()
 	read := &PurgeVerification{Files: len(left), RowsMentioning: map[string]int64{}}
-	if _, err := sink.Map(ctx, verifyConcurrency, left, d.check); err != nil {
+	if _, err := sink.Map(ctx, hashConcurrency, left, d.check); err != nil {
 		return fmt.Errorf("the ended versions were dropped, but not all others can be read: %w", err)
 	}
 	for _, file := range left {

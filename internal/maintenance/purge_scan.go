@@ -94,7 +94,7 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 		}
 	}
 	of := p.targetOf(run)
-	scanners, err := sink.Map(ctx, verifyConcurrency, units, func(ctx context.Context, unit purgeUnit) (*scanner, error) {
+	scanners, err := sink.Map(ctx, scanConcurrency, units, func(ctx context.Context, unit purgeUnit) (*scanner, error) {
 		l := newScanner(of, again != nil)
 		return l, l.unit(ctx, p.catalog, unit.files, unit.dataset)
 	})

@@ -116,7 +116,7 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 	}
 	target := &erase.Target{Students: p.students}
-	return sink.Map(ctx, verifyConcurrency, files, func(ctx context.Context, f purgeFile) (numbersFound, error) {
+	return sink.Map(ctx, scanConcurrency, files, func(ctx context.Context, f purgeFile) (numbersFound, error) {
 		found := numbersFound{own: make(erase.Set), ofOthers: make(erase.Set)}
 		var match *erase.Match
 		pick := func(own *schemas.Table) *schemas.Table {

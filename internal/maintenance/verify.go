@@ -16,8 +16,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// verifyConcurrency is how many files are read at once.
-const verifyConcurrency = 4
+const (
+	// hashConcurrency is how many files are hashed at once. A remote store answers each request after tens of milliseconds.
+	hashConcurrency = 16
+	// scanConcurrency is how many files are decoded at once, which needs memory for a page of each.
+	scanConcurrency = 4
+)
 
 // Verify reads a published run again and compares it with its manifest, its ledger and its pointer. Missing,
 // damaged or altered objects are listed as problems. The error is non-nil only if Verify cannot read the destination;
@@ -107,7 +111,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	default:
 		files = append(files, manifest.Files()...)
 	}
-	sound, err := sink.Map(ctx, verifyConcurrency, files, v.file)
+	sound, err := sink.Map(ctx, hashConcurrency, files, v.file)
 	if err != nil {
 		return err
 	}

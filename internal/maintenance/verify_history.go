@@ -48,6 +48,6 @@ func (v *verification) history(ctx context.Context) error {
 		v.problem(snapshot.HistoryPointerPath, "it ends on %s, its manifest on %s", history.Pointer.Through, m.Through())
 	}
 	v.tables(history.Pointer.Manifest, m.Tables)
-	_, err = sink.Map(ctx, verifyConcurrency, m.Files(), v.file)
+	_, err = sink.Map(ctx, hashConcurrency, m.Files(), v.file)
 	return err
 }
