@@ -59,7 +59,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 		}), nil
 }
 
-// tail is what opening an object reads.
+// tail holds the last bytes of an object that is opened, and its size.
 type tail struct {
 	size int64
 	etag *string
@@ -72,7 +72,7 @@ func (s *Store) readTail(ctx context.Context, path string) (tail, error) {
 		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{
 			Bucket: &s.bucket, Key: s.key(path), Range: aws.String(fmt.Sprintf("bytes=-%d", remote.Window)),
 		})
-		if statusOf(err) == http.StatusRequestedRangeNotSatisfiable { // The object is empty, or the store knows no such range.
+		if statusOf(err) == http.StatusRequestedRangeNotSatisfiable { // The object is empty, or the store does not support such ranges.
 			head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
 			if err != nil {
 				return tail{}, err
