@@ -70,7 +70,11 @@ func (s *Store) explain(err error) (what, step string) {
 		where = "check " + endpoint.String() + " and the network"
 	}
 	if _, ok := errors.AsType[*credentialError](err); ok {
-		if signInOf(err) != "" {
+		switch {
+		case fromMachine(err):
+			return "this machine has no Azure identity that the process may use",
+				"set " + variables + ", or assign a managed identity to the machine and let the process reach its metadata service"
+		case signInOf(err) != "":
 			return "sign-in to Azure failed", "check the tenant, the client and its secret or federated credential"
 		}
 		return "no Azure credentials found", "set " + variables + ", run under a workload or managed identity, or sign in with az login"
@@ -155,8 +159,18 @@ func signInOf(err error) string {
 	if body, err := runtime.Payload(e.RawResponse); err == nil {
 		_ = json.Unmarshal(body, &answer) // A proxy may answer anything.
 	}
+	if fromMachine(err) {
+		return "the metadata service answered " + e.RawResponse.Status
+	}
 	description, _, _ := strings.Cut(answer.Description, "Trace ID")
 	return cmp.Or(strings.TrimSpace(description), "the status is "+e.RawResponse.Status)
+}
+
+// fromMachine reports whether the machine's metadata service, rather than Azure's sign-in, issued no token. Only it is asked
+// with GET.
+func fromMachine(err error) bool {
+	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
+	return ok && e.RawResponse != nil && e.RawResponse.Request != nil && e.RawResponse.Request.Method == http.MethodGet
 }
 
 // statusOf returns the HTTP status of the response behind an error, 0 without one.

@@ -163,6 +163,15 @@ func TestTokens(t *testing.T) {
 	require.ErrorContains(t, err, "sign-in to Azure failed at https://127.0.0.1:")
 	require.ErrorContains(t, err, "(AADSTS7000222: The client secret has expired.): check the tenant, the client and its secret")
 
+	opts.Credential = credential{err: &azidentity.AuthenticationFailedError{RawResponse: &http.Response{
+		Status: "403 Forbidden", StatusCode: http.StatusForbidden, Body: io.NopCloser(strings.NewReader("denied")),
+		Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://169.254.169.254/metadata/identity/oauth2/token", nil),
+	}}}
+	_, _, err = open(t, opts).Read(t.Context(), "a")
+	require.ErrorContains(t, err, "this machine has no Azure identity that the process may use at https://127.0.0.1:")
+	require.ErrorContains(t, err, "(the metadata service answered 403 Forbidden): set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or "+
+		"AZURE_STORAGE_SAS_TOKEN, or assign a managed identity to the machine and let the process reach its metadata service")
+
 	opts.HTTPClient = nil
 	opts.Credential = credential{token: "a-token"}
 	opts.Attempts = 2
