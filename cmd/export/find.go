@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	case o.record == "":
 		return nil
 	case len(found.Students) > 1:
-		return usagef("%s: %s match, but a record is about one: choose with --bid", from["record"].name, wording.Many(len(found.Students), "student"))
+		return usagef("%s: %s match, but a record is about one: choose with --bid, or --number if there is no bid", from["record"].name, wording.Many(len(found.Students), "student"))
 	}
 	return a.writeRecord(o, catalog, found)
 }
@@ -166,20 +167,23 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
 	if len(r.Students) > maxLocated {
-		fmt.Fprintf(&b, "choose one with --bid to see where the rows are\n\n")
+		fmt.Fprintf(&b, "choose one with --bid, or --number if there is no bid, to see where the rows are\n\n")
 		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 		for _, s := range r.Students {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", bidText(s.Bid), printable(strings.Join(s.Names, ", ")), printable(strings.Join(s.Numbers, ", ")))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", cmp.Or(bidText(s.Bid), "no bid"), printable(strings.Join(s.Names, ", ")), printable(strings.Join(s.Numbers, ", ")))
 		}
 		_ = t.Flush() // A strings.Builder returns no errors.
 		return b.String()
 	}
 	for _, s := range r.Students {
-		kind := "bid      "
-		if s.Pseudonym {
+		kind, bid := "bid      ", bidText(s.Bid)
+		switch {
+		case s.Bid == "":
+			bid = "none"
+		case s.Pseudonym:
 			kind = "pseudonym"
 		}
-		fmt.Fprintf(&b, "\n%s  %s\n", kind, bidText(s.Bid))
+		fmt.Fprintf(&b, "\n%s  %s\n", kind, bid)
 		var listed []string
 		for _, bid := range s.Schools {
 			text := bid
@@ -199,16 +203,20 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 		writePlaces(&b, s.Places)
 	}
 	if r.WithoutBid > 0 {
-		fmt.Fprintf(&b, "\n%s without a bid: erase them with purge --student-numbers\n", wording.Many(r.WithoutBid, "row"))
+		fmt.Fprintf(&b, "\n%s with neither a bid nor a number that tells students apart: only a purge of the school erases them\n", wording.Many(r.WithoutBid, "more row"))
 	}
 	if len(r.Students) == 1 && record != "" {
 		fmt.Fprintf(&b, "record     %s\n", printable(record))
 		return b.String()
 	}
 	if len(r.Students) == 1 && !r.Students[0].Pseudonym {
+		by, list, value := "bid", "students", r.Students[0].Bid
+		if value == "" {
+			by, list, value = "number", "student-numbers", r.Students[0].Numbers[0]
+		}
 		for _, next := range []string{
-			wording.Command("find", wording.Setting("dest"), absolute(catalog.String()), wording.Setting("bid"), r.Students[0].Bid, wording.Setting("record"), "record.html"),
-			wording.Command("purge", wording.Setting("dest"), absolute(catalog.String()), wording.Setting("students"), r.Students[0].Bid, wording.Setting("dry-run")),
+			wording.Command("find", wording.Setting("dest"), absolute(catalog.String()), wording.Setting(by), value, wording.Setting("record"), "record.html"),
+			wording.Command("purge", wording.Setting("dest"), absolute(catalog.String()), wording.Setting(list), value, wording.Setting("dry-run")),
 		} {
 			fmt.Fprintf(&b, "next       %s\n", next)
 		}

@@ -31,9 +31,9 @@ const maxFound = 20
 
 // FindReport lists the rows that Find has found. It contains personal data.
 type FindReport struct {
-	// Students are the students who have a bid, sorted by bid.
+	// Students are the students who were found, sorted by bid.
 	Students []*FoundStudent `json:"students"`
-	// WithoutBid counts rows that hold a requested number or name but no bid. Such rows can only be erased by number.
+	// WithoutBid counts rows that hold a requested name, but neither a bid nor a number that tells students apart.
 	WithoutBid int64 `json:"rows_without_bid"`
 	// Runs is the number of searched runs, and History reports whether a history was also searched.
 	Runs    int  `json:"runs"`
@@ -44,7 +44,8 @@ type FindReport struct {
 
 // FoundStudent is a student and the places where the student's rows are.
 type FoundStudent struct {
-	// Bid is the student's bid as rows hold it. If Pseudonym is set, only the pseudonym of the bid is known.
+	// Bid is the student's bid as rows hold it, or empty for a student who has only numbers, by which a purge can erase the
+	// rows. If Pseudonym is set, only the pseudonym of the bid is known.
 	Bid       string   `json:"student_bid"`
 	Pseudonym bool     `json:"pseudonym,omitempty"`
 	Names     []string `json:"names"`
@@ -54,7 +55,7 @@ type FoundStudent struct {
 	Places  []FoundPlace  `json:"places"`
 	Records []FoundRecord `json:"records,omitempty"`
 
-	forms erase.Set // the bid as rows may hold it
+	forms erase.Set // the bid as rows may hold it; empty for a student without a bid
 	gives erase.Set // the numbers in the student's rows
 }
 
@@ -99,7 +100,10 @@ func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*Fin
 	if err := f.describe(ctx); err != nil {
 		return nil, err
 	}
-	found := f.sorted()
+	if err := f.addNumbered(ctx); err != nil {
+		return nil, err
+	}
+	found := append(f.sorted(), f.numbered...)
 	if len(found) <= maxFound {
 		if err := f.locate(ctx, found); err != nil {
 			return nil, err
@@ -117,6 +121,9 @@ type finder struct {
 	sources  []findSource
 	students map[string]*FoundStudent // by every form of the bid
 	report   *FindReport
+	// bare are the numbers in each row that was found and has no bid, and numbered the students without a bid.
+	bare     []erase.Set
+	numbered []*FoundStudent
 }
 
 // findSource is a run or the history.
@@ -254,7 +261,7 @@ func (f *finder) identify(ctx context.Context) error {
 			return
 		}
 		if len(p.bids) == 0 {
-			f.report.WithoutBid++
+			f.bare = append(f.bare, f.identifying(s, p.numbers))
 		}
 		for _, bid := range p.bids {
 			f.add(bid, s.pseudonyms)
@@ -304,10 +311,13 @@ func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 	}
 	for _, s := range students {
 		l := &locator{finder: f, student: s, records: make(map[string]int)}
-		bids := []string{s.Bid}
-		l.target = &erase.Target{Students: erase.NewStudents(bids, false, nil)}
-		if !s.Pseudonym {
-			l.target.Students = erase.NewStudents(bids, false, f.opts.Key)
+		switch bids := []string{s.Bid}; {
+		case s.Bid == "":
+			l.target = &erase.Target{Students: erase.NewStudents(s.gives.Sorted(), true, f.opts.Key)}
+		case s.Pseudonym:
+			l.target = &erase.Target{Students: erase.NewStudents(bids, false, nil)}
+		default:
+			l.target = &erase.Target{Students: erase.NewStudents(bids, false, f.opts.Key)}
 		}
 		given := make(map[string]erase.Given)
 		for number := range s.gives {
