@@ -22,8 +22,8 @@ import (
 
 // TestKillPurgeAndPrune kills purge and prune with SIGKILL at random moments, with other commands in between, and
 // repeats them until they succeed. Every pointer leads to a complete snapshot at any time, no other data files are
-// visible unless a change is unfinished, and the files at the end equal those of undisturbed commands. In clouds the test
-// runs only with another number of kills.
+// visible unless a change is unfinished, and the files at the end equal those of undisturbed commands. On emulated cloud
+// storage, the test runs only if -kills is not the default.
 func TestKillPurgeAndPrune(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{
@@ -146,9 +146,10 @@ func (s *testDest) requireNothingStaged(t *testing.T) {
 	require.Empty(t, s.staged(t))
 }
 
-// settledFiles returns the data files of each run by hash, and the paths of everything else, except the proofs and
-// reports of purges, which contain the time or are missing if the purge was killed at its end, and the document of a
-// killed test of conditional writes, which a command removes ten minutes later.
+// settledFiles returns the hashes of the data files of each run by path, and the paths of all other objects with empty
+// hashes. It omits HTML pages. It also omits the proofs and reports of purges, because they contain the time or are
+// missing if the purge was killed at its end, and the document of a killed test of conditional writes, which a command
+// removes ten minutes later.
 func (s *testDest) settledFiles(t *testing.T) map[string]string {
 	t.Helper()
 	s.command(t, "verify").runOK()

@@ -138,7 +138,7 @@ func commits(t *testing.T, root, table string) [][]line {
 	return all
 }
 
-// live returns the live files of a table's log after its first commits, by path below the destination.
+// live returns the files of a table that are live after the commits in log, by path below the destination.
 func live(t *testing.T, table string, log [][]line) map[string]*file {
 	t.Helper()
 	files := make(map[string]*file)
@@ -166,8 +166,8 @@ func live(t *testing.T, table string, log [][]line) map[string]*file {
 	return files
 }
 
-// requireUpToDate requires that each log, of which there is at least one, has its newest checkpoint and the files that
-// the pointers' manifests name, which are read here without the code under test.
+// requireUpToDate requires that there is at least one log, and that each log has its newest checkpoint and exactly the
+// files that the pointers' manifests name. It reads pointers and manifests without the code under test.
 func requireUpToDate(t *testing.T, root string, args ...any) {
 	t.Helper()
 	want := make(map[string]map[string]int64)
@@ -268,7 +268,7 @@ func prune(ctx context.Context, store sink.Store, keep int) error {
 	return err
 }
 
-// fold adds the snapshots that the history does not hold yet to it.
+// fold adds to the history the snapshots that it does not hold yet.
 func fold(ctx context.Context, store sink.Store) error {
 	_, err := history.Update(ctx, snapshot.At(store), history.Options{})
 	return err

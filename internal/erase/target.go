@@ -11,7 +11,7 @@ import (
 //
 //   - have one of the schools as requested_school_bid or school_bid,
 //   - have one of the districts as district_bid or requested_district_bid: the districts themselves, their schools,
-//     the lists that they were asked for, and details of their students,
+//     the lists that were requested for them, and details of their students,
 //   - have one of the districts as requested_perspective_bid or perspective_bid: its view of other districts' schools,
 //   - were made from an element of such a record: a norm, an instructional area, an enrollment session, a student or an
 //     educator of a class.

@@ -73,14 +73,14 @@ func TestTokenResponses(t *testing.T) {
 		"life beyond int64":   {body: `{"access_token":"T","expires_in":"1e30"}`},
 		"unreadable life":     {body: `{"access_token":"T","expires_in":"soon"}`},
 		"empty life":          {body: `{"access_token":"T","expires_in":""}`},
-		"a type of no text":   {body: `{"access_token":"T","token_type":7}`},
+		"a numeric type":      {body: `{"access_token":"T","token_type":7}`},
 		"declared plain text": {body: `{"access_token":"T","expires_in":"3599"}`, contentType: "text/plain"},
 		"declared a form":     {body: `{"access_token":"T"}`, contentType: "application/x-www-form-urlencoded"},
 		"no token":            {body: `{"token_type":"Bearer"}`, rejected: true},
 		"empty token":         {body: `{"access_token":""}`, rejected: true},
 		"HTML":                {body: `<html>LEAKED</html>`, rejected: true},
 		"nothing":             {body: ``, rejected: true},
-		"a token of lines":    {body: `{"access_token":"LEAKED\r\nX-Evil: 1"}`, rejected: true},
+		"a multi-line token":  {body: `{"access_token":"LEAKED\r\nX-Evil: 1"}`, rejected: true},
 		"an error with a 200": {body: `{"access_token":"T","error":"LEAKED","error_description":"LEAKED"}`, rejected: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ type reply struct {
 	retryAfter  string
 	body        []byte
 	wait        time.Duration
-	cut         FaultKind // how the answer is cut; empty for a whole one
+	cut         FaultKind // how the answer is cut short; empty if it is complete
 }
 
 // needsBody reports whether the fault needs the correct answer.
@@ -51,7 +51,7 @@ func (f *Fault) reply(w *World, entry *Request, now time.Time, body []byte) repl
 		right.wait = f.Latency
 		return right
 	case FaultListMoves:
-		return right // It is in the body.
+		return right // The body already contains the fault.
 	case FaultTruncate, FaultTruncateChunked:
 		right.cut = f.Kind
 		return right
@@ -84,7 +84,7 @@ func (f *Fault) reply(w *World, entry *Request, now time.Time, body []byte) repl
 
 const maintenancePage = "<!DOCTYPE html>\n<html><head><title>Maintenance</title></head><body><h1>We will be back soon</h1></body></html>\n"
 
-// errorBodies counts the shapes of errors that public clients have met.
+// errorBodies is the number of error formats that public clients have encountered.
 const errorBodies = 6
 
 func (w *World) errorBody(style, status int, message string) []byte {

@@ -34,7 +34,7 @@ type analysis struct {
 	// norms is the file of the growth norms, empty for none.
 	norms  string
 	sector bool
-	// described are the views without the view of columns, which describes them.
+	// described are the views of the exported tables. The view of columns describes them too.
 	described []*schemas.Table
 	// missing are the tables for which queries use empty relations.
 	missing []string
@@ -62,7 +62,7 @@ func (a *analysis) statements() string {
 		header += "-- Views of growth have no rows: a snapshot has one result per student and subject. Use sql --history.\n"
 	}
 	if a.norms == "" {
-		header += "-- Columns that need growth norms are null: sql --norms FILE names the file.\n"
+		header += "-- Columns that need growth norms are null. To fill them, use sql --norms FILE.\n"
 	}
 	return header + b.String()
 }
@@ -117,7 +117,8 @@ func (a *analysis) query(t *schemas.Table) string {
 	}
 	isEver := func(when string) bool { return a.history && a.has(schemas.TestResults) && when == ever }
 	return query(t.Name, template.FuncMap{
-		// A table or a view. In a history, old results may belong to a closed school, which every_version has.
+		// A table or a view. In a history, every_version also has versions that have ended, such as those of closed
+		// schools, to which old results may belong.
 		"table":         func(name string) string { return a.source(name, "_current") },
 		"every_version": func(name string) string { return a.source(name, "_versions") },
 		// The test results, of any day if there is a history and when is "ever".
@@ -169,7 +170,8 @@ func (a *analysis) twoDecimals(number string) string {
 	return fmt.Sprintf("CAST(CAST(floor(%s * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS %s)", number, a.kind(schemas.String))
 }
 
-// source returns a table or a view in a query. A table of a history is one of its views.
+// source returns the name of a table or a view in a query, or an empty relation for a table that was not exported. In a
+// history, it returns the table's view with the suffix view.
 func (a *analysis) source(name, view string) string {
 	t, _, isTable := schemas.FindTable(name)
 	switch {

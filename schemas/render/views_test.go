@@ -367,6 +367,6 @@ func TestNorms(t *testing.T) {
 	s.Norms = ""
 	for _, d := range Dialects() {
 		require.Contains(t, d.Views(s), "WHERE 1 = 0) AS file")
-		require.Contains(t, d.Views(s), "need growth norms are null: sql --norms FILE")
+		require.Contains(t, d.Views(s), "need growth norms are null. To fill them, use sql --norms FILE")
 	}
 }
