@@ -25,7 +25,7 @@ const (
 
 // Verify reads a published run again and compares it with its manifest, its ledger and its pointer. Missing,
 // damaged or altered objects are listed as problems. The error is non-nil only if Verify cannot read the destination;
-// it is a *RefusedError if no trace of the target exists.
+// it is a *RefusedError if no trace of the target exists, or if it is not published or was replaced.
 //
 // A snapshot that another process replaces or purges at the same time is not damaged. If a problem is found, the
 // pointers are read again, and if they have changed, everything else is read again too.
@@ -103,13 +103,10 @@ func (v *verification) run(ctx context.Context, found located) error {
 	if v.catalog.LedgerBeingPurged(ctx, found.run) {
 		files = nil
 	}
-	switch {
-	case manifest.Status != snapshot.Published:
-		v.problem(path, "the run is %q: its files are not kept", manifest.Status)
-	case found.replacedBy != "":
-		v.problem(path, "the run is being replaced by run %s: its files are not kept", found.replacedBy)
-	default:
+	if manifest.Status == snapshot.Published {
 		files = append(files, manifest.Files()...)
+	} else {
+		v.problem(path, "the run is %q: its files are not kept", manifest.Status)
 	}
 	sound, err := sink.Map(ctx, hashConcurrency, files, v.file)
 	if err != nil {

@@ -25,8 +25,6 @@ type located struct {
 	// pointer is the document that names the run, and hash the manifest's hash in it. Both are empty if no pointer could
 	// be read.
 	pointer, hash string
-	// replacedBy is the run that is taking the date from this one.
-	replacedBy string
 }
 
 // publishing reports whether the run is being published, or its publishing was interrupted. Then some steps after its
@@ -70,7 +68,7 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 	if ctx.Err() != nil {
 		return located{}, context.Cause(ctx)
 	}
-	if err != nil || manifest.Status != snapshot.Published {
+	if err != nil {
 		return located{run: run}, nil //nolint:nilerr // run reads it again and reports the problem.
 	}
 	path := snapshot.PointerPath(manifest.Kind, manifest.SnapshotDate)
@@ -81,14 +79,21 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 	if pointer == nil || err != nil {
 		return located{run: run}, err
 	}
-	if pointer.RunID != run {
-		if publishing, err := v.publishing(ctx, pointer.RunID); publishing || err != nil {
-			return located{run: run, replacedBy: pointer.RunID}, err
-		}
-		v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
-		return located{run: run}, nil
+	if pointer.RunID == run {
+		return located{run: run, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	return located{run: run, pointer: path, hash: pointer.ManifestSHA256}, nil
+	replaced := manifest.Status == snapshot.Replaced
+	if !replaced {
+		if replaced, err = v.publishing(ctx, pointer.RunID); err != nil {
+			return located{}, err
+		}
+	}
+	if replaced {
+		return located{}, &snapshot.RefusedError{Reason: fmt.Sprintf("run %s at %s was replaced by run %s and its files are not kept, "+
+			"so there is nothing to verify", run, v.catalog, pointer.RunID)}
+	}
+	v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
+	return located{run: run}, nil
 }
 
 // locateUnpublished finds a run without a manifest. If the run was published, Verify reports that its manifest is

@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"sort"
@@ -204,10 +205,11 @@ func TestReplacingCleansUp(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Replaced, m.Status)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
-	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "a"})
-	require.NoError(t, err)
-	require.Equal(t, []maintenance.Problem{{Path: "_runs/a/manifest.json", Problem: `the run is "replaced": its files are not kept`}},
-		report.Problems)
+	_, err = maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "a"})
+	_, refused := errors.AsType[*snapshot.RefusedError](err)
+	require.True(t, refused, "%v", err)
+	require.ErrorContains(t, err, "run a at ")
+	require.ErrorContains(t, err, " was replaced by run b and its files are not kept, so there is nothing to verify")
 
 	t.Log("a replaced run that is published again stays replaced")
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), "a")
