@@ -192,8 +192,12 @@ func shardsLine(e *pipeline.Estimate, atOnce int) string {
 		if text != "" {
 			text += "; "
 		}
-		text += fmt.Sprintf("with %s at once, %s balance schools of unequal size best",
-			wording.Count(atOnce), wording.Many(e.UsefulShards, "shard"))
+		text += fmt.Sprintf("with %s at once, ", wording.Count(atOnce))
+		if e.UsefulShards == 1 {
+			text += "1 shard is enough"
+		} else {
+			text += wording.Many(e.UsefulShards, "shard") + " balance schools of unequal size best"
+		}
 	}
 	if text == "" {
 		return ""

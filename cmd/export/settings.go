@@ -105,7 +105,7 @@ func (o *selection) define(cmd *cobra.Command) {
 	define(g, &o.maxSchoolRecords, "max-school-records", "N", "2000000", between[int64](1, math.MaxInt64),
 		"fail a school with more records in one dataset, or eight times as many child rows")
 	define(g, &o.schoolsPerFile, "schools-per-file", "N", strconv.Itoa(pipeline.DefaultSchoolsPerFile), between(1, math.MaxInt),
-		"number of schools per file; by default fewer in a run of so many shards that some would get no file")
+		"number of schools per file; by default fewer in a run of many shards, but at least 8")
 	definePartitionBy(g, &o.partitionBy)
 	definePrivacy(g, &o.privacy)
 }

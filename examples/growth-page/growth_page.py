@@ -252,7 +252,10 @@ def main() -> None:
         sys.exit("usage: growth_page.py DEST PAGE.html [NORMS]")
     norms = sys.argv[3] if len(sys.argv) == 4 else None
     text = page(figures(sys.argv[1], norms), norms is not None)
-    Path(sys.argv[2]).write_text(text, "utf-8")
+    try:
+        Path(sys.argv[2]).write_text(text, "utf-8")
+    except OSError as error:
+        sys.exit(f"cannot write {sys.argv[2]}: {error.strerror}")
     print(f"{sys.argv[2]}: {len(text) // 1024} KB")
 
 

@@ -122,13 +122,17 @@ class TestPage(unittest.TestCase):
             self.assertIn(title, text.texts)
 
     def test_failure(self):
-        """If growth-export fails, its message is printed without a traceback, and there is no page."""
-        command = [sys.executable, "-B", HERE / "growth_page.py", self.folder / "nowhere", "nowhere.html"]
-        done = subprocess.run(list(map(str, command)), cwd=self.folder, env=self.environment, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^growth-export: .*nowhere")
-        self.assertNotIn("Traceback", done.stderr)
-        self.assertFalse((self.folder / "nowhere.html").exists())
+        """If growth-export fails, or the page cannot be written, one message says so without a traceback, and there is no page."""
+        for dest, page, message in (
+            (self.folder / "nowhere", "nowhere.html", r"^growth-export: .*nowhere"),
+            (self.dest, "missing/page.html", r"^cannot write missing/page\.html: No such file or directory$"),
+        ):
+            command = [sys.executable, "-B", HERE / "growth_page.py", dest, page]
+            done = subprocess.run(list(map(str, command)), cwd=self.folder, env=self.environment, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, message)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertFalse((self.folder / page).exists())
 
     def test_without_norms(self):
         """Without norms the page says so, and schools are placed by mean growth. Equal data gives equal bytes."""

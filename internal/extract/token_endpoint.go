@@ -72,7 +72,11 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 			f.err = fmt.Errorf("%w; growth-export doctor checks the settings", f.err)
 		case !final && (attempt <= e.retries || f.showsOutage(attempt)):
 			e.retrying.failed(ctx, call, attempt, f, false)
-			err := budget.sleep(ctx, f, retryDelay(attempt-1))
+			delay := retryDelay(attempt - 1)
+			if left := firstTokenPatience - time.Since(began); !e.succeeded.Load() && f.wrongAddress() {
+				delay = min(delay, left)
+			}
+			err := budget.sleep(ctx, f, delay)
 			switch {
 			case err == nil:
 				continue

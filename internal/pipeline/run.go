@@ -129,6 +129,10 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 			return fmt.Errorf("remove the hold of run %s: %w", r.plan.RunID, err)
 		}
 	}
+	if r.plan.Shards > 1 && r.settings.Shards > 1 && r.plan.Shards != r.settings.Shards {
+		r.Logger.WarnContext(ctx, "the run was planned with another number of shards: unless all its shards use the same number, some schools are not fetched",
+			"planned", r.plan.Shards, "given", r.settings.Shards)
+	}
 	if err := cmp.Or(r.checkSuppression(ctx), r.warnOfPurged(ctx)); err != nil {
 		return err
 	}
