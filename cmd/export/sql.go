@@ -63,14 +63,13 @@ func (a *app) sqlCommand() *cobra.Command {
 		}
 		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(views))
 	}
-	cmd := newCommand(a, o, work, "dest dialect views norms snapshot-date run-id changes history delta-lake format schema", &cobra.Command{
+	cmd := newCommand(a, o, work, "dest dialect views norms snapshot-date run-id changes history delta-lake format", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
 		Long: "Prints SQL that creates a view for each table, over exactly the files of one run or of the" +
-			" history. For delta runs, a view shows the latest row of each key. --views analysis adds" +
-			" views for analysts, and --views sector also views with the columns of other programs' files." +
-			" --format ducklake prints a script that writes a DuckLake catalogue of all snapshots, which holds no" +
-			" values of students.",
+			" history. For delta runs, a view shows the latest row of each key. --views adds views for" +
+			" analysts, or with the columns of other programs' files. --format ducklake prints a script for a" +
+			" catalogue of all snapshots.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dialect spark --history --views analysis > views.sql",
 	})
@@ -84,7 +83,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	which.toggle(&o.changes, "changes", "all delta runs at the destination")
 	which.toggle(new(bool), "history", "the history of all snapshots")
 	which.toggle(new(bool), "delta-lake", "the Delta Lake tables, all or of one snapshot")
-	choose(which, &o.format, "format", "FORMAT", sqlViews, []string{sqlViews, duckLake}, "views, or ducklake: a catalogue of all snapshots")
+	choose(which, &o.format, "format", "FORMAT", sqlViews, []string{sqlViews, duckLake}, "views, or ducklake for all snapshots")
 	choose(which, &o.views, "views", "VIEWS", tableViews, viewsNames(), "tables, analysis or sector")
 	define(which, &o.norms, "norms", "FILE", "", parsePath,
 		"growth norms, CSV or Parquet")
