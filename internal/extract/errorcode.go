@@ -3,6 +3,7 @@ package extract
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -11,10 +12,10 @@ const unlistedCode = "unlisted code"
 
 // oauthCodes are the error codes of OAuth 2.0 (RFC 6749, RFC 6750), and those of gateways that answer in the observed
 // shape with fault.detail.errorcode.
-const oauthCodes = " access_denied insufficient_scope invalid_client invalid_grant invalid_request invalid_scope invalid_token " +
+const oauthCodes = "access_denied insufficient_scope invalid_client invalid_grant invalid_request invalid_scope invalid_token " +
 	"server_error temporarily_unavailable unauthorized_client unsupported_grant_type unsupported_response_type " +
 	"oauth.v2.FailedToResolveAPIKey oauth.v2.InvalidAccessToken oauth.v2.InvalidApiKey oauth.v2.InvalidApiKeyForGivenResource " +
-	"oauth.v2.InvalidClientIdentifier oauth.v2.InvalidToken oauth.v2.MissingAccessToken "
+	"oauth.v2.InvalidClientIdentifier oauth.v2.InvalidToken oauth.v2.MissingAccessToken"
 
 // errorCode returns the code of an error body, in one of the observed shapes (fault.detail.errorcode, or flat objects),
 // if it is known. It returns unlistedCode for any other code, and "" if there is no code. Nothing else is taken from
@@ -44,15 +45,12 @@ func errorCode(body []byte) string {
 	return found
 }
 
-// isKnownCode reports whether a code is one of OAuth's, or HTTP's own words for a status: NOT_FOUND, NotFound.
+// isKnownCode reports whether a code is one of OAuth's, or HTTP's own words for a status: Not Found, NOT_FOUND, NotFound.
 func isKnownCode(code string) bool {
-	if code == "" || strings.Contains(code, " ") {
-		return false
-	}
-	if strings.Contains(oauthCodes, " "+code+" ") {
+	if slices.Contains(strings.Fields(oauthCodes), code) {
 		return true
 	}
-	words := strings.NewReplacer("_", "", "-", "").Replace(code)
+	words := strings.NewReplacer(" ", "", "_", "", "-", "").Replace(code)
 	for status := http.StatusBadRequest; status <= http.StatusNetworkAuthenticationRequired; status++ {
 		if strings.EqualFold(words, strings.NewReplacer(" ", "", "-", "").Replace(http.StatusText(status))) {
 			return words != ""

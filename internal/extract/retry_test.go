@@ -114,6 +114,7 @@ func TestErrorCodes(t *testing.T) {
 		`{"fault": {"faultstring": "x", "detail": {"errorcode": "oauth.v2.InvalidToken"}}}`: "oauth.v2.InvalidToken",
 		`{"code": "NOT_FOUND"}`:                            "NOT_FOUND",
 		`{"ErrorCode": "InternalServerError"}`:             "InternalServerError",
+		`{"status": 404, "error": "Not Found"}`:            "Not Found",
 		`{"code": "Ann", "error": "invalid_client"}`:       "invalid_client",
 		`{"error": {"code": 7}}`:                           unlisted,
 		`{"errorCode": "E-12_x"}`:                          unlisted,
