@@ -48,7 +48,7 @@ func planningFailures() map[string]bare {
 		"connection refused":          fails(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
 		"the proxy cannot be reached": fails(&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}),
 		"connection reset":            fails(syscall.ECONNRESET),
-		"timeout: no complete response within 5s (--request-timeout)": func(r *http.Request) (*http.Response, error) {
+		"timeout: no complete response within 5s (--give-up-after)": func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		},

@@ -126,6 +126,10 @@ func AcceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Respo
 // reach another host.
 func (t *transport) roundTrip(ctx context.Context, req *request) (*response, error) {
 	timeout := req.budget.start(t.timeout)
+	limit := shortDuration(timeout) + " (" + wording.Setting("request-timeout").String() + ")"
+	if timeout < t.timeout {
+		limit = shortDuration(timeout) + " (" + wording.Setting("give-up-after").String() + ")"
+	}
 	attempt, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := http.NewRequestWithContext(attempt, req.method, "", bytes.NewReader(req.body))
@@ -135,7 +139,7 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	out.URL, out.Host, out.Header = req.url, req.url.Host, req.header
 	in, err := t.base.RoundTrip(out)
 	if err != nil {
-		return nil, explain(ctx, attempt, timeout, 0, err)
+		return nil, explain(ctx, attempt, limit, 0, err)
 	}
 	defer func() { _ = in.Body.Close() }()
 	res := &response{status: in.StatusCode, header: in.Header}
@@ -171,7 +175,7 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 			cause: fmt.Sprintf("the response body is larger than %d bytes", body.limit), advice: advice,
 		}
 	default:
-		return nil, explain(ctx, attempt, timeout, res.status, err)
+		return nil, explain(ctx, attempt, limit, res.status, err)
 	}
 }
 
@@ -252,8 +256,9 @@ func (b *body) read(accept func(io.Reader) error, res *response) error {
 	return b.err
 }
 
-// explain returns the attemptError for an error of net/http, or the cause of ctx. status is 0 if there was no response.
-func explain(ctx, attempt context.Context, timeout time.Duration, status int, err error) error {
+// explain returns the attemptError for an error of net/http, or the cause of ctx. limit describes the timeout of the attempt;
+// status is 0 if there was no response.
+func explain(ctx, attempt context.Context, limit string, status int, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -272,7 +277,7 @@ func explain(ctx, attempt context.Context, timeout time.Duration, status int, er
 	switch {
 	case attempt.Err() != nil, errors.As(err, &timedOut) && timedOut.Timeout():
 		e.class = classTimeout
-		e.cause = "timeout: no complete response within " + shortDuration(timeout) + " (" + wording.Setting("request-timeout").String() + ")"
+		e.cause = "timeout: no complete response within " + limit
 	case errors.As(err, &untrusted):
 		e.cause, e.advice, e.final = "TLS: certificate not trusted", checkBaseURL+", or set SSL_CERT_FILE to a file with the authorities to trust", true
 	case errors.As(err, &notTLS):
