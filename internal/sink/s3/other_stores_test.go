@@ -2,12 +2,15 @@ package s3_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/sink"
@@ -143,4 +146,28 @@ func TestListingIsNotTriedOut(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, listed)
 	require.EqualValues(t, 1, started.Load())
+}
+
+// TestManyUploads expects all uploads of a server that lists them in pages, but accepts only keys as markers. The first
+// page ends between two uploads of a key.
+func TestManyUploads(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	keys := make([]string, 0, 1002)
+	for i := range 998 {
+		keys = append(keys, fmt.Sprintf("pre/_runs/run/%03d", i))
+	}
+	keys = append(keys, "pre/_runs/run/998", "pre/_runs/run/998", "pre/_runs/run/998", "pre/_runs/same/0")
+	require.NoError(t, sink.ForEach(t.Context(), keys, func(ctx context.Context, key string) error {
+		_, err := server.Client().CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &bucket, Key: &key})
+		return err
+	}))
+	store := open(t, options(t, bucket, "pre"))
+	staged, err := store.Staged(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, staged, "run")
+	require.Contains(t, staged, "same")
+	require.NoError(t, store.Sweep(t.Context(), "run"))
+	require.Equal(t, []string{"pre/_runs/same/0"}, server.Uploads(t, bucket))
 }

@@ -29,20 +29,24 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 		if prefix != "" {
 			in.Prefix = &prefix
 		}
-		pages := s3.NewListMultipartUploadsPaginator(s.client, in)
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx, options...)
-			if codeOf(err) == "NoSuchUpload" {
+		var listed position
+		for {
+			page, err := s.client.ListMultipartUploads(ctx, in, options...)
+			switch {
+			case codeOf(err) == "NoSuchUpload":
 				return // gofakes3: the bucket has never had an upload
-			}
-			if err != nil {
+			case codeOf(err) == "InvalidArgument" && in.UploadIdMarker != nil:
+				// versitygw accepts only keys as markers. The last key is listed again, as it may have more uploads.
+				in.KeyMarker, in.UploadIdMarker = listed.marker(), nil
+				continue
+			case err != nil:
 				yield(openUpload{}, s.failed("list the uploads of", "", err))
 				return
 			}
 			for i := range page.Uploads {
 				u := &page.Uploads[i]
 				path, under := strings.CutPrefix(aws.ToString(u.Key), s.prefix)
-				if !under {
+				if listed.again(aws.ToString(u.Key), aws.ToString(u.UploadId)) || !under {
 					continue
 				}
 				if prefix == s.prefix {
@@ -55,8 +59,36 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 					return
 				}
 			}
+			if !aws.ToBool(page.IsTruncated) || aws.ToString(page.NextKeyMarker) == "" {
+				return
+			}
+			in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
 		}
 	}
+}
+
+// position is how far uploads have been listed, in the order of keys.
+type position struct {
+	before, last string          // the last two keys
+	ids          map[string]bool // of the last key
+}
+
+// again reports whether an upload was listed before.
+func (p *position) again(key, id string) bool {
+	if key != p.last || p.ids == nil {
+		p.before, p.last, p.ids = p.last, key, make(map[string]bool)
+	}
+	again := p.ids[id]
+	p.ids[id] = true
+	return again
+}
+
+// marker returns the key after which the last key is listed again. If no other key has been listed, it is the last key.
+func (p *position) marker() *string {
+	if p.before == "" {
+		return &p.last
+	}
+	return &p.before
 }
 
 // Sweep aborts the uploads of the owner that this Store has started, as a server may not list them, and then every
