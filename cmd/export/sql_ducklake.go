@@ -37,8 +37,7 @@ func (a *app) describeDuckLake(ctx context.Context, o *sqlOptions, from sources)
 		}
 		slices.Reverse(manifests) // the oldest first
 		lake := o.describeSnapshot(manifests, catalog)
-		first, last := manifests[0].SnapshotDate, manifests[len(manifests)-1].SnapshotDate
-		lake.Title = fmt.Sprintf("%s, %s to %s.", wording.Many(len(manifests), "snapshot"), first, last)
+		lake.Title = fmt.Sprintf("%s, from %s to %s.", wording.Many(len(manifests), "snapshot"), manifests[0].SnapshotDate, lake.Dates[0])
 		return lake, nil
 	})
 }

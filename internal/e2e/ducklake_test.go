@@ -82,7 +82,7 @@ func TestDuckLake(t *testing.T) {
 // statements returns the statements of a script, except those that begin with the given text.
 func statements(script, except string) []string {
 	var kept []string
-	for _, statement := range strings.Split(script, ";\n") {
+	for statement := range strings.SplitSeq(script, ";\n") {
 		if except == "" || !strings.HasPrefix(strings.TrimSpace(statement), except) {
 			kept = append(kept, statement)
 		}
