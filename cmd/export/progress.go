@@ -186,7 +186,9 @@ func figures(p pipeline.Reading, c pace) []string {
 	if trouble != "" {
 		parts = append(parts, trouble)
 	}
-	parts = append(parts, fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)))
+	if p.Paused == "" { // the percentage is enough, and a long outage fits on one screen
+		parts = append(parts, fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)))
+	}
 	if p.Failed > 0 {
 		parts = append(parts, wording.Count(p.Failed)+" failed")
 	}

@@ -125,7 +125,7 @@ func TestTroublesAreNamed(t *testing.T) {
 	require.NotContains(t, plainLine(p, pace{left: -1}), "retried", "it has just begun")
 
 	p.Paused, p.GivesUpIn = "status 503", 28*time.Minute
-	require.Contains(t, plainLine(p, pace{left: -1}), "fetch 99%, paused: service failing (status 503), giving up in 28m, 178 of 180")
+	require.Equal(t, "progress: fetch 99%, paused: service failing (status 503), giving up in 28m, after 1m", plainLine(p, pace{left: -1}))
 	for i := range 7 {
 		p.Paused = ""
 		p.Retrying = append(p.Retrying, pipeline.Retry{Dataset: "students", SchoolBid: fmt.Sprint("s", i), Attempt: 3, Cause: "status 500", For: time.Minute})
