@@ -1,5 +1,5 @@
 {{- /* The labels of a workload: name, and component if there is one. */ -}}
-{{- define "labels" -}}
+{{- define "growth-export.labels" -}}
 app.kubernetes.io/name: growth-export
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
@@ -7,7 +7,7 @@ app.kubernetes.io/component: {{ . }}
 {{- end -}}
 
 {{- /* What follows a failed pod: another, once it is gone, unless its exit code says that retrying does not help. */ -}}
-{{- define "failures" -}}
+{{- define "growth-export.failures" -}}
 podReplacementPolicy: Failed
 podFailurePolicy:
   rules:
@@ -23,11 +23,11 @@ podFailurePolicy:
 {{- end -}}
 
 {{- /* The template of a pod. */ -}}
-{{- define "pod" -}}
+{{- define "growth-export.pod" -}}
 {{- $secrets := ne .component "publish" -}}
 metadata:
   labels:
-    {{- include "labels" . | nindent 4 }}
+    {{- include "growth-export.labels" . | nindent 4 }}
 spec:
   restartPolicy: Never
   {{- with .Values.serviceAccount }}
@@ -50,7 +50,7 @@ spec:
       whenUnsatisfiable: ScheduleAnyway
       labelSelector:
         matchLabels:
-          {{- include "labels" . | nindent 10 }}
+          {{- include "growth-export.labels" . | nindent 10 }}
   {{- end }}
   containers:
     - name: growth-export
