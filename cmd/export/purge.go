@@ -53,8 +53,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	})
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What to remove (as flags only: elsewhere these names restrict runs)"}
-	g.list(&o.schools, "schools", nil, "rows of these schools: bids as a comma list, or @FILE")
-	g.list(&o.districts, "districts", nil, "rows of these districts and their schools: bids as above")
+	g.listExactly(&o.schools, "schools", "rows of these schools: bids as a comma list, or @FILE")
+	g.listExactly(&o.districts, "districts", "rows of these districts and their schools: bids as above")
 	g.listPlaces(&o.students, &o.places, "students", "rows about these students: bids as above, @FILE is safer")
 	g.listPlaces(&o.studentNumbers, &o.places, "student-numbers", "rows of students without a bid: their numbers, as above")
 	define(g, &o.endedForDays, "ended-for", "DAYS", "", parseDays,

@@ -53,6 +53,8 @@ type list struct {
 	expand func(words []string) ([]string, error)
 	// places receives where the list first has each text; may be nil.
 	places *map[string]string
+	// blank reports whether a line that holds only blanks is a text.
+	blank bool
 }
 
 func (l *list) Set(text string) error {
@@ -62,7 +64,7 @@ func (l *list) Set(text string) error {
 		path, err := expandHome(path)
 		if err == nil {
 			var lines []int
-			items, lines, err = readNumberedLines(path)
+			items, lines, err = readNumberedLines(path, l.blank)
 			for i, item := range items {
 				l.notePlace(item, "line", lines[i])
 			}
@@ -132,12 +134,12 @@ func (l *list) Type() string { return "LIST" }
 
 // readLines returns the lines of a file unchanged, except blank ones: a bid may begin with any character.
 func readLines(path string) ([]string, error) {
-	items, _, err := readNumberedLines(path)
+	items, _, err := readNumberedLines(path, false)
 	return items, err
 }
 
-// readNumberedLines works like readLines, and also returns the numbers of the lines.
-func readNumberedLines(path string) (items []string, numbers []int, err error) {
+// readNumberedLines works like readLines, and also returns the numbers of the lines. With blank, it only omits empty lines.
+func readNumberedLines(path string, blank bool) (items []string, numbers []int, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the list: %w", err)
@@ -146,7 +148,7 @@ func readNumberedLines(path string) (items []string, numbers []int, err error) {
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		number++
-		if strings.TrimSpace(line) != "" {
+		if strings.TrimSpace(line) != "" || blank && line != "" {
 			items, numbers = append(items, line), append(numbers, number)
 		}
 	}
@@ -186,6 +188,11 @@ func (g group) toggle(target *bool, name, doc string) {
 // list adds a flag that holds several texts; expand may be nil.
 func (g group) list(target *[]string, name string, expand func([]string) ([]string, error), doc string) {
 	g.add(&list{target: target, expand: expand}, name, doc)
+}
+
+// listExactly works like list for bids that are compared as they are, even if they hold only blanks.
+func (g group) listExactly(target *[]string, name, doc string) {
+	g.add(&list{target: target, blank: true}, name, doc)
 }
 
 // listPlaces works like list, and notes where the list has each text, such as "line 3".

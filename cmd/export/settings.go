@@ -90,9 +90,9 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.list(&o.datasets, "datasets", expandDatasets, `dataset names, "default" or "all"`)
 	g.shownDefault("datasets", `"default"`)
 	o.datasets, _ = expandDatasets([]string{"default"}) // a known word
-	g.list(&o.schools, "schools", nil, "only these bids, or @FILE, one per line")
+	g.listExactly(&o.schools, "schools", "only these bids, or @FILE, one per line")
 	g.shownDefault("schools", "all")
-	g.list(&o.districts, "districts", nil, "only schools of these districts: bids as with --schools")
+	g.listExactly(&o.districts, "districts", "only schools of these districts: bids as with --schools")
 	g.shownDefault("districts", "all")
 	g.list(&o.students, "students", nil, "only rows about these students: bids as with --schools; @FILE hides them from process lists")
 	g.shownDefault("students", "all")
