@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -206,6 +207,64 @@ func FuzzPage(f *testing.F) {
 		requireSame(t, all[which], plans[which].NewDecoder(), params(), pages)
 		requireSameFromSource(t, plans[which].NewDecoder(), plans[which].NewDecoder(), params(), pages, 1+len(input)%97)
 	})
+}
+
+// FuzzOrder compares a decoder with the reference on records whose members are in changing orders, one for each byte of
+// orders, and with a decoder that reads them with white space, which the fast path leaves to the slow path.
+func FuzzOrder(f *testing.F) {
+	all := slices.DeleteFunc(schemas.Datasets(), func(ds *schemas.Dataset) bool { return ds.Operation.Single })
+	plans := make([]*transform.Plan, len(all))
+	for i, ds := range all {
+		plans[i] = compile(f, ds.Name)
+		for seed, orders := range []string{"aaaaaa", "ababab", "aabbaacc", "\x00\x00a\x00\x00", "abcdefgh"} {
+			f.Add(uint8(i), uint64(seed), []byte(orders))
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, seed uint64, orders []byte) {
+		if len(orders) > 100 {
+			return
+		}
+		ds, plan := all[int(which)%len(all)], plans[int(which)%len(all)]
+		g := newGenerator(ds, seed)
+		g.loose = false
+		var records []string
+		for _, g.order = range orders {
+			records = append(records, g.record())
+		}
+		name := ds.Operation.Records
+		if name == "" {
+			name = "things"
+		}
+		page := []byte(`{"` + name + `":[` + strings.Join(records, ",") + `],"pagination":{"hasNextPage":false}}`)
+		fast, slow := plan.NewDecoder(), plan.NewDecoder()
+		requireSame(t, ds, fast, params(), [][]byte{page, page})
+
+		fast.Reset(params())
+		slow.Reset(params())
+		_, err := readPage(fast, page)
+		_, slowErr := readPage(slow, withSpace(page))
+		require.Equal(t, errorClass(slowErr), errorClass(err))
+		require.Equal(t, everything(t, slow.Finish()), everything(t, fast.Finish()), "%s", page)
+	})
+}
+
+// withSpace adds a blank after every colon, comma and bracket outside texts.
+func withSpace(page []byte) []byte {
+	var out []byte
+	text, escaped := false, false
+	for _, c := range page {
+		out = append(out, c)
+		switch {
+		case text:
+			text = escaped || c != '"'
+			escaped = !escaped && c == '\\'
+		case c == '"':
+			text = true
+		case strings.IndexByte(":,[{", c) >= 0:
+			out = append(out, ' ')
+		}
+	}
+	return out
 }
 
 // TestAllCuts compares the results for every prefix of a page, and for the page with each of its bytes changed.

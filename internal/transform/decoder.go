@@ -66,8 +66,8 @@ type Decoder struct {
 	// depth is the number of brackets around the members of a record.
 	depth   int
 	skipper skipper
-	// hints guess the next member, by object and by the number of the last member.
-	hints [][]uint8
+	// targets are the members by object and number.
+	targets [][]target
 	// unknown is the name of the last undeclared member, and unknownReplaced how many parts of it were replaced because
 	// they are not text.
 	unknown         []byte
@@ -87,7 +87,7 @@ type Decoder struct {
 // NewDecoder returns an empty decoder without parameters.
 func (p *Plan) NewDecoder() *Decoder {
 	d := &Decoder{
-		plan: p, hints: make([][]uint8, p.objects), nextDropped: -1, runSizes: defaultRunSizes, left: leftovers{off: p.withholdsExtra()},
+		plan: p, targets: make([][]target, p.objects), nextDropped: -1, runSizes: defaultRunSizes, left: leftovers{off: p.withholdsExtra()},
 	}
 	if p.key != nil {
 		d.maker = p.key.NewMaker()
@@ -96,19 +96,37 @@ func (p *Plan) NewDecoder() *Decoder {
 		d.finder = p.suppressed.NewFinder()
 	}
 	for _, tp := range p.tables {
-		d.tables = append(d.tables, newTableRows(p, tp))
-		d.addHints(tp.root)
+		t := newTableRows(p, tp)
+		d.tables = append(d.tables, t)
+		d.addTargets(t, tp.root)
 	}
 	return d
 }
 
-func (d *Decoder) addHints(obj *objectPlan) {
-	d.hints[obj.id] = make([]uint8, len(obj.members))
+// target is a member with the column of its values.
+type target struct {
+	*member
+
+	// next is the member that last followed this one, and is expected to follow it again. The first member of an object
+	// follows the undeclared member.
+	next   *target
+	values *rows.Vector
+	texts  *textIndex
+}
+
+func (d *Decoder) addTargets(t *tableRows, obj *objectPlan) {
+	targets := make([]target, len(obj.members))
 	for i := range obj.members {
-		if obj.members[i].object != nil {
-			d.addHints(obj.members[i].object)
+		m := &obj.members[i]
+		targets[i] = target{member: m, next: &targets[0]}
+		switch {
+		case m.kind.isColumn():
+			targets[i].values, targets[i].texts = &t.cols[m.column], &t.indexes[m.column]
+		case m.kind == nestedObject:
+			d.addTargets(t, m.object)
 		}
 	}
+	d.targets[obj.id] = targets
 }
 
 // Reset empties the decoder for calls with these parameters, which must not change before Finish. A parameter that a

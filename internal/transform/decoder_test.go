@@ -179,6 +179,28 @@ func TestVariedTexts(t *testing.T) {
 	require.False(t, records.Cols[records.Table.Column("student_bid")].Coded)
 }
 
+// TestTextsAreHeldOnce reads each text with the fast path twice, then with escapes, and expects one entry.
+func TestTextsAreHeldOnce(t *testing.T) {
+	t.Parallel()
+	decoder := compile(t, "test_results").NewDecoder()
+	decoder.Reset(params())
+	var records []string
+	for length := range 20 {
+		text := strings.Repeat("x", length)
+		for _, written := range []string{text, text, strings.Repeat(`\u0078`, length)} {
+			records = append(records, `{"testName":"`+written+`"}`)
+		}
+	}
+	_, err := readPage(decoder, []byte(`{"testResults":[`+strings.Join(records, ",")+`],"pagination":{"hasNextPage":false}}`))
+	require.NoError(t, err)
+	names := decoder.Finish().Tables[0].Columns("test_name")[0]
+	require.True(t, names.Coded)
+	require.Len(t, names.End, 20)
+	for row := range records {
+		require.Len(t, names.Text(row), row/3)
+	}
+}
+
 // TestPlansAreShared runs decoders of one plan concurrently, for the race detector.
 func TestPlansAreShared(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,9 @@
 package transform_test
 
 import (
+	"cmp"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -18,6 +20,8 @@ type generator struct {
 	odd int
 	// loose adds white space wherever it is allowed.
 	loose bool
+	// order, if not 0, selects the order in which the members of every object are written.
+	order byte
 	odds  []string
 }
 
@@ -189,6 +193,13 @@ func (g *generator) name(name string) string {
 }
 
 func (g *generator) object(members []string) string {
+	if g.order != 0 {
+		position := func(member string) uint32 {
+			name, _, _ := strings.Cut(member, ":")
+			return crc32.ChecksumIEEE(append([]byte(name), g.order))
+		}
+		slices.SortStableFunc(members, func(a, b string) int { return cmp.Compare(position(a), position(b)) })
+	}
 	return "{" + strings.Join(members, g.space()+","+g.space()) + g.space() + "}" + g.space()
 }
 
@@ -218,7 +229,7 @@ func (g *generator) value(c *schemas.Column) string {
 		return g.pick(`"2025-09-01"`, `"2024-02-29"`, `"2025-09-01T00:00:00Z"`, `"2025-09-01 00:00:00.000"`, "null")
 	}
 	return g.pick(`"2025-09-01T10:20:30Z"`, `"2025-09-01T10:20:30.5Z"`, `"2025-09-01 10:20:30.123456"`, `"2025-09-01T10:20:30.123456000+02:00"`, `"2025-09-01"`,
-		`"2026-01-01T00:00:00Z"`, "null")
+		`"2026-01-01T00:00:00Z"`, `"2025-09-01T10:20:30.678Z"`, `"2024-02-29T23:59:59.999Z"`, "null")
 }
 
 // anything writes any value, whether it fits or not.
@@ -254,6 +265,8 @@ func oddValues() []string {
 		`"2025-09-01T10:20:30.1234567Z"`, `"2025-09-01T10:20:30.1234560Z"`, `"2025-09-01T10:20:30,5Z"`, `"2025-09-01T10:20:30+0200"`, `"2025-09-01T10:20:30+02"`,
 		`"2025-09-01T02:00:00+02:00"`, `"2025-09-01T00:00:00-00:00"`, `"2025-09-01T10:20:30+24:00"`, `"2025-09-01T10:20:30+23:60"`, `"2025-09-01T10:20:30+23:59"`,
 		`"0000-01-01T00:00:00+01:00"`, `"0001-01-01T00:00:00+00:01"`, `"0000-12-31T23:59:00-00:01"`, `"9999-12-31T23:59:59+00:01"`,
+		`"0000-12-31T23:59:59.999Z"`, `"0001-01-01T00:00:00.000Z"`, `"9999-12-31T23:59:59.999Z"`, `"2025-02-29T10:20:30.678Z"`, `"2025-09-01T24:00:00.000Z"`,
+		`"2025-09-01T10:60:30.678Z"`, `"2025-09-01T10:20:60.678Z"`, `"2025-09-01T10:20:30.6x8Z"`, `"2025-09-01T10:20:30.678z"`, `"2025-09-01T10:20:30.67:Z"`,
 		`"9999-12-31T23:00:00-01:00"`, `"1969-12-31T23:59:59.999999Z"`, `"2025-09-01  10:20:30"`, `"2025-09-01T10:20:3:Z"`,
 		`"\ud800"`, `"\udc00"`, `"\ud800\ud800"`, `"\ud83d\ude00"`, `"\ud83dx"`, `"\u0000"`, "\"\xff\"", "\"a\xc3\"", "\"\xed\xa0\x80\"", "\"\xf0\x9f\x98\x80\"", "\"é\xe2\x82\"",
 		"\"1\xff\"", "\"\\ud800\xff\"", `"\b\f\n\r\t\/\\\""`, "\"\x7f\"", `[1, "x", {"a" : null}]`, `{"b":1, "b":2}`, "[]", "{}", `[[]]`, "[\"\xff\"]", "{\"\xff\":1}",

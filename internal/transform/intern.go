@@ -1,7 +1,9 @@
 package transform
 
 import (
+	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 
 	"example.org/growthexport/internal/rows"
 )
@@ -13,15 +15,17 @@ import (
 type textIndex struct {
 	// varied means that the column is not worth coding.
 	varied bool
-	seed   maphash.Seed
+	seed   uint64
 	// slots is an open hash table of 2^n slots: the upper half of a slot is a part of the text's hash, the lower half its
 	// code plus one. A free slot is 0.
 	slots []uint64
 	texts int
 	// next holds, for each code, the code of the plain text that last followed it; last is the newest code. This helps
-	// because many columns repeat a text or a sequence of texts.
-	next []int32
-	last int32
+	// because many columns repeat a text or a sequence of texts. expected is next[last], and start and end the place of its
+	// text, so that the next text can be compared at once.
+	next           []int32
+	last, expected int32
+	start, end     uint32
 }
 
 const minSlots = 32
@@ -32,36 +36,83 @@ func (x *textIndex) reset(v *rows.Vector) {
 		return
 	}
 	if x.slots == nil {
-		x.seed = maphash.MakeSeed()
+		x.seed = maphash.Bytes(maphash.MakeSeed(), nil)
 		x.slots = make([]uint64, minSlots)
 	}
 	x.slots = x.slots[:minSlots]
 	clear(x.slots)
 	v.Coded, x.texts = true, 0
-	x.next, x.last = x.next[:0], 0
+	x.next = x.next[:0]
 	x.code(v, nil)
+	x.expect(v, 0)
 }
 
 // read returns the code of the plain text whose opening quote is at pos, and the position after the text. It adds new
 // texts. For any other value, end is failed.
 func (x *textIndex) read(v *rows.Vector, b []byte, pos int) (code int32, end int) {
-	code = x.next[x.last]
-	text := v.Entry(int(code))
+	text := v.Data[x.start:x.end]
 	if end = pos + 1 + len(text); end < len(b) && b[pos] == '"' && b[end] == '"' && string(b[pos+1:end]) == string(text) {
-		x.last = code
+		if code = x.expected; code != x.last {
+			x.expect(v, code)
+		}
 		return code, end + 1
 	}
-	if text, end = plainText(b, pos); end < 0 {
+	if pos >= len(b) || b[pos] != '"' {
 		return 0, failed
 	}
-	code = x.code(v, text)
-	x.next[x.last], x.last = code, code
-	return code, end
+	start, hash := pos+1, x.seed
+	for end = start; ; end += 8 {
+		if len(b)-end < 8 {
+			return 0, failed
+		}
+		word := binary.LittleEndian.Uint64(b[end:])
+		if marks := specials(word); marks != 0 {
+			n := bits.TrailingZeros64(marks) &^ 7
+			hash = mix(hash, word&(1<<(n&63)-1))
+			end += n >> 3
+			break
+		}
+		hash = mix(hash, word)
+	}
+	if b[end] != '"' {
+		return 0, failed
+	}
+	code = x.codeOf(v, b[start:end], hash)
+	x.next[x.last] = code
+	x.expect(v, code)
+	return code, end + 1
+}
+
+// expect expects the text that follows the text of a code.
+func (x *textIndex) expect(v *rows.Vector, code int32) {
+	x.last, x.expected = code, x.next[code]
+	x.start, x.end = 0, v.End[x.expected]
+	if x.expected > 0 {
+		x.start = v.End[x.expected-1]
+	}
+}
+
+// mix adds a word to a hash.
+func mix(hash, word uint64) uint64 {
+	high, low := bits.Mul64(hash^word, 0x9E3779B97F4A7C15)
+	return high ^ low
+}
+
+// hash returns the hash of a text: of its words, the last one with zeros after its 0 to 7 bytes.
+func (x *textIndex) hash(text []byte) uint64 {
+	hash := x.seed
+	for ; len(text) >= 8; text = text[8:] {
+		hash = mix(hash, binary.LittleEndian.Uint64(text))
+	}
+	var last [8]byte
+	copy(last[:], text)
+	return mix(hash, binary.LittleEndian.Uint64(last[:]))
 }
 
 // code returns the code of a text, which it adds if it is new.
-func (x *textIndex) code(v *rows.Vector, text []byte) int32 {
-	hash := maphash.Bytes(x.seed, text)
+func (x *textIndex) code(v *rows.Vector, text []byte) int32 { return x.codeOf(v, text, x.hash(text)) }
+
+func (x *textIndex) codeOf(v *rows.Vector, text []byte, hash uint64) int32 {
 	mask := uint64(len(x.slots) - 1)
 	i := hash & mask
 	for x.slots[i] != 0 {
@@ -89,7 +140,7 @@ func (x *textIndex) grow(v *rows.Vector) {
 	clear(x.slots)
 	mask := uint64(n - 1)
 	for code := range v.End {
-		hash := maphash.Bytes(x.seed, v.Entry(code))
+		hash := x.hash(v.Entry(code))
 		i := hash & mask
 		for x.slots[i] != 0 {
 			i = (i + 1) & mask

@@ -111,14 +111,14 @@ func (x *nameIndex) slot(first, second uint64) uint64 {
 	return (first ^ second*5) * x.multiplier >> x.shift
 }
 
-// match returns the member whose name, quote and colon start the window, or members[0].
-func (obj *objectPlan) match(b *[window]byte) *member {
+// match returns the number of the member whose name, quote and colon start the window, or 0.
+func (obj *objectPlan) match(b *[window]byte) uint8 {
 	x := &obj.index
 	slot := x.slot(binary.LittleEndian.Uint64(b[0:]), binary.LittleEndian.Uint64(b[8:]))
 	for {
 		m := &obj.members[x.slots[slot&uint64(len(x.slots)-1)]]
 		if m.pattern.matches(b) || m.number == 0 {
-			return m
+			return m.number
 		}
 		slot++
 	}

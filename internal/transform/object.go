@@ -182,56 +182,51 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 // readMembers reads the members of an object into the next row. pos is after the object's opening brace, end after its
 // closing one. The bits of seen are the members that the row already has.
 //
-// This is the fast path: a value in its column's usual form is read here, any other by readOther.
+// This is the fast path: a value in its column's usual form, without white space around it, is read here, any other by
+// readMember.
 func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
-	b, hints, row := d.body, d.hints[obj.id], t.n
-	last := uint8(0)
+	b, targets, row := d.body, d.targets[obj.id], t.n
+	last := &targets[0]
 	pos, more := firstEnd(b, pos, '}')
 	for more {
-		start := pos
-		m := &obj.members[0]
+		start, m := pos, &targets[0]
 		if len(b)-pos > window && b[pos] == '"' {
 			ahead := (*[window]byte)(b[pos+1:])
-			if m = &obj.members[hints[last]]; !m.pattern.matches(ahead) {
-				m = obj.match(ahead)
-				hints[last] = m.number
+			if m = last.next; !m.pattern.matches(ahead) {
+				m = &targets[obj.match(ahead)]
+				last.next = m
 			}
-			last = m.number
+			last = m
 			pos += 1 + m.width
 		}
-		if m.number == 0 {
-			if m, pos = d.readName(obj, start); pos < 0 {
-				return failed, seen
-			}
-		}
-		if pos < len(b) && b[pos] <= ' ' {
-			pos = spaceEnd(b, pos)
-		}
-		if start == d.nextDropped {
-			pos = d.skipDropped(pos, obj)
-		} else {
-			if seen&m.bit != 0 {
-				return duplicated, seen
-			}
-			seen |= m.bit
-			switch first := at(b, pos); {
-			case m.kind.isColumn():
-				if end = d.readUsual(m, t, row, pos); end < 0 {
-					end = d.readOther(obj, m, t, row, pos)
+		end = failed
+		if seen&m.bit == 0 && start != d.nextDropped {
+			switch m.kind {
+			case textColumn:
+				if v := m.values; v.Coded {
+					v.Code[row], end = m.texts.read(v, b, pos)
+				} else {
+					end = appendPlainText(v, row, b, pos)
 				}
-				pos = end
-			case m.kind == nestedObject && first == '{':
-				pos, seen = d.readNested(m, t, pos+1, seen)
-			case m.kind == childArray && first == '[':
-				pos = d.readElements(d.tables[m.child.index], pos+1)
-			default:
-				pos = d.readOther(obj, m, t, row, pos)
+			case doubleColumn:
+				end = m.readDouble(row, b, pos)
+			case int32Column:
+				end = m.readInt32(row, b, pos)
+			case timestampColumn:
+				if m.values.I64[row], end = readTime(b, pos); end < 0 {
+					end = m.readUsual(row, b, pos)
+				}
+			case int64Column, booleanColumn, dateColumn:
+				end = m.readUsual(row, b, pos)
 			}
 		}
-		if pos < 0 {
-			return pos, seen
+		if end >= 0 {
+			m.values.Present[row] = 1
+			seen |= m.bit
+		} else if end, seen = d.readMember(obj, m, t, start, pos, seen); end < 0 {
+			return end, seen
 		}
-		if pos+1 < len(b) && b[pos] == ',' && b[pos+1] == '"' {
+		if pos = end; pos+1 < len(b) && b[pos] == ',' && b[pos+1] == '"' {
 			pos++
 			continue
 		}
@@ -240,12 +235,45 @@ func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint6
 	return pos, seen
 }
 
-// readName reads the name of a member, from its opening quote, and returns the position of its value. The name of an
-// undeclared member is kept in d.unknown.
-func (d *Decoder) readName(obj *objectPlan, pos int) (m *member, end int) {
+// readMember reads a member in any form. The member is at start and its value at pos; if m is the undeclared member, its
+// name is read again.
+func (d *Decoder) readMember(obj *objectPlan, m *target, t *tableRows, start, pos int, seen uint64) (end int, seenNow uint64) {
+	b := d.body
+	if m.number == 0 {
+		var number uint8
+		if number, pos = d.readName(obj, start); pos < 0 {
+			return failed, seen
+		}
+		m = &d.targets[obj.id][number]
+	}
+	pos = spaceEnd(b, pos)
+	if start == d.nextDropped {
+		return d.skipDropped(pos, obj), seen
+	}
+	if seen&m.bit != 0 {
+		return duplicated, seen
+	}
+	seen |= m.bit
+	switch first := at(b, pos); {
+	case m.kind.isColumn():
+		if end = m.readUsual(t.n, b, pos); end >= 0 {
+			m.values.Present[t.n] = 1
+			return end, seen
+		}
+	case m.kind == nestedObject && first == '{':
+		return d.readNested(m.member, t, pos+1, seen)
+	case m.kind == childArray && first == '[':
+		return d.readElements(d.tables[m.child.index], pos+1), seen
+	}
+	return d.readOther(obj, m.member, t, t.n, pos), seen
+}
+
+// readName reads the name of a member, from its opening quote, and returns the member's number and the position of its
+// value. The name of an undeclared member is kept in d.unknown.
+func (d *Decoder) readName(obj *objectPlan, pos int) (number uint8, end int) {
 	b := d.body
 	if pos >= len(b) || b[pos] != '"' {
-		return nil, failed
+		return 0, failed
 	}
 	start := pos + 1
 	var name []byte
@@ -255,18 +283,18 @@ func (d *Decoder) readName(obj *objectPlan, pos int) (m *member, end int) {
 		pos++
 	} else {
 		if pos = stringEnd(b, start); pos < 0 {
-			return nil, failed
+			return 0, failed
 		}
 		d.text, replaced, _ = unescape(d.text[:0], b[start:pos-1])
 		name = d.text
 	}
-	if m = obj.lookup(name); m.number == 0 {
+	if number = obj.lookup(name).number; number == 0 {
 		d.unknown, d.unknownReplaced = append(d.unknown[:0], name...), replaced
 	}
 	if pos < len(b) && b[pos] == ':' {
-		return m, spaceEnd(b, pos+1)
+		return number, spaceEnd(b, pos+1)
 	}
-	return m, colonEnd(b, pos)
+	return number, colonEnd(b, pos)
 }
 
 // readNested reads a nested object. pos is after its opening brace. Its leftovers become one leftover of the object

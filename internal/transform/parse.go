@@ -183,11 +183,36 @@ func parseMoment(text []byte) (micros int64, ok bool) {
 	return micros + offset, true
 }
 
+// readTime reads a time from its opening quote, if it has the service's usual form: "2025-10-02T15:04:05.678Z".
+func readTime(b []byte, pos int) (micros int64, end int) {
+	const size = len(`"2025-10-02T15:04:05.678Z"`)
+	if len(b)-pos < size || b[pos] != '"' || b[pos+size-1] != '"' {
+		return 0, failed
+	}
+	text := (*[size - 2]byte)(b[pos+1:])
+	month, ok1 := parsePairs(binary.LittleEndian.Uint64(text[0:]), monthLayout, monthCheck)
+	minute, ok2 := parsePairs(binary.LittleEndian.Uint64(text[8:]), minuteLayout, minuteCheck)
+	millis, ok3 := parsePairs(binary.LittleEndian.Uint64(text[16:]), millisLayout, millisCheck)
+	days, ok4 := daysAt(month, uint32(minute&0xFF))
+	h, m, s := minute>>24&0xFF, minute>>48&0xFF, millis>>8&0xFF
+	if !ok1 || !ok2 || !ok3 || !ok4 || h > 23 || m > 59 || s > 59 || month&0xFF00FF == 0 {
+		return 0, failed
+	}
+	micros = int64(days)*microsPerDay + int64(h*3600+m*60+s)*1_000_000
+	return micros + int64(millis>>32&0xFF*10+uint64(text[22]-'0'))*1000, pos + size
+}
+
 // A layout is eight characters as a little-endian word, with zeros for digits. Adding its check word to the difference
 // sets the high bit of each byte that should be a digit but is not, or that differs from the layout's character.
 const (
 	clockLayout = 0x30_30_3A_30_30_3A_30_30 // 00:00:00
 	clockCheck  = 0x76_76_7F_76_76_7F_76_76
+	// The middle and the end of a time after 0000-00-: 00T00:00 and :00.000Z.
+	minuteLayout = 0x30_30_3A_30_30_54_30_30
+	minuteCheck  = 0x76_76_7F_76_76_7F_76_76
+	millisLayout = 0x5A_30_30_30_2E_30_30_3A
+	millisCheck  = 0x7F_76_76_76_7F_76_76_7F
+
 	monthLayout = 0x2D_30_30_2D_30_30_30_30 // 0000-00-
 	monthCheck  = 0x7F_76_76_7F_76_76_76_76
 )
@@ -207,6 +232,11 @@ func parseDay(text []byte) (days int32, ok bool) {
 	if !ok || text[8]-'0' > 9 || text[9]-'0' > 9 {
 		return 0, false
 	}
+	return daysAt(numbers, d)
+}
+
+// daysAt returns the days since 1970-01-01 of a day d of the month that parsePairs has read.
+func daysAt(numbers uint64, d uint32) (days int32, ok bool) {
 	year := uint32(numbers&0xFF)*100 + uint32(numbers>>16&0xFF)
 	month := uint32(numbers >> 40 & 0xFF)
 	if month < 1 || month > 12 || d < 1 || d > daysOf(year, month) {

@@ -35,8 +35,11 @@ func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 // it fits.
 func (d *Decoder) readBareText(t *tableRows, pos int) int {
 	m := t.plan.bare
-	end := d.readUsual(m, t, t.n, pos)
-	if end < 0 {
+	column := &d.targets[t.plan.root.id][m.number]
+	end := column.readUsual(t.n, d.body, pos)
+	if end >= 0 {
+		column.values.Present[t.n] = 1
+	} else {
 		if end = d.skip(t.plan.root.depth-1, pos); end < 0 {
 			return end
 		}
@@ -152,61 +155,64 @@ func (d *Decoder) convert(m *member, t *tableRows, row int, value []byte) (repla
 
 // readUsual reads the value of a row's column if it has the column's usual form. Otherwise it returns failed and leaves
 // the row's slot undefined.
-func (d *Decoder) readUsual(m *member, t *tableRows, row, pos int) int {
-	b, v := d.body, &t.cols[m.column]
-	end := failed
+func (m *target) readUsual(row int, b []byte, pos int) (end int) {
+	v := m.values
 	switch m.kind {
 	case textColumn:
 		if !v.Coded {
-			end = appendPlainText(v, row, b, pos)
-			break
+			return appendPlainText(v, row, b, pos)
 		}
-		v.Code[row], end = t.indexes[m.column].read(v, b, pos)
+		v.Code[row], end = m.texts.read(v, b, pos)
+		return end
 	case int32Column:
-		var mantissa int64
-		var fraction int
-		mantissa, fraction, end = shortNumber(b, pos)
-		v.I32[row] = int32(mantissa)
-		if fraction != 0 || int64(v.I32[row]) != mantissa {
-			return failed
-		}
+		return m.readInt32(row, b, pos)
 	case int64Column:
 		var fraction int
 		v.I64[row], fraction, end = shortNumber(b, pos)
 		if fraction != 0 {
 			return failed
 		}
+		return end
 	case doubleColumn:
-		var mantissa int64
-		var fraction int
-		mantissa, fraction, end = shortNumber(b, pos)
-		if mantissa == 0 && at(b, pos) == '-' {
-			return failed // -0 is a distinct double
-		}
-		// Both are exact, so the quotient is the nearest double.
-		v.F64[row] = float64(mantissa) / powersOfTen[fraction]
+		return m.readDouble(row, b, pos)
 	case booleanColumn:
 		v.Bool[row] = 1
 		if end = literalEnd(b, pos, "true"); end < 0 {
 			v.Bool[row] = 0
 			end = literalEnd(b, pos, "false")
 		}
-	case dateColumn, timestampColumn:
-		var text []byte
-		var ok bool
-		text, end = plainText(b, pos)
-		if m.kind == dateColumn {
-			v.I32[row], ok = parseDate(text)
-		} else {
-			v.I64[row], ok = parseTimestamp(text)
-		}
-		if !ok {
-			return failed
-		}
+		return end
 	}
-	if end >= 0 {
-		v.Present[row] = 1
+	var text []byte
+	var ok bool
+	text, end = plainText(b, pos)
+	if m.kind == dateColumn {
+		v.I32[row], ok = parseDate(text)
+	} else {
+		v.I64[row], ok = parseTimestamp(text)
 	}
+	if !ok {
+		return failed
+	}
+	return end
+}
+
+func (m *target) readInt32(row int, b []byte, pos int) int {
+	mantissa, fraction, end := shortNumber(b, pos)
+	m.values.I32[row] = int32(mantissa)
+	if fraction != 0 || int64(int32(mantissa)) != mantissa {
+		return failed
+	}
+	return end
+}
+
+func (m *target) readDouble(row int, b []byte, pos int) int {
+	mantissa, fraction, end := shortNumber(b, pos)
+	if mantissa == 0 && at(b, pos) == '-' {
+		return failed // -0 is a distinct double
+	}
+	// Both are exact, so the quotient is the nearest double.
+	m.values.F64[row] = float64(mantissa) / powersOfTen[fraction]
 	return end
 }
 
