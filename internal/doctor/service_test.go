@@ -197,8 +197,9 @@ func TestResults(t *testing.T) {
 			_, text := finding(t, findings, doctor.Results, c.state)
 			require.Contains(t, text, c.says)
 			if c.is != nil {
-				failed, _ := finding(t, findings, cmp.Or(c.check, doctor.Results), doctor.Fail)
+				failed, text := finding(t, findings, cmp.Or(c.check, doctor.Results), doctor.Fail)
 				require.ErrorIs(t, failed.Err, c.is)
+				require.Contains(t, text, "check the app's data sharing agreements")
 			}
 		})
 	}

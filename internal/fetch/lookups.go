@@ -48,7 +48,7 @@ func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 		return nil, err
 	}
 	if schools.Ledger.Status == snapshot.StatusDenied {
-		return nil, fmt.Errorf("list the schools: %w: %s", extract.ErrRefused, schools.Ledger.Error)
+		return nil, fmt.Errorf("list the schools: %w: %s; check the app's data sharing agreements", extract.ErrRefused, schools.Ledger.Error)
 	}
 	if schools.Ledger.RecordsReceived == 0 {
 		return nil, ErrNoSchools
