@@ -21,8 +21,8 @@ const (
 	// maxSkew is the maximum difference between this machine's clock and the service's that is not worth a warning. The
 	// service sends its time in whole seconds.
 	maxSkew = time.Minute
-	// maxSchools bounds the school list.
-	maxSchools = 1_000_000
+	// maxRecords bounds what is read of one school.
+	maxRecords = 1_000_000
 	// certificateNotice is the time before a certificate's expiry from which on the check warns.
 	certificateNotice = 14 * 24 * time.Hour
 )
@@ -206,7 +206,7 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 		f.skip("no access token", Schools, Results)
 		return
 	}
-	fetcher, err := fetch.New(client, fetch.Options{Concurrency: 1, MaxSchoolRecords: maxSchools})
+	fetcher, err := fetch.New(client, fetch.Options{Concurrency: 1, MaxSchoolRecords: maxRecords})
 	if err != nil {
 		f.fail(Schools, err, "")
 		return

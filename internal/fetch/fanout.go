@@ -69,7 +69,7 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 		r.addCounts(window)
 	}
 	// The calls of a window do not know how many rows the others add.
-	left := f.limits(r)
+	left := f.limits(d, r)
 	switch {
 	case left.Records < 0:
 		return 0, f.beyond(d, transform.ErrTooManyRecords)

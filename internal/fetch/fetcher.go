@@ -256,26 +256,40 @@ func endsRun(ctx context.Context, err error) bool {
 // childRowsPerRecord is the maximum number of child rows for each record that --max-school-records allows.
 const childRowsPerRecord = 8
 
-// limits returns the records and bytes that another call chain may add to a school's dataset.
-func (f *Fetcher) limits(r *Result) transform.Limits {
+// minLookupRecords is the number of records that a lookup may have even if a school may have fewer.
+const minLookupRecords = 2_000_000
+
+// recordsOf returns the maximum number of records of a school in a dataset, or of a lookup.
+func (f *Fetcher) recordsOf(d *Dataset) int64 {
+	if d.IsLookup() {
+		return max(f.maxRecords, minLookupRecords)
+	}
+	return f.maxRecords
+}
+
+// limits returns the records and bytes that another call chain may add to a school's dataset, or to a lookup.
+func (f *Fetcher) limits(d *Dataset, r *Result) transform.Limits {
 	most := int64(math.MaxInt64)
 	if f.maxRecords <= most/childRowsPerRecord {
 		most = childRowsPerRecord * f.maxRecords
 	}
-	return transform.Limits{Records: f.maxRecords - r.Ledger.RecordsReceived, ChildRows: most - r.childRows}
+	return transform.Limits{Records: f.recordsOf(d) - r.Ledger.RecordsReceived, ChildRows: most - r.childRows}
 }
 
 // beyond returns an error that says which limit an answer exceeded, if any.
 func (f *Fetcher) beyond(d *Dataset, err error) error {
 	const setting = wording.Setting("max-school-records")
 	remedy := "raise " + setting.String() + " if the school really has that many"
+	if d.IsLookup() {
+		remedy = "raise " + setting.String() + " if the list really has that many"
+	}
 	var children []string
 	for _, t := range d.Tables[1:] {
 		children = append(children, t.Name)
 	}
 	switch {
 	case errors.Is(err, transform.ErrTooManyRecords):
-		return fmt.Errorf("more than %d records: %s", f.maxRecords, remedy)
+		return fmt.Errorf("more than %d records: %s", f.recordsOf(d), remedy)
 	case errors.Is(err, transform.ErrTooManyChildRows):
 		return fmt.Errorf("more than %d rows of %s, which is %d times %s: %s",
 			childRowsPerRecord*f.maxRecords, strings.Join(children, " and "), childRowsPerRecord, setting, remedy)
@@ -290,7 +304,7 @@ func (f *Fetcher) beyond(d *Dataset, err error) error {
 
 func (f *Fetcher) newCollector(d *Dataset, params transform.Params, r *Result) *collector {
 	return &collector{
-		dataset: d, params: params, place: r.place, limits: f.limits(r), only: r.only, maxBytes: f.maxHeldBytes, together: &f.heldTogether,
+		dataset: d, params: params, place: r.place, limits: f.limits(d, r), only: r.only, maxBytes: f.maxHeldBytes, together: &f.heldTogether,
 		scratch: &Scratch{folder: f.scratch},
 	}
 }

@@ -71,6 +71,19 @@ func TestAnswersThatInflate(t *testing.T) {
 	}, s.errors())
 }
 
+// TestLimitsAreNotOfLookups checks that a list of more schools than a school may have records does not fail.
+func TestLimitsAreNotOfLookups(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 3, Schools: 5, SchoolSizes: []int{0, 1, 2, 1, 5}}, simulator.ServerOptions{})
+	settings := defaults()
+	settings.Datasets = []string{"schools", "test_results"}
+	settings.MaxSchoolRecords, settings.MaxFailedSchools = 4, 5
+	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
+	require.Equal(t, map[string]string{
+		s.world.Schools()[4].Bid + " test_results": "more than 4 records: raise --max-school-records if the school really has that many",
+	}, s.errors())
+}
+
 // TestLimitsAreOfTheWholeSchool checks that whether a school exceeds the limits depends neither on how many calls run
 // at once nor on how many calls the records are spread over.
 func TestLimitsAreOfTheWholeSchool(t *testing.T) {
