@@ -13,22 +13,26 @@ import (
 type textDictionary struct {
 	of   parquet.Dictionary
 	data []byte
-	ends []uint32 // the ends of the texts, and of an additional empty text for nulls
-	page rows.Vector
+	ends []uint32 // the ends of the texts, of an additional empty text for nulls, and of texts that addRows has added
+	null int32    // the code of the additional text
+	id   uint64   // of rows.Vector.Dictionary
+	// page and codes are reused.
+	page  rows.Vector
+	codes []int32
 }
 
 // appendPage appends the texts of a page to a column and returns their number.
 func (d *textDictionary) appendPage(v *rows.Vector, page parquet.Page) (int, error) {
 	if v.Shared && len(v.Code) > 0 { // the rows of an earlier page
-		v.Data, v.End, v.Shared = slices.Clone(v.Data), slices.Clone(v.End), false
+		v.Data, v.End, v.Shared, v.Dictionary = slices.Clone(v.Data), slices.Clone(v.End), false, 0
 	}
 	dictionary := page.Dictionary()
-	if dictionary == nil && !v.Coded {
+	switch {
+	case dictionary == nil && !v.Coded:
 		return appendPage(v, page)
-	}
-	to := &d.page
-	*to = rows.Vector{Type: v.Type, Required: v.Required, Present: to.Present[:0], Data: to.Data[:0], End: to.End[:0], Code: to.Code[:0]}
-	if dictionary == nil {
+	case dictionary == nil:
+		to := &d.page
+		*to = rows.Vector{Type: v.Type, Required: v.Required, Present: to.Present[:0], Data: to.Data[:0], End: to.End[:0]}
 		n, err := appendPage(to, page)
 		if err == nil {
 			v.AppendRange(to, 0, n)
@@ -47,21 +51,42 @@ func (d *textDictionary) appendPage(v *rows.Vector, page parquet.Page) (int, err
 			return 0, err
 		}
 	}
-	empty := len(v.End) == 0 && len(v.Code) == 0
-	if empty {
-		to = v
-	}
+	d.addRows(v)
 	values := page.Data()
-	if err := d.appendCodes(to, values.Int32(), levels, n); err != nil {
+	if err := d.appendCodes(v, values.Int32(), levels, n); err != nil {
 		return 0, err
 	}
-	to.Present = append(to.Present, levels...)
-	to.Coded, to.Shared, to.Data, to.End = true, true, d.data, d.ends
-	if !empty {
-		v.AppendRange(to, 0, n)
-		to.Data, to.End, to.Shared = nil, nil, false
-	}
+	v.Present = append(v.Present, levels...)
+	v.Coded, v.Shared, v.Data, v.End, v.Dictionary = true, true, d.data, d.ends, d.id
 	return n, nil
+}
+
+// addRows adds the texts of a column's rows, of which there are usually few, and replaces the column's codes.
+func (d *textDictionary) addRows(v *rows.Vector) {
+	n := len(v.End)
+	if v.Coded {
+		n = len(v.Code)
+	}
+	if base := int(d.null) + 1; n > 0 || len(d.ends) > base {
+		d.ends = d.ends[:base]
+		d.data = d.data[:d.ends[d.null]]
+		d.id = rows.NewDictionary()
+	}
+	d.codes = d.codes[:0]
+	for row := range n {
+		switch {
+		case v.Null(row):
+			d.codes = append(d.codes, d.null)
+			continue
+		case row > 0 && v.Coded && v.Code[row] == v.Code[row-1] && !v.Null(row-1):
+			d.codes = append(d.codes, d.codes[row-1])
+			continue
+		}
+		d.data = append(d.data, v.Text(row)...)
+		d.ends = append(d.ends, uint32(len(d.data)))
+		d.codes = append(d.codes, int32(len(d.ends)-1))
+	}
+	v.Code = append(v.Code[:0], d.codes...)
 }
 
 // set copies a dictionary.
@@ -78,12 +103,13 @@ func (d *textDictionary) set(dictionary parquet.Dictionary) error {
 	d.of = dictionary
 	d.data = append(d.data[:0], data[:last]...)
 	d.ends = append(append(d.ends[:0], offsets[1:]...), last)
+	d.null, d.id = int32(len(d.ends)-1), rows.NewDictionary()
 	return nil
 }
 
 // appendCodes appends the codes of n rows.
 func (d *textDictionary) appendCodes(v *rows.Vector, indexes []int32, levels []byte, n int) error {
-	null := int32(len(d.ends) - 1)
+	null := d.null
 	for _, index := range indexes {
 		if uint32(index) >= uint32(null) {
 			return errUneven

@@ -213,18 +213,27 @@ func (v *Vector) codeEntries(n int) {
 	}
 }
 
+// fewCodes is a number of rows for which it is faster to append each text than to find those that are already there.
+const fewCodes = 16
+
 // recode replaces codes of src with codes of v, and appends their texts to v. If there are few codes, it may append a
 // text more than once.
 func (v *Vector) recode(src *Vector, codes []int32) {
-	if 8*len(codes) < len(src.End) {
-		for i, code := range codes {
-			v.addEntry(src.Entry(int(code)))
-			codes[i] = int32(len(v.End) - 1)
-		}
+	if src.Dictionary == 0 && (len(codes) < fewCodes || 8*len(codes) < len(src.End)) {
+		v.addEntries(src, codes)
 		return
 	}
-	v.recoded = slices.Grow(v.recoded[:0], len(src.End))[:len(src.End)]
-	clear(v.recoded)
+	if src.Dictionary == 0 || src.Dictionary != v.recodedOf {
+		v.recodedOf, v.recoded, v.few = src.Dictionary, v.recoded[:0], 0
+	}
+	if len(v.recoded) == 0 {
+		if v.few += len(codes); 8*v.few < len(src.End) {
+			v.addEntries(src, codes)
+			return
+		}
+		v.recoded = slices.Grow(v.recoded, len(src.End))[:len(src.End)]
+		clear(v.recoded)
+	}
 	for i, code := range codes {
 		own := v.recoded[code]
 		if own == 0 {
@@ -233,6 +242,14 @@ func (v *Vector) recode(src *Vector, codes []int32) {
 			v.recoded[code] = own
 		}
 		codes[i] = own - 1
+	}
+}
+
+// addEntries replaces each code of src by the code of a text that it appends.
+func (v *Vector) addEntries(src *Vector, codes []int32) {
+	for i, code := range codes {
+		v.addEntry(src.Entry(int(code)))
+		codes[i] = int32(len(v.End) - 1)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"example.org/growthexport/schemas"
 )
@@ -33,9 +34,19 @@ type Vector struct {
 	Code  []int32
 	// Shared means that another vector owns Data and End. Nothing is appended to such a vector.
 	Shared bool
-	// recoded maps codes of a source of AppendRows to the vector's own code plus one; 0 means none.
-	recoded []int32
+	// Dictionary, if not 0, identifies the texts of a shared vector: vectors with the same number share the same texts.
+	Dictionary uint64
+	// recoded maps codes of a source of AppendRows to the vector's own code plus one; 0 means none. It is kept for further
+	// rows of the dictionary recodedOf, of which few rows have been appended without it.
+	recoded   []int32
+	recodedOf uint64
+	few       int
 }
+
+var dictionaries atomic.Uint64
+
+// NewDictionary returns a number for Vector.Dictionary that this process has not used before.
+func NewDictionary() uint64 { return dictionaries.Add(1) }
 
 // IsText reports whether the vector's values are texts.
 func (v *Vector) IsText() bool { return v.Type == schemas.String || v.Type == schemas.JSON }
@@ -176,6 +187,7 @@ func (v *Vector) Truncate(n int) {
 	if v.Coded && n > 0 {
 		return
 	}
+	v.Dictionary, v.recodedOf = 0, 0
 	if v.Shared {
 		v.Data, v.End = nil, nil
 	}
