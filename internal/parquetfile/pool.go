@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"example.org/growthexport/schemas"
 )
@@ -14,6 +15,9 @@ type Pool struct {
 	// writers holds a sync.Pool for each table. In a writer that wrote another table before, columns would keep buffers of
 	// the wrong size.
 	writers sync.Map
+	// kept is the writer that was returned last, unless it is in use. Only pools of background writers have one: these
+	// write files of one table after the other, and the garbage collector would free the writer in between.
+	kept atomic.Pointer[Writer]
 }
 
 // NewPool returns a pool of writers with these options.
@@ -21,6 +25,9 @@ func NewPool(opts Options) *Pool { return &Pool{opts: opts} }
 
 // Get returns a writer that starts a file of the table on out.
 func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
+	if w := p.kept.Swap(nil); w != nil {
+		p.of(w.table).Put(w)
+	}
 	if w, ok := p.of(table).Get().(*Writer); ok {
 		w.Reset(out, table)
 		return w
@@ -32,6 +39,11 @@ func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
 func (p *Pool) Put(w *Writer) {
 	w.settle()
 	w.out = nil
+	if p.opts.Background {
+		if w = p.kept.Swap(w); w == nil {
+			return
+		}
+	}
 	p.of(w.table).Put(w)
 }
 
