@@ -30,7 +30,8 @@ type fileReader struct {
 	name    string // the open file
 	object  sink.Object
 	file    *parquetfile.Reader
-	lacking []int // columns that the open file lacks
+	before  *parquetfile.Reader // of the file before; its memory is reused
+	lacking []int               // columns that the open file lacks
 	// narrow holds rows of a file that lacks columns. If older is not nil, it finds the values of these columns in _extra.
 	narrow *rows.Batch
 	older  *older
@@ -140,6 +141,7 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	}
 	if r.file, err = parquetfile.OpenReader(r.object, file.Bytes, r.pick); err == nil && len(r.lacking) == 0 {
 		r.file.CodeTexts()
+		r.file.Reuse(r.before)
 	}
 	if r.lacks == nil {
 		r.lacks = make(map[string][]int)
@@ -209,11 +211,11 @@ func (r *fileReader) read(to *rows.Batch) error {
 // close closes the open file.
 func (r *fileReader) close() error {
 	var errs []error
-	if r.file != nil {
-		errs = append(errs, r.file.Close())
-	}
 	if r.object != nil {
 		errs = append(errs, r.object.Close())
+	}
+	if r.file != nil {
+		r.before = r.file
 	}
 	r.file, r.object, r.lacking, r.older = nil, nil, nil, nil
 	return errors.Join(errs...)

@@ -5,76 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding"
-
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/schemas"
 )
 
 var errUneven = errors.New("a page whose values, indexes or levels do not add up")
-
-// appendPage appends the values of a page to a column and returns their number. It reads the page's arrays rather than
-// the library's Values, which cost about five times as much.
-func appendPage(v *rows.Vector, page parquet.Page) (int, error) {
-	n := int(page.NumRows())
-	levels := page.DefinitionLevels()
-	if v.Required {
-		levels = nil
-	} else if len(levels) != n {
-		return 0, errUneven
-	}
-	values := page.Data()
-	var err error
-	if dictionary := page.Dictionary(); dictionary != nil {
-		err = appendIndexed(v, dictionary.Page().Data(), values.Int32(), levels, n)
-	} else {
-		err = appendPlain(v, values, levels, n)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if !v.Required {
-		v.Present = append(v.Present, levels...)
-	}
-	return n, nil
-}
-
-// appendPlain appends n rows of a page without a dictionary.
-func appendPlain(v *rows.Vector, values encoding.Values, levels []byte, n int) (err error) {
-	switch v.Type {
-	case schemas.Int32, schemas.Date:
-		v.I32, err = spread(v.I32, values.Int32(), levels, n)
-	case schemas.Int64, schemas.Timestamp:
-		v.I64, err = spread(v.I64, values.Int64(), levels, n)
-	case schemas.Double:
-		v.F64, err = spread(v.F64, values.Double(), levels, n)
-	case schemas.Boolean:
-		v.Bool, err = spreadBits(v.Bool, values.Boolean(), levels, n)
-	case schemas.String, schemas.JSON:
-		data, offsets := values.ByteArray()
-		err = spreadTexts(v, data, offsets, levels, n)
-	}
-	return err
-}
-
-// appendIndexed appends n rows of a page of indexes into a dictionary.
-func appendIndexed(v *rows.Vector, dictionary encoding.Values, indexes []int32, levels []byte, n int) (err error) {
-	switch v.Type {
-	case schemas.Int32, schemas.Date:
-		v.I32, err = lookUp(v.I32, dictionary.Int32(), indexes, levels, n)
-	case schemas.Int64, schemas.Timestamp:
-		v.I64, err = lookUp(v.I64, dictionary.Int64(), indexes, levels, n)
-	case schemas.Double:
-		v.F64, err = lookUp(v.F64, dictionary.Double(), indexes, levels, n)
-	case schemas.String, schemas.JSON:
-		data, offsets := dictionary.ByteArray()
-		err = lookUpTexts(v, data, offsets, indexes, levels, n)
-	case schemas.Boolean:
-		err = errors.New("a dictionary of booleans")
-	}
-	return err
-}
 
 // spread appends n rows: the values in their order, and zeros where the level says null. Without levels there are no
 // nulls.
@@ -177,28 +111,4 @@ func lookUp[T any](dst, dictionary []T, indexes []int32, levels []byte, n int) (
 		return dst, errUneven
 	}
 	return dst, nil
-}
-
-// lookUpTexts works like lookUp for texts.
-func lookUpTexts(v *rows.Vector, data []byte, offsets []uint32, indexes []int32, levels []byte, n int) error {
-	if !slices.IsSorted(offsets) || len(offsets) > 0 && int(offsets[len(offsets)-1]) > len(data) {
-		return errUneven
-	}
-	v.End = slices.Grow(v.End, n)
-	at := 0
-	for row := range n {
-		if levels == nil || levels[row] != 0 {
-			if at == len(indexes) || uint(indexes[at])+1 >= uint(len(offsets)) {
-				return errUneven
-			}
-			index := indexes[at]
-			v.Data = append(v.Data, data[offsets[index]:offsets[index+1]]...)
-			at++
-		}
-		v.End = append(v.End, uint32(len(v.Data)))
-	}
-	if at != len(indexes) {
-		return errUneven
-	}
-	return nil
 }

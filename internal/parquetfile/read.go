@@ -19,11 +19,12 @@ import (
 type Reader struct {
 	table   *schemas.Table
 	columns []int // positions of the table's columns in the file
-	groups  []parquet.RowGroup
+	file    io.ReaderAt
+	groups  []format.RowGroup
 	left    int64 // unread rows of the open row group
-	pages   []parquet.Pages
+	chunks  []chunkReader
 	err     error
-	texts   []textDictionary // by column, if texts are coded
+	coded   bool // texts are coded
 }
 
 // NewReader opens a file of the given size to read the table's columns, which it finds by name. The file may have
@@ -33,7 +34,7 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 	if err != nil {
 		return nil, err
 	}
-	return newReader(opened, table)
+	return newReader(file, opened, table)
 }
 
 // OpenReader works like NewReader for the columns that pick chooses. pick gets the columns of the file as returned by
@@ -51,11 +52,15 @@ func OpenReader(file io.ReaderAt, size int64, pick func(stored *schemas.Table) (
 	if err != nil {
 		return nil, err
 	}
-	return newReader(opened, table)
+	return newReader(file, opened, table)
 }
 
-func newReader(opened *parquet.File, table *schemas.Table) (*Reader, error) {
-	r := &Reader{table: table, groups: opened.RowGroups()}
+func newReader(file io.ReaderAt, opened *parquet.File, table *schemas.Table) (*Reader, error) {
+	r := &Reader{table: table, file: file, groups: opened.Metadata().RowGroups, chunks: make([]chunkReader, len(table.Columns))}
+	buffers := new(pageBuffers)
+	for i := range r.chunks {
+		r.chunks[i].pageBuffers = buffers
+	}
 	elements := opened.Metadata().Schema[1:]
 	for i, declared := range schemaOf(table)[1:] {
 		at := slices.IndexFunc(elements, func(e format.SchemaElement) bool { return e.Name == declared.Name })
@@ -74,7 +79,14 @@ func newReader(opened *parquet.File, table *schemas.Table) (*Reader, error) {
 
 // CodeTexts makes Read append texts of pages with a dictionary as codes (rows.Vector). Such texts are valid until the
 // next Read.
-func (r *Reader) CodeTexts() { r.texts = make([]textDictionary, len(r.columns)) }
+func (r *Reader) CodeTexts() { r.coded = true }
+
+// Reuse takes over the memory of a Reader that is no longer used.
+func (r *Reader) Reuse(before *Reader) {
+	if before != nil && before.table == r.table {
+		r.chunks, before.chunks = before.chunks, nil
+	}
+}
 
 // Read appends the rows of the next page, at least one, to a batch of the table. It returns io.EOF after the last page.
 // After any other error the batch must be reset.
@@ -100,8 +112,8 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 		}
 	}
 	rowCount := 0
-	for i, pages := range r.pages {
-		n, err := r.readPage(&batch.Cols[i], pages, i)
+	for i := range r.chunks {
+		n, err := r.chunks[i].readPage(&batch.Cols[i], r.coded, r.left)
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
@@ -114,8 +126,8 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 		}
 		rowCount = n
 	}
-	if rowCount == 0 || int64(rowCount) > r.left {
-		return fmt.Errorf("read rows: a page of %d rows, but %d left in its row group", rowCount, r.left)
+	if rowCount == 0 {
+		return errors.New("read rows: a page without rows")
 	}
 	r.left -= int64(rowCount)
 	batch.N += rowCount
@@ -124,43 +136,16 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 
 // nextGroup opens the columns of the next row group.
 func (r *Reader) nextGroup() error {
-	if err := r.Close(); err != nil {
-		return err
-	}
 	if len(r.groups) == 0 || len(r.columns) == 0 {
 		return io.EOF
 	}
-	group := r.groups[0]
+	group := &r.groups[0]
 	r.groups = r.groups[1:]
-	chunks := group.ColumnChunks()
-	for _, column := range r.columns {
-		r.pages = append(r.pages, chunks[column].Pages())
+	for i, column := range r.columns {
+		r.chunks[i].open(r.file, &group.Columns[column].MetaData)
 	}
-	r.left = group.NumRows()
+	r.left = group.NumRows
 	return nil
-}
-
-// readPage appends the values of a column's next page and returns their number.
-func (r *Reader) readPage(v *rows.Vector, pages parquet.Pages, column int) (int, error) {
-	page, err := pages.ReadPage()
-	if err != nil {
-		return 0, err
-	}
-	defer parquet.Release(page)
-	if r.texts != nil && v.IsText() {
-		return r.texts[column].appendPage(v, page)
-	}
-	return appendPage(v, page)
-}
-
-// Close closes the open pages. It is not needed after Read has returned io.EOF.
-func (r *Reader) Close() error {
-	var errs []error
-	for _, pages := range r.pages {
-		errs = append(errs, pages.Close())
-	}
-	r.pages, r.left = nil, 0
-	return errors.Join(errs...)
 }
 
 // TableOf returns the table that the footer of a file of the given size describes. It may differ from the current

@@ -30,7 +30,6 @@ func readOn(t *testing.T, r *Reader) (*rows.Batch, int) {
 		err := r.Read(batch)
 		if errors.Is(err, io.EOF) {
 			require.ErrorIs(t, r.Read(batch), io.EOF, "it stays at its end")
-			require.NoError(t, r.Close())
 			return batch, n
 		}
 		require.NoError(t, err)
@@ -145,7 +144,6 @@ func TestReaderDamage(t *testing.T) {
 		if !errors.Is(err, io.EOF) {
 			failed++
 		}
-		require.NoError(t, r.Close())
 	}
 	require.Positive(t, failed)
 }

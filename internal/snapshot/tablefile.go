@@ -177,12 +177,11 @@ func (c Catalog) ReadStaged(ctx context.Context, run string, file sink.File, tab
 }
 
 // ReadRows passes the rows of a Parquet file of the given size to use, page by page. The batch is reused.
-func ReadRows(file io.ReaderAt, size int64, table *schemas.Table, use func(*rows.Batch) error) (err error) {
+func ReadRows(file io.ReaderAt, size int64, table *schemas.Table, use func(*rows.Batch) error) error {
 	reader, err := parquetfile.NewReader(file, size, table)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, reader.Close()) }()
 	batch := rows.New(table)
 	for {
 		batch.Reset()

@@ -1,0 +1,275 @@
+package parquetfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// chunkReader reads the chunks of a column page by page. It reuses its memory, unlike the library's reader, which
+// allocates every page and dictionary.
+type chunkReader struct {
+	*pageBuffers
+
+	in    *bufio.Reader // the rest of the chunk
+	left  int64         // bytes of the chunk that in has not returned
+	codec format.CompressionCodec
+	// The dictionary is one of these, by the column's type.
+	hasDictionary bool
+	texts         textDictionary
+	i32           []int32
+	i64           []int64
+	f64           []float64
+}
+
+// pageBuffers hold a page while it is decoded. The columns of a Reader share them.
+type pageBuffers struct {
+	packed, raw []byte // the page before and after decompression
+	levels      []byte
+	codes       []int32
+	ends        []uint32
+	text        []byte
+	own32       []int32
+	own64       []int64
+	doubles     []float64
+	other       rows.Vector
+}
+
+// open starts reading a chunk.
+func (c *chunkReader) open(file io.ReaderAt, meta *format.ColumnMetaData) {
+	first := meta.DataPageOffset
+	if meta.DictionaryPageOffset != 0 {
+		first = meta.DictionaryPageOffset
+	}
+	section := io.NewSectionReader(file, first, meta.TotalCompressedSize)
+	if c.in == nil {
+		c.in = bufio.NewReaderSize(section, readBuffer)
+	} else {
+		c.in.Reset(section)
+	}
+	c.left, c.codec, c.hasDictionary = meta.TotalCompressedSize, meta.Codec, false
+}
+
+// next reads the next page into c.raw and returns its header.
+func (c *chunkReader) next() (header pageHeader, err error) {
+	if err := thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(c.in)).Decode(&header); err != nil {
+		return header, fmt.Errorf("decode page header: %w", err)
+	}
+	if n := int64(header.CompressedPageSize); n < 0 || n > c.left {
+		return header, errUneven
+	}
+	c.left -= int64(header.CompressedPageSize)
+	c.packed = resize(c.packed, int(header.CompressedPageSize))
+	if _, err := io.ReadFull(c.in, c.packed); err != nil {
+		return header, fmt.Errorf("read page: %w", err)
+	}
+	switch c.codec {
+	case format.Uncompressed:
+		c.packed, c.raw = c.raw, c.packed
+	case format.Zstd:
+		if c.raw, err = parquet.Zstd.Decode(c.raw, c.packed); err != nil {
+			return header, fmt.Errorf("decompress page: %w", err)
+		}
+	default:
+		return header, fmt.Errorf("a page compressed by %s", c.codec)
+	}
+	if len(c.raw) != int(header.UncompressedPageSize) {
+		return header, errUneven
+	}
+	return header, nil
+}
+
+// readPage appends the values of the next data page, at most limit, to a column and returns their number. If coded is
+// set, texts of a dictionary are appended as codes.
+func (c *chunkReader) readPage(v *rows.Vector, coded bool, limit int64) (int, error) {
+	unshare(v) // the dictionary may change
+	header, err := c.next()
+	if err == nil && header.Type == format.DictionaryPage {
+		if err = c.readDictionary(v.Type, &header); err == nil {
+			header, err = c.next()
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	data := header.DataPageHeader.V
+	n := int(data.NumValues)
+	if header.Type != format.DataPage || n < 0 || int64(n) > limit {
+		return 0, errUneven
+	}
+	src, levels, values := c.raw, []byte(nil), n
+	if !v.Required {
+		if src, err = c.readLevels(src, n); err != nil {
+			return 0, err
+		}
+		levels = c.levels
+		values = bytes.Count(levels, []byte{1})
+	}
+	if data.Encoding == format.RLEDictionary {
+		err = c.appendIndexed(v, coded, src, levels, n, values)
+	} else {
+		err = c.appendDirect(v, data.Encoding, src, levels, n, values)
+	}
+	if err == nil && !v.Required {
+		v.Present = append(v.Present, levels...)
+	}
+	return n, err
+}
+
+// readDictionary decodes the dictionary in c.raw.
+func (c *chunkReader) readDictionary(t schemas.Type, header *pageHeader) error {
+	n, width := int(header.DictionaryPageHeader.V.NumValues), 0
+	c.hasDictionary = true
+	switch t {
+	case schemas.String, schemas.JSON:
+		return c.texts.set(c.raw, n)
+	case schemas.Int32, schemas.Date:
+		width, c.i32 = 4, decodePlain(c.i32, c.raw, 4)
+	case schemas.Int64, schemas.Timestamp:
+		width, c.i64 = 8, decodePlain(c.i64, c.raw, 8)
+	case schemas.Double:
+		width, c.f64 = 8, decodePlain(c.f64, c.raw, 8)
+	case schemas.Boolean:
+		return errors.New("a dictionary of booleans")
+	}
+	if n < 0 || len(c.raw) != n*width {
+		return errUneven
+	}
+	return nil
+}
+
+// readLevels decodes the definition levels of n rows into c.levels and returns the rest of the page.
+func (c *chunkReader) readLevels(src []byte, n int) (rest []byte, err error) {
+	if len(src) < 4 || uint64(binary.LittleEndian.Uint32(src)) > uint64(len(src)-4) {
+		return nil, errUneven
+	}
+	end := 4 + int(binary.LittleEndian.Uint32(src))
+	levels, rest := src[4:end], src[end:]
+	if run, size := binary.Uvarint(levels); size > 0 && run == uint64(n)<<1 && size+1 == len(levels) { // all are equal
+		c.levels = resize(c.levels, n)
+		for i := range c.levels {
+			c.levels[i] = levels[size]
+		}
+	} else if c.levels, err = (&rle.Encoding{BitWidth: 1}).DecodeLevels(c.levels, levels); err != nil {
+		return nil, fmt.Errorf("decode definition levels: %w", err)
+	}
+	if len(c.levels) < n {
+		return nil, errUneven
+	}
+	c.levels = c.levels[:n]
+	if bytes.Count(c.levels, []byte{0})+bytes.Count(c.levels, []byte{1}) != n {
+		return nil, errUneven
+	}
+	return rest, nil
+}
+
+// appendIndexed appends n rows of a page of indexes into the dictionary.
+func (c *chunkReader) appendIndexed(v *rows.Vector, coded bool, src, levels []byte, n, values int) (err error) {
+	if c.codes, err = new(rle.DictionaryEncoding).DecodeInt32(c.codes, src); err != nil {
+		return fmt.Errorf("decode indexes: %w", err)
+	}
+	if !c.hasDictionary || len(c.codes) < values {
+		return errUneven
+	}
+	indexes := c.codes[:values]
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		v.I32, err = lookUp(v.I32, c.i32, indexes, levels, n)
+	case schemas.Int64, schemas.Timestamp:
+		v.I64, err = lookUp(v.I64, c.i64, indexes, levels, n)
+	case schemas.Double:
+		v.F64, err = lookUp(v.F64, c.f64, indexes, levels, n)
+	case schemas.String, schemas.JSON:
+		if coded {
+			return c.texts.appendPage(v, indexes, levels, n)
+		}
+		err = c.texts.lookUp(v, indexes, levels, n)
+	case schemas.Boolean:
+		err = errUneven
+	}
+	return err
+}
+
+// appendDirect appends n rows of a page without a dictionary.
+func (c *chunkReader) appendDirect(v *rows.Vector, encoding format.Encoding, src, levels []byte, n, values int) (err error) {
+	switch {
+	case v.IsText():
+		return c.appendTexts(v, encoding, src, levels, n)
+	case v.Type == schemas.Boolean && encoding == format.Plain:
+		v.Bool, err = spreadBits(v.Bool, src, levels, n)
+	case v.Type == schemas.Double && encoding == format.Plain:
+		c.doubles = decodePlain(c.doubles, src, 8)
+		v.F64, err = spread(v.F64, c.doubles, levels, n)
+	case values == 0 && encoding == format.Plain && len(src) == 0:
+		v.I32, v.I64, err = spreadNulls(v, n)
+	case encoding != format.DeltaBinaryPacked:
+		err = fmt.Errorf("values encoded as %s", encoding)
+	case v.Type == schemas.Int32 || v.Type == schemas.Date:
+		if c.own32, err = new(delta.BinaryPackedEncoding).DecodeInt32(c.own32, src); err == nil {
+			v.I32, err = spread(v.I32, c.own32, levels, n)
+		}
+	default:
+		if c.own64, err = new(delta.BinaryPackedEncoding).DecodeInt64(c.own64, src); err == nil {
+			v.I64, err = spread(v.I64, c.own64, levels, n)
+		}
+	}
+	return err
+}
+
+// spreadNulls returns the numbers of a vector with n more rows that are null.
+func spreadNulls(v *rows.Vector, n int) ([]int32, []int64, error) {
+	if v.Required && n > 0 {
+		return v.I32, v.I64, errUneven
+	}
+	if v.Type == schemas.Int32 || v.Type == schemas.Date {
+		return append(v.I32, make([]int32, n)...), v.I64, nil
+	}
+	return v.I32, append(v.I64, make([]int64, n)...), nil
+}
+
+// appendTexts appends n rows of a page of texts.
+func (c *chunkReader) appendTexts(v *rows.Vector, encoding format.Encoding, src, levels []byte, n int) (err error) {
+	to := v
+	if v.Coded {
+		to = &c.other
+		*to = rows.Vector{Type: v.Type, Required: v.Required, Data: to.Data[:0], End: to.End[:0], Present: to.Present[:0]}
+	}
+	switch encoding {
+	case format.DeltaLengthByteArray:
+		c.text, c.ends, err = new(delta.LengthByteArrayEncoding).DecodeByteArray(c.text, src, c.ends)
+	case format.Plain: // a page of nulls
+		c.ends = append(c.ends[:0], 0)
+		c.text = c.text[:0]
+	default:
+		err = fmt.Errorf("texts encoded as %s", encoding)
+	}
+	if err == nil {
+		err = spreadTexts(to, c.text, c.ends, levels, n)
+	}
+	if err == nil && to != v {
+		present := v.Present
+		to.Present = append(to.Present, levels...)
+		v.AppendRange(to, 0, n)
+		v.Present = present // readPage appends the levels
+	}
+	return err
+}
+
+// decodePlain replaces the contents of dst with the numbers of a PLAIN page. A part of a number at the end is ignored.
+func decodePlain[T int32 | int64 | float64](dst []T, src []byte, width int) []T {
+	dst = resize(dst, len(src)/width)
+	_, _ = binary.Decode(src, binary.LittleEndian, dst) // src is long enough
+	return dst
+}
