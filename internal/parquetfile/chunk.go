@@ -54,8 +54,8 @@ func (c *chunkReader) open(file io.ReaderAt, meta *format.ColumnMetaData) {
 		first = meta.DictionaryPageOffset
 	}
 	section := io.NewSectionReader(file, first, meta.TotalCompressedSize)
-	if c.in == nil {
-		c.in = bufio.NewReaderSize(section, readBuffer)
+	if size := int(min(readBuffer, meta.TotalCompressedSize)); c.in == nil || c.in.Size() < size {
+		c.in = bufio.NewReaderSize(section, size)
 	} else {
 		c.in.Reset(section)
 	}
