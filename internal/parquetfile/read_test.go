@@ -72,6 +72,46 @@ func TestReaderRoundTrip(t *testing.T) {
 	}
 }
 
+// TestReaderAfterOtherRows reads pages behind a few rows of the page before, as the comparison of snapshots does, with a
+// Reader that reuses the memory of others.
+func TestReaderAfterOtherRows(t *testing.T) {
+	t.Parallel()
+	table := everyType()
+	r := rand.New(rand.NewPCG(7, 7))
+	var before *Reader
+	for range 20 {
+		opts := Options{PageRows: 150, RowGroupRows: 600}
+		file := write(t, table, randomRows(r, table, 1+r.IntN(2000)), opts)
+		reader, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
+		require.NoError(t, err)
+		reader.CodeTexts()
+		reader.Reuse(before)
+		before = reader
+		batch, rest, all := rows.New(table), rows.New(table), rows.New(table)
+		for {
+			err := reader.Read(batch)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			require.NoError(t, batch.Check())
+			rest.Reset()
+			keep := batch.N - min(batch.N, r.IntN(30))
+			all.AppendRows(batch, 0, keep)
+			rest.AppendRows(batch, keep, batch.N)
+			batch.Reset()
+			batch.AppendRows(rest, 0, rest.N)
+		}
+		all.AppendRows(batch, 0, batch.N)
+		var again bytes.Buffer
+		w := NewWriter(&again, table, opts)
+		require.NoError(t, w.Append(all))
+		_, err = w.Close()
+		require.NoError(t, err)
+		require.Equal(t, file, again.Bytes())
+	}
+}
+
 // TestReaderOfSomeColumns reads columns by name, in another order than the file's.
 func TestReaderOfSomeColumns(t *testing.T) {
 	t.Parallel()

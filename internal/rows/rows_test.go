@@ -112,6 +112,41 @@ func lines(b *rows.Batch) []string {
 	return all
 }
 
+// TestAppendRowsOfDictionaries appends many short ranges of batches whose texts are in a dictionary.
+func TestAppendRowsOfDictionaries(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	sources := make([]*rows.Batch, 3)
+	for s := range sources {
+		sources[s] = rows.New(table())
+		fillCoded(sources[s], rnd, 100)
+		for i := range sources[s].Cols {
+			if v := &sources[s].Cols[i]; v.Coded && s > 0 { // the first one is not identified
+				v.Shared, v.Dictionary = true, rows.NewDictionary()
+			}
+		}
+	}
+	dst := rows.New(table())
+	for range 20 {
+		dst.Reset()
+		var want []string
+		for range 100 {
+			src := sources[rnd.IntN(len(sources))]
+			i := rnd.IntN(src.N)
+			j := i + rnd.IntN(min(20, src.N-i)+1)
+			want = append(want, lines(src)[i:j]...)
+			dst.AppendRows(src, i, j)
+		}
+		require.NoError(t, dst.Check())
+		require.Equal(t, want, lines(dst))
+		for i := range dst.Cols {
+			if v := &dst.Cols[i]; v.Coded {
+				require.Less(t, len(v.End), dst.N, "texts of a dictionary are appended once")
+			}
+		}
+	}
+}
+
 func shuffled(rnd *rand.Rand, n, keep int) []int32 {
 	order := make([]int32, 0, keep)
 	for _, r := range rnd.Perm(n)[:keep] {
