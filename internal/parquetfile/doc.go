@@ -19,7 +19,7 @@
 // thrift.go checks metadata before the library decodes it: the library allocates as many elements as a list claims to
 // have, so a few damaged bytes could exhaust the memory. It can go when the library bounds its allocations.
 //
-// Pages are not read by the library's reader either, because it allocates every page and dictionary anew. A Reader
+// Pages are not read by the library's reader either, because it allocates every page and dictionary. A Reader
 // decodes only what a Writer writes, with the library's packages, into memory that it reuses (chunk.go, coded.go,
 // decode.go).
 //
