@@ -83,7 +83,7 @@ type tableDiff struct {
 func (d *differ) dataset(ctx context.Context, dataset *schemas.Dataset) (err error) {
 	tables := make([]*tableDiff, len(dataset.Tables))
 	for i, table := range dataset.Tables {
-		t := &tableDiff{earlier: d.earlier.reader(table), later: d.later.reader(table)}
+		t := &tableDiff{earlier: d.earlier.wholeReader(table), later: d.later.wholeReader(table)}
 		t.merger = newMerger(table, &t.tally)
 		tables[i] = t
 	}

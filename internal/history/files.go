@@ -27,7 +27,8 @@ type fileReader struct {
 	// lacks lists the columns that each file read so far lacks, by the file's path.
 	lacks map[string][]int
 
-	name    string // the open file
+	ahead   *sink.Ahead // opens the next files ahead of time; nil on disk
+	name    string      // the open file
 	object  sink.Object
 	file    *parquetfile.Reader
 	before  *parquetfile.Reader // of the file before; its memory is reused
@@ -39,7 +40,24 @@ type fileReader struct {
 
 // newVersions returns a reader of a history's files.
 func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.File, checked *checkedFiles) *fileReader {
-	return &fileReader{catalog: catalog, table: table, files: files, checked: checked, history: true}
+	return &fileReader{
+		catalog: catalog, table: table, files: files, checked: checked, history: true, ahead: openAhead(catalog, files),
+	}
+}
+
+// filesAhead is how many files a reader opens ahead on a remote store. Each holds up to 256 KiB.
+const filesAhead = 8
+
+// openAhead returns an opener of files that are read in their order, or nil if opening is fast.
+func openAhead(catalog snapshot.Catalog, files []sink.File) *sink.Ahead {
+	if len(files) < 2 || catalog.Info().Folder != "" {
+		return nil
+	}
+	paths := make([]string, len(files))
+	for i, file := range files {
+		paths[i] = file.Path
+	}
+	return sink.NewAhead(catalog.Open, paths, filesAhead)
 }
 
 // checkedFiles are files whose hashes equal the manifest's. Each file is hashed when it is first opened, but not again
@@ -100,7 +118,7 @@ func (r *fileReader) next(ctx context.Context, to *rows.Batch) error {
 			if !errors.Is(err, io.EOF) {
 				return r.failed(err)
 			}
-			if err := r.close(); err != nil {
+			if err := r.closeFile(); err != nil {
 				return err
 			}
 		}
@@ -128,7 +146,11 @@ func (r *fileReader) failed(err error) error {
 
 func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	r.name = file.Path
-	if r.object, err = r.catalog.Open(ctx, file.Path); err != nil {
+	open := r.catalog.Open
+	if r.ahead != nil {
+		open = r.ahead.Open
+	}
+	if r.object, err = open(ctx, file.Path); err != nil {
 		return err
 	}
 	if r.object.Size() != file.Bytes {
@@ -208,8 +230,17 @@ func (r *fileReader) read(to *rows.Batch) error {
 	return nil
 }
 
-// close closes the open file.
+// close closes the open file, and those that were opened ahead.
 func (r *fileReader) close() error {
+	err := r.closeFile()
+	if r.ahead != nil {
+		err = errors.Join(err, r.ahead.Close())
+	}
+	return err
+}
+
+// closeFile closes the open file.
+func (r *fileReader) closeFile() error {
 	var errs []error
 	if r.object != nil {
 		errs = append(errs, r.object.Close())

@@ -54,7 +54,7 @@ func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) error {
 }
 
 func (f *fold) foldTable(ctx context.Context, table *schemas.Table, cuts bool, units []Unit, e *endings, first bool) (err error) {
-	t, r := f.table(ctx, table, cuts), f.side.reader(table)
+	t, r := f.table(ctx, table, cuts), f.side.wholeReader(table)
 	defer func() { err = errors.Join(err, t.source.close(), t.ended.close(), r.close()) }()
 	e.explains(t, first)
 	if f.side.isScattered(units) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -102,6 +104,13 @@ func (s *side) reader(table *schemas.Table) *reader {
 	return &reader{fileReader: fileReader{catalog: s.catalog, table: table, checked: s.checked}, side: s, bucket: noBucket}
 }
 
+// wholeReader returns a reader for all units of a table, in their order.
+func (s *side) wholeReader(table *schemas.Table) *reader {
+	r := s.reader(table)
+	r.ahead = openAhead(s.catalog, r.filesOf(slices.Sorted(maps.Keys(s.files[table.Name]))...))
+	return r
+}
+
 // unit returns a cursor on the rows of a unit of a bucket.
 func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, error) {
 	if r.gathered != nil {
@@ -116,7 +125,7 @@ func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, er
 		r.last = unit
 		return r.rows, nil
 	}
-	if err := r.close(); err != nil {
+	if err := r.closeFile(); err != nil {
 		return nil, err
 	}
 	r.bucket, r.last = bucket, unit
@@ -149,8 +158,9 @@ func (r *reader) close() error {
 
 // scan reads some columns of a table and passes every row to use.
 func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.Batch, row int), columns ...string) error {
+	files := s.manifest.Tables[table.Name].Files
 	r := &fileReader{
-		catalog: s.catalog, table: snapshot.SelectColumns(table, columns...), files: s.manifest.Tables[table.Name].Files,
+		catalog: s.catalog, table: snapshot.SelectColumns(table, columns...), files: files, ahead: openAhead(s.catalog, files),
 	}
 	return r.each(ctx, use)
 }

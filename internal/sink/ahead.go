@@ -1,0 +1,84 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Ahead opens objects whose order is known, the next ones before they are asked for. On a remote store, opening waits for
+// tens of milliseconds.
+type Ahead struct {
+	open  func(ctx context.Context, path string) (Object, error)
+	paths []string
+	after map[string]int // the index of the path after this one
+	depth int
+
+	mu     sync.Mutex
+	begun  map[string]*opening
+	closed bool
+}
+
+// opening is an object that is being opened.
+type opening struct {
+	done   chan struct{}
+	object Object
+	err    error
+}
+
+// NewAhead returns an opener of objects that are probably opened in the order of paths. It opens up to depth objects ahead.
+func NewAhead(open func(ctx context.Context, path string) (Object, error), paths []string, depth int) *Ahead {
+	a := &Ahead{open: open, paths: paths, after: make(map[string]int, len(paths)), depth: depth, begun: make(map[string]*opening)}
+	for i, path := range paths {
+		a.after[path] = i + 1
+	}
+	return a
+}
+
+// Open opens an object, and in the background those that come after it. The caller closes the object. The context bounds
+// also what is opened in the background.
+func (a *Ahead) Open(ctx context.Context, path string) (Object, error) {
+	a.mu.Lock()
+	if next, known := a.after[path]; known {
+		for _, path := range a.paths[next:min(next+a.depth, len(a.paths))] {
+			a.openInBackground(ctx, path)
+		}
+	}
+	found := a.begun[path]
+	delete(a.begun, path)
+	a.mu.Unlock()
+	if found == nil {
+		return a.open(ctx, path)
+	}
+	<-found.done
+	return found.object, found.err
+}
+
+// openInBackground starts to open an object, unless that has been done.
+func (a *Ahead) openInBackground(ctx context.Context, path string) {
+	if a.closed || a.begun[path] != nil {
+		return
+	}
+	o := &opening{done: make(chan struct{})}
+	a.begun[path] = o
+	go func() {
+		defer close(o.done)
+		o.object, o.err = a.open(ctx, path)
+	}()
+}
+
+// Close closes what was opened ahead and never asked for.
+func (a *Ahead) Close() error {
+	a.mu.Lock()
+	begun := a.begun
+	a.begun, a.closed = nil, true
+	a.mu.Unlock()
+	var errs []error
+	for _, o := range begun {
+		<-o.done
+		if o.err == nil {
+			errs = append(errs, o.object.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
