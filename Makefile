@@ -152,7 +152,6 @@ test-example-cron test-example-systemd: test-example-%: build
 	examples/$*/test.sh $(BIN)
 test-example-azure test-example-earthmover test-example-google test-example-growth-page test-example-kubernetes test-example-monitoring test-example-readers test-example-walkthrough: test-example-%: build .tools/%-venv
 	.tools/$*-venv/bin/python -B examples/$*/test_$(subst -,_,$*).py $(BIN)
-test-example-kubernetes: $(HELM)
 test-example-notify: build .tools/kubernetes-venv
 	.tools/kubernetes-venv/bin/python -B examples/notify/test_notify.py $(BIN)
 test-example-questions: .tools/questions-venv
@@ -371,7 +370,8 @@ $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 $(GOTESTSUM): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,gotest.tools/gotestsum)
 
-# For the chart of the Kubernetes example.
+# For the chart on the control plane of test-kubernetes. Compiling it takes four minutes of CPU time, so test-example-kubernetes
+# renders the chart with a package of the binary.
 $(HELM): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,helm.sh/helm/v4/cmd/helm)
 

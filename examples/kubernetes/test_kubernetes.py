@@ -21,7 +21,7 @@ import kubernetes_validate
 import yaml
 
 HERE = Path(__file__).resolve().parent
-HELM = HERE.parent.parent / ".tools" / "helm"
+HELM = Path(sys.executable).with_name("helm")
 DATE = "2026-11-20"
 # The files, and the oldest Kubernetes that each supports.
 FILES = {"volume.yaml": "1.31", "cronjob.yaml": "1.31", "shards.yaml": "1.33", "publish.yaml": "1.33"}
