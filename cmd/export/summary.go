@@ -12,6 +12,7 @@ import (
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/sink/azure"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -325,7 +326,7 @@ func nextSteps(s *pipeline.Summary) string {
 			steps = append(steps, "failures are listed in "+joinPath(s.Destination, snapshot.LedgerPath(s.RunID)))
 		}
 		if table := tableToShow(s.Tables); table != "" {
-			steps = append(steps, "in DuckDB: "+countQuery(s, table))
+			steps = append(steps, inDuckDB(s, table))
 		}
 	}
 	var b strings.Builder
@@ -351,6 +352,14 @@ func tableToShow(tables []pipeline.TableSummary) string {
 		}
 	}
 	return best
+}
+
+// inDuckDB says how to look at a run with DuckDB, which needs a secret for Azure and refuses a folder of any depth there.
+func inDuckDB(s *pipeline.Summary, table string) string {
+	if strings.HasPrefix(s.Destination, azure.Scheme) {
+		return "in DuckDB: growth-export sql, with the same settings, prints the secret and the views that DuckDB needs"
+	}
+	return "in DuckDB: " + countQuery(s, table)
 }
 
 // countQuery returns a complete DuckDB query over a table of a run.

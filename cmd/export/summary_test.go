@@ -69,6 +69,18 @@ next      failures are listed in it's here/_runs/r1/ledger.parquet
 	require.True(t, strings.HasSuffix(text, "\nnext      Run it again.\nor        Publish it: growth-export publish\n"), text)
 }
 
+// TestSummaryOnAzure expects no query that DuckDB cannot run.
+func TestSummaryOnAzure(t *testing.T) {
+	t.Parallel()
+	text := summaryText(&pipeline.Summary{
+		Outcome: pipeline.Published, RunID: "r1", Kind: snapshot.Full, SnapshotDate: "2026-11-20",
+		Destination: "abfss://rosters@account.dfs.core.windows.net/growth",
+		Tables:      []pipeline.TableSummary{{Table: "students", Rows: 1, Files: 1, Bytes: 1}},
+	})
+	require.NotContains(t, text, "read_parquet")
+	require.Contains(t, text, "in DuckDB: growth-export sql")
+}
+
 // TestSummaryNamesPlaces expects the name of each kind of run and a query that reads the run's files.
 func TestSummaryNamesPlaces(t *testing.T) {
 	t.Parallel()

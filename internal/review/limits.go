@@ -38,6 +38,10 @@ func ParseShare(text string) (Share, error) {
 	}
 	number, ok := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(number, 64)
+	if !ok && err == nil && percent > 0 && percent < 1 {
+		return Share{}, fmt.Errorf("%q has no unit: write %s%% if you mean the share, or %s%%", text,
+			strconv.FormatFloat(percent*100, 'f', -1, 64), text)
+	}
 	if !ok && err == nil && percent >= 0 && percent <= 100 {
 		return Share{}, fmt.Errorf("%q has no unit: write %s%%, or off", text, text)
 	}

@@ -226,14 +226,21 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, "abfss://rosters@account.dfs.core.windows.net/growth", store.String())
 	require.Equal(t, store.String(), info.URL)
 	require.Equal(t, store.String(), info.HadoopURL)
-	require.Equal(t, "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, PROVIDER credential_chain, ACCOUNT_NAME 'account');", info.Session)
+	const secret = "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, "
+	require.Equal(t, secret+"CONNECTION_STRING 'AccountName=account;AccountKey=KEY;EndpointSuffix=core.windows.net');", info.Session)
 	require.False(t, info.Locks)
+	require.Equal(t, secret+"CONNECTION_STRING 'AccountName=account;SharedAccessSignature=SIGNATURE;EndpointSuffix=core.windows.net');",
+		open(t, azure.Options{Place: place, SASToken: "sig=c2VjcmV0"}).Info().Session)
+	require.Equal(t, secret+"PROVIDER credential_chain, ACCOUNT_NAME 'account');",
+		open(t, azure.Options{Place: place, Credential: credential{token: "a-token"}}).Info().Session)
+	named := open(t, azure.Options{Place: place, ConnectionString: "AccountName=account;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:10000/account"})
+	require.Equal(t, "az://rosters/growth", named.Info().URL)
 
 	store = open(t, azure.Options{Place: place, Key: "c2VjcmV0", Endpoint: "http://127.0.0.1:10000/account"})
 	emulated := store.Info()
 	require.Equal(t, "az://rosters/growth", emulated.URL)
 	require.Equal(t, store.String(), emulated.HadoopURL)
-	require.Equal(t, "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, CONNECTION_STRING "+
+	require.Equal(t, secret+"CONNECTION_STRING "+
 		"'AccountName=account;AccountKey=KEY;BlobEndpoint=http://127.0.0.1:10000/account');", emulated.Session)
 	require.Empty(t, info.PlainEndpoint+emulated.PlainEndpoint)
 	plain := open(t, azure.Options{Place: place, Key: "c2VjcmV0", Endpoint: "http://192.0.2.1:10000/account"})

@@ -60,14 +60,23 @@ func New(opts Options) (*Store, error) {
 func (s *Store) String() string { return s.opts.String() }
 
 // Info returns how readers reach the container, and the permissions of a run. DuckDB reaches another endpoint only with az://
-// and a connection string, in which the user puts the key.
+// and a connection string. The user puts the key or the signature in a connection string.
 func (s *Store) Info() sink.Info {
-	info := sink.Info{URL: s.String(), HadoopURL: s.String(), PlainEndpoint: remote.Plain(s.endpoint), Permissions: roles}
-	secret := "PROVIDER credential_chain, ACCOUNT_NAME '" + s.opts.account() + "'"
-	if s.opts.Endpoint != "" {
+	info := sink.Info{URL: s.String(), HadoopURL: s.String(), Permissions: roles, PlainEndpoint: remote.Plain(s.endpoint)}
+	account := s.opts.account()
+	used, _ := s.opts.access() // New has checked it.
+	credential, place := "AccountKey=KEY", "EndpointSuffix="+strings.TrimPrefix(s.opts.Host, account+".dfs.")
+	if used.sas != "" {
+		credential = "SharedAccessSignature=SIGNATURE"
+	}
+	own := used.endpoint == "https://"+strings.Replace(s.opts.Host, ".dfs.", ".blob.", 1)
+	if !own {
 		info.URL = strings.TrimSuffix("az://"+s.opts.Container+"/"+s.opts.Prefix, "/")
-		secret = "CONNECTION_STRING 'AccountName=" + s.opts.account() + ";AccountKey=KEY;BlobEndpoint=" +
-			strings.ReplaceAll(s.opts.Endpoint, "'", "''") + "'"
+		place = "BlobEndpoint=" + strings.ReplaceAll(used.endpoint, "'", "''")
+	}
+	secret := "PROVIDER credential_chain, ACCOUNT_NAME '" + account + "'"
+	if !own || used.key != "" || used.sas != "" {
+		secret = "CONNECTION_STRING 'AccountName=" + account + ";" + credential + ";" + place + "'"
 	}
 	info.Session = "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, " + secret + ");"
 	return info
