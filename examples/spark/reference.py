@@ -221,6 +221,12 @@ class Reference:
         for row in self.tables["test_results"]:
             if row["subject_area"]:
                 subjects[row["requested_school_bid"]].add(row["subject_area"])
+        covered = defaultdict(set)
+        for day in days:
+            read = {(row["requested_school_bid"], row["dataset"]) for row in on(day, "coverage") if row["status"] == "ok"}
+            for school in {school for school, _ in read}:
+                if {(school, "students"), (school, "test_results")} <= read:
+                    covered[school].add(day)
         rows = []
         for day in days:
             tested = defaultdict(set)
@@ -234,6 +240,8 @@ class Reference:
                 for term in terms[school]:
                     begin, end = self.terms[term]["begin_date"], self.terms[term]["end_date"]
                     if begin is None or end is None or not begin <= day <= end:
+                        continue
+                    if not any(begin <= read <= day for read in covered[school]):
                         continue
                     for subject in subjects[school]:
                         rows.append(

@@ -45,7 +45,7 @@ class World:
 
     def __init__(self, students: int, seed: int = 7):
         self.random = random.Random(seed)
-        self.tables = {name: [] for name in ("test_results", "test_result_norms", "enrollment_sessions", "students", "school_class_students")}
+        self.tables = {name: [] for name in ("test_results", "test_result_norms", "enrollment_sessions", "students", "school_class_students", "coverage")}
         self.terms = []
         for district in ("district 0", "district 1"):
             for year in range(2022, 2026):
@@ -68,6 +68,10 @@ class World:
                         begin_date=begin,
                         end_date=begin + datetime.timedelta(days=85),
                     )
+            for dataset in ("students", "test_results", "academic_years"):
+                for dates in zip(DAYS[::4], [*DAYS[4::4], END]):
+                    status = self.random.choice(["ok", "denied", "failed", "absent"])
+                    self.add("coverage", dates, dataset=dataset, requested_school_bid=school, status=status)
         for i in range(students):
             self.student(f"student {i}")
 

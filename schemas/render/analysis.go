@@ -129,6 +129,7 @@ func (a *analysis) query(t *schemas.Table) string {
 			}
 			return a.source(schemas.TestResults, "_current")
 		},
+		"history": func() bool { return a.history },
 		// In a history, the column valid_to after a comma, and the sort key that puts the newest versions of a relation
 		// first.
 		"valid_to": func() string { return ifHistory(", valid_to") },

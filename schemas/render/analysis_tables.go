@@ -158,7 +158,8 @@ func analysisTables() []*schemas.Table {
 		{
 			Name: analysisPrefix + "completion",
 			Doc: "One row per school, subject, term and snapshot date within the term, for the subjects in which the school has any result: the number of " +
-				"students on that day's roster, and how many of them had a result of the term.",
+				"students on that day's roster, and how many of them had a result of the term. A school whose roster or results could not be read on a day " +
+				"has its last known rows; before the first day of the term on which both were read, it has no row.",
 			Columns: slices.Concat(
 				key(text("school_bid", "School whose roster it is.")), school,
 				key(text("subject_area", "Subject.")), key(text("term_bid", "Term.")), text("term_name", "Name of the term."), season,

@@ -44,7 +44,24 @@ subjects AS (
     SELECT DISTINCT requested_school_bid AS school_bid, subject_area
     FROM {{every_version "test_results"}}
     WHERE subject_area <> ''
-)
+){{if history}},
+covered AS (
+    SELECT coverage.requested_school_bid AS school_bid, days.day
+    FROM days
+    JOIN {{table "coverage_versions"}} AS coverage ON {{valid_on "coverage" "days.day"}}
+    WHERE coverage.dataset IN ('students', 'test_results') AND coverage.status = 'ok'
+    GROUP BY coverage.requested_school_bid, days.day
+    HAVING count(DISTINCT coverage.dataset) = 2
+),
+first_days AS (
+    -- Before the roster and the results of a school have been read in a term, its rows are those of an earlier term.
+    SELECT terms.school_bid, terms.term_bid, min(covered.day) AS day
+    FROM terms
+    JOIN covered
+        ON covered.school_bid = terms.school_bid
+        AND covered.day BETWEEN terms.term_begin_date AND terms.term_end_date
+    GROUP BY terms.school_bid, terms.term_bid
+){{end}}
 SELECT
     enrolled.school_bid,
     schools.school_name,
@@ -62,6 +79,12 @@ FROM enrolled
 JOIN terms
     ON terms.school_bid = enrolled.school_bid
     AND enrolled.day BETWEEN terms.term_begin_date AND terms.term_end_date
+{{- if history}}
+JOIN first_days
+    ON first_days.school_bid = enrolled.school_bid
+    AND first_days.term_bid = terms.term_bid
+    AND first_days.day <= enrolled.day
+{{- end}}
 JOIN subjects ON subjects.school_bid = enrolled.school_bid
 LEFT JOIN tested
     ON tested.day = enrolled.day
