@@ -43,9 +43,9 @@ func (a *app) diffCommand() *cobra.Command {
 		Use:   "diff",
 		Short: "Compares two published snapshots",
 		Long: "Compares two published snapshots, table by table: how many rows are new, changed\n" +
-			"or gone, and why test results are gone. Only schools whose dataset is complete in\n" +
-			"both are compared. Without flags it compares the newest full snapshot with the one\n" +
-			"before.",
+			"or gone, and why. \"List changed\" means that a row's record is still there, but with\n" +
+			"another list. Schools are compared if the dataset is complete in both; the others are\n" +
+			"listed. Without flags it compares the newest full snapshot with the one before.",
 		Example: "  growth-export diff --dest /data/growth\n" +
 			"  growth-export diff --from 2026-09-01 --to 2026-11-20 --by district",
 	})
@@ -97,8 +97,9 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	found.Warnings = pipeline.NameFindings(pipeline.Warnings(found.ByDistrict()), plan)
 	value := struct {
 		*snapshot.Comparison
-		By map[string]map[string]*snapshot.TableComparison `json:"by,omitempty"`
-	}{&found.Comparison, nil}
+		NotCompared []*history.NotCompared                          `json:"not_compared_schools"`
+		By          map[string]map[string]*snapshot.TableComparison `json:"by,omitempty"`
+	}{&found.Comparison, found.NotCompared, nil}
 	if o.by == bySchool || o.by == byDistrict {
 		value.By = countsBy(found, o.by)
 	}
@@ -188,6 +189,7 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (run %s), compared with %s (run %s): %s compared, %s not\n", snapshotName(later.Kind, later.SnapshotDate),
 		later.RunID, d.SnapshotDate, d.With, wording.Many(d.SchoolsCompared, "school"), wording.Count(d.SchoolsNotCompared))
+	writeNotCompared(&b, d)
 	writeCounts(&b, "", d.Tables, by == byColumn)
 	for _, warning := range review.Lines(d.Warnings) {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
@@ -212,6 +214,23 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 		}
 	}
 	return b.String()
+}
+
+// maxSchoolLines is the maximum number of schools that are listed as not compared.
+const maxSchoolLines = 10
+
+// writeNotCompared lists the schools that were not compared.
+func writeNotCompared(b *strings.Builder, d *history.Difference) {
+	listed := d.NotCompared[:min(len(d.NotCompared), maxSchoolLines)]
+	for _, school := range listed {
+		fmt.Fprintf(b, "not compared: %s\n", school)
+	}
+	switch more := d.SchoolsNotCompared - int64(len(listed)); {
+	case more > 0 && len(listed) > 0:
+		fmt.Fprintf(b, "not compared: %s\n", wording.Many(more, "more school"))
+	case more > 0:
+		fmt.Fprintf(b, "not compared: the two snapshots have no dataset of schools in common\n")
+	}
 }
 
 // writeCounts writes a line for each table that differs, in declaration order, and one line for all others.

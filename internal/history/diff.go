@@ -17,6 +17,8 @@ type Difference struct {
 	Units map[Unit]map[string]*snapshot.TableComparison
 	// Districts are the districts of the schools in the later snapshot.
 	Districts map[string]string
+	// NotCompared are the schools with the most rows of those that were not compared, or only in part.
+	NotCompared []*NotCompared
 }
 
 // ByDistrict adds up the counts by district. The lookup tables districts and schools have the empty district.
@@ -62,7 +64,7 @@ func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Mani
 		return nil, err
 	}
 	d.total()
-	return d.found, nil
+	return d.found, d.notCompared(ctx)
 }
 
 // differ compares two snapshots.
