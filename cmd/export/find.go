@@ -170,7 +170,8 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 		fmt.Fprintf(&b, "choose one with --bid, or --number if there is no bid, to see where the rows are\n\n")
 		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 		for _, s := range r.Students {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", cmp.Or(bidText(s.Bid), "no bid"), printable(strings.Join(s.Names, ", ")), printable(strings.Join(s.Numbers, ", ")))
+			short := func(list []string) string { return wording.Cut(printable(strings.Join(list, ", ")), wording.MaxName) }
+			fmt.Fprintf(t, "%s\t%s\t%s\n", cmp.Or(bidText(s.Bid), "no bid"), short(s.Names), short(s.Numbers))
 		}
 		_ = t.Flush() // A strings.Builder returns no errors.
 		return b.String()
