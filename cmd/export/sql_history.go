@@ -19,7 +19,7 @@ func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catal
 		return nil, err
 	}
 	if held == nil {
-		return nil, usagef("%w", catalog.NoHistory())
+		return nil, usagef("%w", catalog.NoHistory(ctx))
 	}
 	m := held.Manifest
 	mixed := history.Mixed(ctx, catalog, m)

@@ -154,7 +154,7 @@ func (d *dropper) read(ctx context.Context, date string) (*snapshot.HistoryManif
 	case err != nil:
 		return nil, &wording.AdvisedError{Err: err, Advice: "rebuild the history with " + wording.Command("history", wording.Setting("rebuild")) + ", then drop again"}
 	case current == nil:
-		return nil, d.catalog.NoHistory()
+		return nil, d.catalog.NoHistory(ctx)
 	case date > current.Manifest.Through():
 		return nil, &snapshot.RefusedError{Reason: fmt.Sprintf("the history at %s goes through %s: the date must not be later than that, but is %s",
 			d.catalog, current.Manifest.Through(), date)}

@@ -15,7 +15,7 @@ func VerifyHistory(ctx context.Context, catalog snapshot.Catalog) (*VerifyReport
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}
 		pointer, _, err := catalog.Read(ctx, snapshot.HistoryPointerPath)
 		if errors.Is(err, sink.ErrNotFound) {
-			return nil, catalog.NoHistory()
+			return nil, catalog.NoHistory(ctx)
 		}
 		if err == nil {
 			err = v.history(ctx)

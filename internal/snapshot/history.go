@@ -284,9 +284,17 @@ type History struct {
 	Manifest *HistoryManifest
 }
 
-// NoHistory returns the error of a command that needs a history if there is none.
-func (c Catalog) NoHistory() *RefusedError {
-	return &RefusedError{Reason: fmt.Sprintf("there is no history at %s: growth-export history makes it", c)}
+// NoHistory returns the error of a command that needs a history if there is none. A destination of cohorts gets none.
+func (c Catalog) NoHistory(ctx context.Context) *RefusedError {
+	reason := fmt.Sprintf("there is no history at %s: ", c)
+	ofCohort := func(m *Manifest) bool { return m.Parameters.Students != nil }
+	cohort, err := c.Newest(ctx, Full, ofCohort)
+	other, problem := c.Newest(ctx, Full, func(m *Manifest) bool { return !ofCohort(m) })
+	if cohort == nil || other != nil || err != nil || problem != nil {
+		return &RefusedError{Reason: reason + "growth-export history makes it"}
+	}
+	return &RefusedError{Reason: reason + "its snapshots hold only some students, and such snapshots are not added to a history; to compare two of them, " +
+		"use growth-export sql with " + wording.Setting("snapshot-date").String() + " and " + wording.Setting("schema").String() + " for each"}
 }
 
 // ReadHistory returns the current history, or nil if there is none. ErrDamaged means that the pointer or the manifest
