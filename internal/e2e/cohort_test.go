@@ -190,6 +190,48 @@ func TestCohort(t *testing.T) {
 	}
 }
 
+// TestCohortGrowth runs the commands of docs/PRIVACY.md that measure the growth of a cohort between two snapshots. Their result
+// equals the growth of the same students in full exports.
+func TestCohortGrowth(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(repository, "docs", "PRIVACY.md"))
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "To measure growth, compare two snapshots")
+	require.True(t, found)
+	block := func(kind string) string {
+		_, text, found := strings.Cut(section, "```"+kind+"\n")
+		require.True(t, found)
+		text, _, _ = strings.Cut(text, "```")
+		return text
+	}
+	s := newCohortSite(t)
+	cohort, all := filepath.ToSlash(filepath.Join(t.TempDir(), "cohort")), filepath.ToSlash(t.TempDir())
+	for _, night := range []string{"2025-10-10", "2026-02-12"} {
+		run := smallWorld("run", "--simulate", "--snapshot-date", night, "--backdate", "--progress", "none")
+		execute(t, growthExport, append(run, "--dest", cohort, "--students", "@"+s.list)...)
+		execute(t, growthExport, append(run, "--dest", all)...)
+	}
+	measure := func(dest string) *duck {
+		d := newDuck(t)
+		d.db.SetMaxOpenConns(1)
+		for line := range strings.Lines(block("sh")) {
+			command, _, redirected := strings.Cut(line, " >")
+			require.True(t, redirected)
+			words := strings.Fields(strings.Replace(command, "--dest cohort", "--dest "+dest, 1))
+			d.exec(execute(t, growthExport, words[1:]...))
+		}
+		return d
+	}
+	query := block("sql")
+	growth := measure(cohort).query(query)
+	require.NotEmpty(t, growth)
+	d := measure(all)
+	d.exec("CREATE TABLE listed AS SELECT unnest(string_split(" + literal(strings.Join(s.listed, "\n")) + ", chr(10))) AS bid")
+	want := d.query(strings.Replace(query, "WHERE ", "WHERE earlier.student_bid IN (FROM listed) AND ", 1))
+	require.Equal(t, want, growth)
+	require.NotEqual(t, d.query(query), growth)
+}
+
 // requireNoTexts looks for texts in the bytes of every file below a folder.
 func requireNoTexts(t *testing.T, folder string, texts ...string) {
 	t.Helper()
