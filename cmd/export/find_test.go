@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // TestFind finds students by bid, number and name, in clear and in pseudonymised runs. It counts the same rows as a purge would
@@ -124,4 +126,15 @@ func (s *suppressionTest) requireRecord(bid string, inRuns, inHistory map[string
 func TestWithBare(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"a", "b ", " ", "c", "b"}, withBare([]string{"a", "b ", " ", "c"}))
+}
+
+// TestFindShortensNames lists students with very long names in a table that is not wider for them.
+func TestFindShortensNames(t *testing.T) {
+	t.Parallel()
+	var found maintenance.FindReport
+	for range maxLocated + 1 {
+		found.Students = append(found.Students, &maintenance.FoundStudent{Bid: "b", Names: []string{strings.Repeat("ü", 500)}, Numbers: []string{"7"}})
+	}
+	text := foundStudentsText(&found, snapshot.Catalog{}, "", nil)
+	require.Contains(t, text, "\nb  "+strings.Repeat("ü", wording.MaxName-1)+"…  7\n")
 }
