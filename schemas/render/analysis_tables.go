@@ -15,6 +15,10 @@ const (
 	columnsView    = analysisPrefix + "columns"
 )
 
+// newestAchievement describes a percentile. Results may have norms of different editions.
+const newestAchievement = "Percentile in the newest achievement norms that this result has. Other results may have an older edition only; " +
+	"analysis_results has the edition, in achievement_reference."
+
 // lastGrade is the highest grade.
 const lastGrade = 12
 
@@ -34,7 +38,7 @@ func analysisTables() []*schemas.Table {
 		derived("school_year", schemas.Int32, schemas.None,
 			"Year in which the school year begins: the first number of four digits in the term's name, or else the year of the term's first day, minus one if that day is before July."),
 	)
-	teachers := derived("teachers", schemas.String, schemas.Direct, "Names of the educators in alphabetical order, separated by commas.")
+	teachers := derived("teachers", schemas.String, schemas.Direct, "Names of the educators in alphabetical order, separated by commas; null without educators or their names.")
 	spanYear := derived("school_year", schemas.Int32, schemas.None, "School year in which the span ends.")
 	measures := measureColumns()
 	perspectives := count("perspectives", "Number of perspectives that list it; each has its own rows in the tables.")
@@ -125,8 +129,8 @@ func analysisTables() []*schemas.Table {
 				derived("from_rit", schemas.Int32, schemas.Score, "Score of the earlier result, in RIT."),
 				derived("to_rit", schemas.Int32, schemas.Score, "Score of the later result, in RIT."),
 				derived("growth", schemas.Int64, schemas.Score, "Later score minus earlier score, in RIT."),
-				derived("from_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the earlier result in the newest achievement norms."),
-				derived("to_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the later result in the newest achievement norms."),
+				derived("from_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the earlier result in the newest achievement norms that it has, which may be an older edition than that of the later result."),
+				derived("to_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the later result in the newest achievement norms that it has."),
 				derived("growth_percentile", schemas.Int32, schemas.Score,
 					"Percentile of the later result in the newest growth norms, which the service computes from results and weeks of instruction that it does not specify."),
 			),
@@ -189,7 +193,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: columnsView,
-			Doc:  "One row per column of the tables and of these views.",
+			Doc:  "One row per column of the tables and of these views, without snapshot_date and district, which come from the names of folders.",
 			Columns: slices.Concat(
 				key(text("table_name", "Name of the table or view.")), key(text("column_name", "Name of the column.")),
 				text("type", "Type of the column."),
@@ -223,8 +227,8 @@ func termColumns(prefix string) []schemas.Column {
 
 func norm(kind string) []schemas.Column {
 	return slices.Concat(
-		derived(kind+"_percentile", schemas.Int32, schemas.Score, "Percentile in the newest "+kind+" norms."),
-		text(kind+"_reference", "Edition of the newest "+kind+" norms."),
+		derived(kind+"_percentile", schemas.Int32, schemas.Score, "Percentile in the newest "+kind+" norms that this result has; other results may have an older edition only."),
+		text(kind+"_reference", "Edition of these "+kind+" norms."),
 	)
 }
 

@@ -21,8 +21,8 @@ func termResults(grade, school []schemas.Column) *schemas.Table {
 			copied(schemas.TestResults, "test_result_bid", "grade"), grade,
 			text("school_bid", "School of the result."), school,
 			copied(schemas.TestResults, "rit", "standard_error", "administration_start_date_time"),
-			derived("achievement_percentile", schemas.Int32, schemas.Score, "Percentile in the newest achievement norms."),
-			derived("growth_percentile", schemas.Int32, schemas.Score, "Percentile in the newest growth norms that the service sends."),
+			derived("achievement_percentile", schemas.Int32, schemas.Score, newestAchievement),
+			derived("growth_percentile", schemas.Int32, schemas.Score, "Growth percentile that the service sends with the result, in the newest edition; the service does not say which span it is for."),
 		),
 	}
 }
@@ -76,7 +76,8 @@ func growthSpans() *schemas.Table {
 				"Percentile of that index in the normal distribution, from 1 to 99. It does not take the weeks of instruction into account."),
 			derived("growth_quintile", schemas.String, schemas.Score, "Quintile of that percentile: Low, LoAvg, Avg, HiAvg or High."),
 			derived("service_growth_percentile", schemas.Int32, schemas.Score,
-				"The growth percentile that the service sends with the result at the end, if any; it takes the weeks of instruction into account, so prefer it."),
+				"The growth percentile that the service sends with the result at the end, if any. It takes the weeks of instruction into account, but the service does "+
+					"not say which span it is for. Prefer it only if the span begins at the student's previous test."),
 		),
 	}
 }
