@@ -55,9 +55,11 @@ func (s *Settings) CheckLimits() error {
 // Limit returns a channel that takes as many tokens as there may be uploads.
 func (s *Settings) Limit() chan struct{} { return make(chan struct{}, cmp.Or(s.Uploads, Uploads)) }
 
-// Watch returns a client that sends requests with next and cancels those that transfer nothing; see Client.
+// Watch returns a client that sends requests with next and cancels those that transfer nothing, and logs outages; see Client.
 func (s *Settings) Watch(next Doer, answersDocument func(*http.Request) bool) *Client {
-	return &Client{Next: next, Timeout: cmp.Or(s.StallTimeout, StallTimeout), AnswersDocument: answersDocument}
+	return &Client{
+		Next: next, Timeout: cmp.Or(s.StallTimeout, StallTimeout), AnswersDocument: answersDocument, outage: outage{log: s.Log},
+	}
 }
 
 // NewHTTPClient returns a client that keeps enough connections open and follows no redirects.

@@ -20,12 +20,14 @@ type Doer interface {
 
 // Client cancels an attempt that transfers nothing in either direction for too long; the SDK then tries again. It also
 // removes URLs, which contain upload ids or signatures, from errors, and reports an empty body as an error if a
-// document is expected, because an SDK would read it as an empty list.
+// document is expected, because an SDK would read it as an empty list. It logs a store that keeps failing.
 type Client struct {
 	Next    Doer
 	Timeout time.Duration
 	// AnswersDocument reports whether the response to a request has a document as its body, which is never empty.
 	AnswersDocument func(req *http.Request) bool
+
+	outage outage
 }
 
 // Do sends a request and watches it until the body of the response is closed.
@@ -57,9 +59,11 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 			err = e.Err
 		}
 		err = explain(err)
+		c.outage.attempt(req, nil, err)
 		end()
 		return nil, err
 	}
+	c.outage.attempt(req, resp, nil)
 	timer.Reset(c.Timeout)
 	empty := resp.StatusCode == http.StatusOK && c.AnswersDocument(req)
 	resp.Body = &watchedBody{ReadCloser: resp.Body, closed: end, read: func(n int, err error) error {
