@@ -45,6 +45,7 @@ func heap() uint64 {
 
 // TestStagedUnitsLetGo checks that the memory of a run does not grow with the number of staged tasks.
 func TestStagedUnitsLetGo(t *testing.T) { //nolint:paralleltest // it weighs the heap, which parallel tests share
+	skipWithRaceDetector(t)
 	sizes := make([]int, 160)
 	for i := range sizes {
 		sizes[i] = i % 3

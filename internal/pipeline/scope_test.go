@@ -256,6 +256,7 @@ func TestRunThatIsInterruptedIsResumed(t *testing.T) {
 }
 
 func TestFinishedSchoolsWaitInScratch(t *testing.T) {
+	skipWithRaceDetector(t)
 	t.Parallel()
 	world := simulator.Options{Seed: 11, SchoolSizes: []int{2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000}}
 	settings := defaults()

@@ -129,7 +129,7 @@ func analysisTables() []*schemas.Table {
 				derived("from_rit", schemas.Int32, schemas.Score, "Score of the earlier result, in RIT."),
 				derived("to_rit", schemas.Int32, schemas.Score, "Score of the later result, in RIT."),
 				derived("growth", schemas.Int64, schemas.Score, "Later score minus earlier score, in RIT."),
-				derived("from_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the earlier result in the newest achievement norms that it has, which may be an older edition than that of the later result."),
+				derived("from_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the earlier result in the newest achievement norms that it has, which may be an older edition than for the later result."),
 				derived("to_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the later result in the newest achievement norms that it has."),
 				derived("growth_percentile", schemas.Int32, schemas.Score,
 					"Percentile of the later result in the newest growth norms, which the service computes from results and weeks of instruction that it does not specify."),

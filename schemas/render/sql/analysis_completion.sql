@@ -54,7 +54,7 @@ covered AS (
     HAVING count(DISTINCT coverage.dataset) = 2
 ),
 first_days AS (
-    -- Before the roster and the results of a school have been read in a term, its rows are those of an earlier term.
+    -- Before the roster and the results of a school have been read in a term, its rows are rows of an earlier term.
     SELECT terms.school_bid, terms.term_bid, min(covered.day) AS day
     FROM terms
     JOIN covered
