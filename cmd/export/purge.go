@@ -35,6 +35,7 @@ type purgeOptions struct {
 	noticeNames        bool
 	yes                bool
 	unsuppress         []string
+	retireKey          string
 }
 
 func (a *app) purgeCommand() *cobra.Command {
@@ -65,6 +66,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	g.toggle(&o.noticeNames, "notice-names", "name the students in the notice")
 	g.toggle(&o.yes, "yes", "do not ask on a terminal")
 	g.list(&o.unsuppress, "unsuppress", nil, "purge nothing, but take these students off the suppression list: bids or numbers, as above")
+	define(g, &o.retireKey, "retire-key", "FINGERPRINT", "", parseFingerprint,
+		"purge nothing, but empty the suppression list of a replaced or lost key")
 	o.general.define(cmd)
 	return cmd
 }
@@ -74,7 +77,7 @@ func (a *app) purgeCommand() *cobra.Command {
 func (o *purgeOptions) checkTarget(from sources) error {
 	const choices = "--schools LIST, --districts LIST, --students LIST, --student-numbers LIST or --ended-for DAYS"
 	var chosen []string
-	for _, name := range []string{"schools", "districts", "students", "student-numbers", "ended-for", "unsuppress"} {
+	for _, name := range []string{"schools", "districts", "students", "student-numbers", "ended-for", "unsuppress", "retire-key"} {
 		if from[name].rank == byFlag {
 			chosen = append(chosen, "--"+name)
 		}
@@ -109,6 +112,9 @@ func (o *purgeOptions) checkTarget(from sources) error {
 	if chosen[0] != "--ended-for" {
 		o.endedForDays = 0
 	}
+	if chosen[0] != "--retire-key" {
+		o.retireKey = ""
+	}
 	return nil
 }
 
@@ -121,6 +127,8 @@ func (o *purgeOptions) checkNotice(from sources) error {
 		return nil
 	case len(o.unsuppress) > 0:
 		return usagef("%s: --unsuppress erases nothing, so there is no notice of it", from["notice"].name)
+	case o.retireKey != "":
+		return usagef("%s: --retire-key erases nothing, so there is no notice of it", from["notice"].name)
 	}
 	return checkNoticePath(o.notice, o.dryRun, from)
 }
@@ -154,6 +162,9 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	}
 	if len(o.unsuppress) > 0 {
 		return a.unsuppress(ctx, o, catalog, key)
+	}
+	if o.retireKey != "" {
+		return a.retireKey(ctx, o, catalog, key)
 	}
 	options := maintenance.PurgeOptions{
 		Schools: o.schools, Districts: o.districts, Students: o.students, StudentNumbers: o.studentNumbers, EndedForDays: o.endedForDays,

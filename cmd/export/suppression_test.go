@@ -215,6 +215,54 @@ func TestLostSuppressionList(t *testing.T) {
 	require.NotContains(t, s.run("doctor", "--simulate").stdout, "exported again")
 }
 
+// TestReplacedPrivacyKey purges a student again under a new key. Runs warn until the list of the replaced key is retired.
+func TestReplacedPrivacyKey(t *testing.T) {
+	t.Parallel()
+	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+	fingerprint := func() string {
+		key, err := privacy.ParseKey(s.key)
+		require.NoError(t, err)
+		return key.Fingerprint()
+	}
+	s.night(1)
+	erased := slices.Sorted(maps.Keys(s.students()))[:1]
+	s.run("purge", "--students", listFile(t, erased))
+	old := fingerprint()
+	s.key = strings.Repeat("fedcba98765432100f1e2d3c4b5a6978", 2)
+	s.run("purge", "--students", listFile(t, erased), "--allow-unknown")
+	result := s.night(2)
+	require.Contains(t, result.stdout, "1 left out of this run")
+	require.Contains(t, result.stdout, "then run growth-export purge --retire-key "+old)
+	require.Contains(t, s.run("doctor", "--simulate").stdout, "then run growth-export purge --retire-key "+old)
+
+	s.code = 2
+	require.Contains(t, s.run("purge", "--retire-key", fingerprint()).stderr, "is the privacy key that is set")
+	require.Contains(t, s.run("purge", "--retire-key", "0123").stderr, "no students are on the suppression list of the key 0123")
+	require.Contains(t, s.run("purge", "--retire-key", "lost").stderr, "not the fingerprint of a privacy key")
+	s.code = 0
+	require.Equal(t, "retired the suppression list of the key "+old+", which had 1 student; runs follow the list of the key "+fingerprint()+"\n",
+		s.run("purge", "--retire-key", old).stdout)
+	result = s.night(3)
+	require.Contains(t, result.stdout, "1 left out of this run")
+	require.NotContains(t, result.stdout+result.stderr, "exported again")
+	require.NotContains(t, s.run("doctor", "--simulate").stdout, old)
+}
+
+// TestUnsuppressByNumber takes a student who was purged by bid off the list by number.
+func TestUnsuppressByNumber(t *testing.T) {
+	t.Parallel()
+	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+	s.night(1)
+	roster := s.students()
+	bid := slices.Sorted(maps.Keys(roster))[0]
+	s.run("purge", "--students", bid)
+	require.Contains(t, s.run("purge", "--unsuppress", roster[bid][0]).stdout, "1 of 1 listed student taken off the suppression list")
+	require.NotContains(t, s.night(2).stdout, "suppression list")
+	require.Contains(t, s.students(), bid)
+	s.key = ""
+	require.NotContains(t, s.night(3).stdout, "exported again", "the student is no longer to be left out")
+}
+
 // listFile writes a list to a file, and returns it in the form for flags.
 func listFile(t *testing.T, bids []string) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -40,4 +41,46 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 			fmt.Errorf("%s of %s; correct the list, or accept this with --allow-unknown", wording.Count(report.Found), wording.Count(report.Listed)))
 	}
 	return nil
+}
+
+// parseFingerprint checks the fingerprint of a privacy key.
+func parseFingerprint(text string) (string, error) {
+	if _, err := hex.DecodeString(text); err != nil || text == "" {
+		return "", fmt.Errorf("%s is not the fingerprint of a privacy key: copy it from the warning or from the output of the purge", quoted(text))
+	}
+	return text, nil
+}
+
+// retired is the output of purge --retire-key.
+type retired struct {
+	DryRun     bool   `json:"dry_run,omitempty"`
+	RetiredKey string `json:"retired_key_fingerprint"`
+	Key        string `json:"key_fingerprint"`
+	Students   int    `json:"students"` // on the list of the retired key
+}
+
+// retireKey empties the suppression list of a key that runs no longer have.
+func (a *app) retireKey(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, key *privacy.Key) error {
+	switch {
+	case key == nil:
+		return usagef("--retire-key needs the privacy key of later runs: set %s or %s%s", privacyKeyVariable, privacyKeyVariable, fileSuffix)
+	case key.Fingerprint() == o.retireKey:
+		return usagef("--retire-key: %s is the privacy key that is set: set the key of later runs", o.retireKey)
+	}
+	students, err := changing(ctx, a, &o.destination, catalog, o.dryRun, func(*session) (int, error) {
+		return catalog.RetireSuppressed(ctx, key.Fingerprint(), o.retireKey, o.allowUnknown, o.dryRun)
+	})
+	if errors.Is(err, snapshot.ErrNotRetired) {
+		return usagef("%w; purge the students again with the key that is set, or accept this with --allow-unknown", err)
+	}
+	if err != nil {
+		return err
+	}
+	verb := "retired"
+	if o.dryRun {
+		verb = "would retire"
+	}
+	return a.writeOutput(o.output, retired{o.dryRun, o.retireKey, key.Fingerprint(), students},
+		fmt.Sprintf("%s the suppression list of the key %s, which had %s; runs follow the list of the key %s\n",
+			verb, o.retireKey, wording.Many(students, "student"), key.Fingerprint()))
 }

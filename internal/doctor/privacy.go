@@ -80,6 +80,7 @@ func (c *destinationCheck) checkSuppression(ctx context.Context) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
 		c.warn(Suppression, fmt.Sprintf("runs would not leave out %s who were erased here: the list needs the key with the fingerprint %s, but %s",
-			wording.Many(counts[key], "student"), key, own), "set that key for all runs, or purge these students again with the key that runs have")
+			wording.Many(counts[key], "student"), key, own), "set that key for all runs, or purge these students again with the key that runs have, then run "+
+			wording.Command("purge", wording.Setting("retire-key"), key))
 	}
 }

@@ -33,7 +33,9 @@ type purgeRecord struct {
 	BegunAt    time.Time `json:"begun_at"`
 	FinishedAt time.Time `json:"finished_at"`
 	// Suppressed is set if the students were put on the suppression list.
-	Suppressed *struct{} `json:"suppressed"`
+	Suppressed *struct {
+		Key string `json:"key_fingerprint"`
+	} `json:"suppressed"`
 }
 
 // recordStudents is the part of maintenance.AskedStudents that concerns runs.

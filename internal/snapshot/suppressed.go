@@ -186,8 +186,8 @@ func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students []
 		s.Students = slices.DeleteFunc(slices.Clone(s.Students), func(listed SuppressedStudent) bool {
 			gone := false
 			for i, digests := range students {
-				if listed.Bid != "" && slices.Contains(digests, listed.Bid) ||
-					listed.Bid == "" && slices.ContainsFunc(listed.Numbers, func(n string) bool { return slices.Contains(digests, n) }) {
+				if slices.Contains(digests, listed.Bid) ||
+					slices.ContainsFunc(listed.Numbers, func(n string) bool { return slices.Contains(digests, n) }) {
 					found[i], gone = true, true
 				}
 			}
@@ -196,6 +196,58 @@ func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students []
 		return s
 	})
 	return found, err
+}
+
+// ErrNotRetired is the error of RetireSuppressed if the list of the retired key must stay.
+var ErrNotRetired = errors.New("nothing was changed")
+
+// RetireSuppressed empties the suppression list of a privacy key that runs no longer have, once its students are on the
+// list of another key. It returns how many students the list had. Without the retired key, it cannot check that they are
+// the same students, so it only refuses a list that has more students than the other key's, unless fewer is set.
+func (c Catalog) RetireSuppressed(ctx context.Context, fingerprint, retired string, fewer, dryRun bool) (students int, err error) {
+	records, err := c.purgeRecords(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = sink.Swap(ctx, SuppressedPath, func() error {
+		list, version, err := c.readSuppressionList(ctx)
+		if err != nil {
+			return err
+		}
+		missing, err := c.missingLists(ctx, list)
+		if err != nil {
+			return err
+		}
+		old, own := list.Keys[retired], list.Keys[fingerprint]
+		students = len(old.Students)
+		for _, p := range missing {
+			if p.Key == retired {
+				students = p.Students
+			}
+		}
+		purges := old.Purges
+		for _, record := range records {
+			if record.Suppressed != nil && record.Suppressed.Key == retired {
+				purges = append(purges, record.ID)
+			}
+		}
+		switch {
+		case students == 0 && len(purges) == 0:
+			return fmt.Errorf("%w: no students are on the suppression list of the key %s", ErrNotRetired, retired)
+		case students > len(own.Students) && !fewer:
+			return fmt.Errorf("%w: the suppression list of the key %s has %s, but the list of the key %s has %s", ErrNotRetired,
+				fingerprint, wording.Many(len(own.Students), "student"), retired, wording.Many(students, "student"))
+		case dryRun:
+			return nil
+		}
+		own.Students = orEmpty(own.Students)
+		own.Purges = slices.Compact(slices.Sorted(slices.Values(slices.Concat(own.Purges, purges))))
+		list.Keys[fingerprint] = own
+		// The key stays, so that runs do not take its list for a lost one.
+		list.Keys[retired] = SuppressedStudents{Students: []SuppressedStudent{}, Purges: []string{}}
+		return WriteDocument(ctx, c.store, SuppressedPath, list, sink.Condition{Absent: version == "", Version: version})
+	})
+	return students, err
 }
 
 // changeSuppressed replaces the students of a privacy key in one step, even if other processes change the list at the
@@ -237,9 +289,11 @@ func (p PurgedStudents) Because() string {
 	switch {
 	case p.Missing:
 		return "the suppression list with the key fingerprint " + p.Key + ", which earlier runs followed, is missing: restore " +
-			SuppressedPath + " from a backup, or purge the same students again with that key"
+			SuppressedPath + " from a backup, if there is one; then purge the same students again with that key, because snapshots made without the list may hold them"
 	case p.Key != "":
-		return "the run does not have the privacy key with the fingerprint " + p.Key
+		return "the run does not have the privacy key with the fingerprint " + p.Key +
+			": set that key for all runs, then purge the same students again, because snapshots made without it may hold them. If the key was replaced or lost, " +
+			"purge them with the new key and --allow-unknown, then run " + wording.Command("purge", wording.Setting("retire-key"), p.Key)
 	default:
 		return "no suppression list names them: purge the same students again with the privacy key"
 	}
@@ -278,33 +332,35 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 		return nil, err
 	}
 	missing := len(found) > 0
-	counts, needed := make(map[PurgedStudents]int), make(map[string]bool)
+	days, purged := make(map[string][]string), make(map[string]int) // of the purges of each list
+	notListed := make(map[string]int)                               // students by the day of their purge
 	for _, record := range records {
-		key, listed := "", false
-		for of, students := range list.Keys {
-			if slices.Contains(students.Purges, record.ID) {
-				key, listed = of, true
-				if of == fingerprint {
-					break
-				}
+		students, listed := record.Asked.Students.count(), false
+		for key, s := range list.Keys {
+			if slices.Contains(s.Purges, record.ID) {
+				days[key] = append(days[key], record.day())
+				purged[key] += students
+				listed = true
 			}
 		}
 		switch {
-		case listed && key == fingerprint, missing && !listed && record.Suppressed != nil:
-			continue
-		case !listed && record.Suppressed == nil && record.at().AddDate(0, 0, keylessWarningDays).Before(now):
-			continue
+		case listed, missing && record.Suppressed != nil:
+		case record.Suppressed == nil && record.at().AddDate(0, 0, keylessWarningDays).Before(now):
+		default:
+			notListed[record.day()] += students
 		}
-		counts[PurgedStudents{Date: record.day(), Key: key}] += record.Asked.Students.count()
-		needed[key] = true
+	}
+	for day, students := range notListed {
+		found = append(found, PurgedStudents{Date: day, Students: students})
 	}
 	for key, s := range list.Keys {
-		if key != fingerprint && !needed[key] && len(s.Students) > 0 {
-			counts[PurgedStudents{Key: key}] = len(s.Students)
+		if key == fingerprint || len(s.Students) == 0 {
+			continue
 		}
-	}
-	for of, n := range counts {
-		of.Students = n
+		of := PurgedStudents{Students: len(s.Students), Key: key}
+		if dates := slices.Compact(slices.Sorted(slices.Values(days[key]))); len(dates) == 1 && purged[key] >= of.Students {
+			of.Date = dates[0]
+		}
 		found = append(found, of)
 	}
 	slices.SortFunc(found, func(a, b PurgedStudents) int {

@@ -2,6 +2,8 @@ package snapshot_test
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,15 +42,15 @@ func TestSuppressTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, other.Students)
 
-	found, err := catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}, {"bid-50", "number-50"}, {"number-04"}}, true)
+	found, err := catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}, {"bid-50", "number-50"}, {"number-4"}}, true)
 	require.NoError(t, err)
-	require.Equal(t, []bool{true, false, false}, found, "a student listed by bid is taken off by bid")
-	found, err = catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}}, false)
+	require.Equal(t, []bool{true, false, true}, found, "a student listed by bid is taken off by number too")
+	found, err = catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}, {"number-4"}}, false)
 	require.NoError(t, err)
-	require.Equal(t, []bool{true}, found)
+	require.Equal(t, []bool{true, true}, found)
 	list, err = catalog.ReadSuppressed(t.Context(), "key")
 	require.NoError(t, err)
-	require.Len(t, list.Students, 12)
+	require.Len(t, list.Students, 11)
 	require.Len(t, list.Purges, 12, "the purges stay, so that no run warns of them")
 }
 
@@ -82,6 +84,54 @@ func TestDamagedSuppressionList(t *testing.T) {
 	require.ErrorContains(t, err, "restore it from a backup")
 }
 
+// TestRetireSuppressed retires the list of a lost key, once its students are on the list of another key.
+func TestRetireSuppressed(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	catalog := snapshot.At(store)
+	const proof = `{"id": "p", "asked": {"students": {"listed": 1, "matched": 1}}, "finished_at": "2026-11-01T12:00:00Z", "suppressed": {}}`
+	require.NoError(t, store.Write(t.Context(), "_purges/p.json", []byte(proof), sink.Condition{}))
+	suppress := func(key string, purges ...string) {
+		_, err := catalog.Suppress(t.Context(), key, []snapshot.SuppressedStudent{{Bid: "a student under " + key}}, purges, false)
+		require.NoError(t, err)
+	}
+	warnings := func() []snapshot.PurgedStudents {
+		found, err := catalog.PurgedStudents(t.Context(), "new", time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC))
+		require.NoError(t, err)
+		return found
+	}
+	suppress("lost", "p")
+	require.Len(t, warnings(), 1)
+	_, err := catalog.RetireSuppressed(t.Context(), "new", "lost", false, false)
+	require.ErrorIs(t, err, snapshot.ErrNotRetired)
+	require.ErrorContains(t, err, "has 0 students, but the list of the key lost has 1 student")
+	suppress("new")
+	_, err = catalog.RetireSuppressed(t.Context(), "new", "unknown", false, false)
+	require.ErrorContains(t, err, "no students are on the suppression list of the key unknown")
+	retired, err := catalog.RetireSuppressed(t.Context(), "new", "lost", false, true)
+	require.NoError(t, err)
+	require.Equal(t, 1, retired)
+	require.Len(t, warnings(), 1, "a dry run changes nothing")
+	_, err = catalog.RetireSuppressed(t.Context(), "new", "lost", false, false)
+	require.NoError(t, err)
+	require.Empty(t, warnings())
+	counts, err := catalog.CountSuppressed(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"new": 1}, counts)
+	suppress("third")
+	_, err = catalog.RetireSuppressed(t.Context(), "fourth", "third", true, false)
+	require.NoError(t, err)
+
+	// The list is lost too: only the proof has the key.
+	require.NoError(t, store.Remove(t.Context(), snapshot.SuppressedPath))
+	require.NoError(t, store.Write(t.Context(), "_purges/p.json", []byte(strings.Replace(proof, `{}`, `{"key_fingerprint": "lost"}`, 1)), sink.Condition{}))
+	suppress("new")
+	require.Len(t, warnings(), 1)
+	_, err = catalog.RetireSuppressed(t.Context(), "new", "lost", false, false)
+	require.NoError(t, err)
+	require.Empty(t, warnings())
+}
+
 // TestPurgedStudents checks which purges a run warns of because it cannot leave out their students, and for how long.
 func TestPurgedStudents(t *testing.T) {
 	t.Parallel()
@@ -91,6 +141,7 @@ func TestPurgedStudents(t *testing.T) {
 	for name, test := range map[string]struct {
 		proofs []string
 		list   string
+		on     int // students on the list
 		key    string
 		after  int // days
 		want   []snapshot.PurgedStudents
@@ -98,13 +149,22 @@ func TestPurgedStudents(t *testing.T) {
 		"never purged": {},
 		"on the list":  {proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p", key: "aaaa", after: 400},
 		"another key": {
-			proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p", key: "bbbb", after: 400,
+			proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p", on: 2, key: "bbbb", after: 400,
 			want: []snapshot.PurgedStudents{{Date: "2026-11-01", Students: 2, Key: "aaaa"}},
 		},
 		"no key": {
-			proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p",
+			proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p", on: 2,
 			want: []snapshot.PurgedStudents{{Date: "2026-11-01", Students: 2, Key: "aaaa"}},
 		},
+		"purged twice": {
+			proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed), fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p", on: 2,
+			want: []snapshot.PurgedStudents{{Date: "2026-11-01", Students: 2, Key: "aaaa"}},
+		},
+		"more on the list than were purged that day": {
+			proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p", on: 3,
+			want: []snapshot.PurgedStudents{{Students: 3, Key: "aaaa"}},
+		},
+		"taken off the list": {proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, list: "p", key: "bbbb"},
 		"the list is gone": {
 			proofs: []string{fmt.Sprintf(proof, "p", 2, "", listed)}, key: "aaaa", after: 400,
 			want: []snapshot.PurgedStudents{{Date: "2026-11-01", Students: 2}},
@@ -124,7 +184,11 @@ func TestPurgedStudents(t *testing.T) {
 			}
 			catalog := snapshot.At(store)
 			if test.list != "" {
-				_, err := catalog.Suppress(t.Context(), "aaaa", nil, []string{test.list}, false)
+				var students []snapshot.SuppressedStudent
+				for i := range test.on {
+					students = append(students, snapshot.SuppressedStudent{Bid: strconv.Itoa(i)})
+				}
+				_, err := catalog.Suppress(t.Context(), "aaaa", students, []string{test.list}, false)
 				require.NoError(t, err)
 			}
 			got, err := catalog.PurgedStudents(t.Context(), test.key, at.AddDate(0, 0, test.after))
