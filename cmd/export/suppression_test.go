@@ -228,6 +228,10 @@ func TestReplacedPrivacyKey(t *testing.T) {
 	erased := slices.Sorted(maps.Keys(s.students()))[:1]
 	s.run("purge", "--students", listFile(t, erased))
 	old := fingerprint()
+	s.code = 2
+	require.Regexp(t, "was planned before the suppression list changed .*: use --replace to make it again", s.night(1).stderr)
+	s.code = 0
+	require.Contains(t, s.night(1, "--replace").stdout, "1 left out of this run")
 	s.key = strings.Repeat("fedcba98765432100f1e2d3c4b5a6978", 2)
 	s.run("purge", "--students", listFile(t, erased), "--allow-unknown")
 	result := s.night(2)

@@ -246,7 +246,8 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 	if plan.Fingerprint != r.mark || !sameStudents {
 		differs = differences(plan, s, r.scope)
 	}
-	if !plan.Suppressed.Same(r.suppression.described) {
+	suppressed := !plan.Suppressed.Same(r.suppression.described)
+	if suppressed {
 		differs = append(differs, fmt.Sprintf("suppressed students: %s instead of %s", plan.Suppressed, r.suppression.described))
 	}
 	if date := cmp.Or(s.EffectiveDate, s.SnapshotDate); date != "" && date != plan.SnapshotDate {
@@ -254,6 +255,10 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 	}
 	if len(differs) == 0 {
 		return nil
+	}
+	if len(differs) == 1 && suppressed {
+		return Usagef("run %s was planned before the suppression list changed (%s): use %s to make it again with the list of today, or another %s",
+			plan.RunID, differs[0], wording.Setting("replace"), wording.Setting("run-id"))
 	}
 	return Usagef("run %s was planned with other settings (%s): use those, or another %s",
 		plan.RunID, strings.Join(differs, ", "), wording.Setting("run-id"))
