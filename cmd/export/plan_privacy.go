@@ -75,15 +75,15 @@ func (p *privacyPlan) text() string {
 		fmt.Fprintf(&b, "  %s: %s\n", strings.ReplaceAll(class.Holds, "`", ""), class.Under(p.Profile).InWords())
 	}
 	if p.KeyFingerprint != "" {
-		matched := "100.0 %"
+		matched, duration := "100.0 %", ", and 99.9 % by the duration of one result alone"
 		if p.Profile == schemas.Minimal {
-			matched = "97.8 %"
+			matched, duration = "97.8 %", ""
 		}
 		fmt.Fprintf(&b, "Identifiers become pseudonyms under the key with fingerprint %s. Anyone with the key can find out whose they are.\n"+
 			"Pseudonymised data are still education records. Recipients with different keys can match students by the content of records:\n"+
-			"%s of them by school, subject, score and start of all their results, in the simulated service of 23 November 2026\n"+
-			"(make measure-linkage). Small groups can be recognised.\n",
-			p.KeyFingerprint, matched)
+			"%s of them by school, subject, score and start of all their results%s,\n"+
+			"in the simulated service of 23 November 2026 (make measure-linkage). Small groups can be recognised.\n",
+			p.KeyFingerprint, matched, duration)
 	} else {
 		b.WriteString("These are education records that identify students.\n")
 	}

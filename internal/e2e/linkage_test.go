@@ -24,7 +24,7 @@ func TestLinkage(t *testing.T) {
 	matched := make(map[schemas.Profile][]float64)
 	columns := []string{
 		"administration_start_date_time", "requested_school_bid, subject_area, rit, administration_start_date_time",
-		"requested_school_bid, subject_area, rit", "requested_school_bid, grade, subject_area, rit",
+		"requested_school_bid, subject_area, rit", "requested_school_bid, grade, subject_area, rit", "duration",
 	}
 	for _, profile := range schemas.Profiles() {
 		for i, key := range []string{"00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"} {
