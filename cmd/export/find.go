@@ -149,8 +149,13 @@ func withBare(list []string) []string {
 // searchedText describes the runs that were searched.
 func searchedText(r *maintenance.FindReport) string {
 	text := wording.Many(r.Runs, "run")
-	if r.History {
+	switch unnamed := wording.Many(r.Unnamed, "data file"); {
+	case r.History && r.Unnamed > 0:
+		text += ", the history and " + unnamed + " that neither names"
+	case r.History:
 		text += " and the history"
+	case r.Unnamed > 0:
+		text += " and " + unnamed + " that no run names"
 	}
 	if r.Unsearchable > 0 {
 		text += fmt.Sprintf(" (%s not searchable: no names, or pseudonyms under a key that is not set)", wording.Count(r.Unsearchable))
@@ -166,6 +171,9 @@ const maxLocated = 3
 func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, record string, schools map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
+	for _, path := range r.Unreadable {
+		fmt.Fprintf(&b, "not searched: %s, which neither a run nor the history names: it cannot be read, or its table is unknown\n", printable(path))
+	}
 	if len(r.Students) > maxLocated {
 		fmt.Fprintf(&b, "choose one with --bid, or --number if there is no bid, to see where the rows are\n\n")
 		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
@@ -237,12 +245,15 @@ func bidText(bid string) string {
 func writePlaces(b *strings.Builder, places []maintenance.FoundPlace) {
 	for len(places) > 0 {
 		first := places[0]
-		n := slices.IndexFunc(places, func(p maintenance.FoundPlace) bool { return p.RunID != first.RunID })
+		n := slices.IndexFunc(places, func(p maintenance.FoundPlace) bool { return p.RunID != first.RunID || p.File != first.File })
 		if n < 0 {
 			n = len(places)
 		}
 		name := "history"
-		if first.RunID != "" {
+		switch {
+		case first.File != "":
+			name = "file " + printable(first.File) + ", which neither a run nor the history names"
+		case first.RunID != "":
 			name = fmt.Sprintf("%s, run %s", snapshotName(first.Kind, first.SnapshotDate), first.RunID)
 		}
 		var rows []string

@@ -63,7 +63,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and change nothing")
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the purge to print and sign, as HTML")
-	g.toggle(&o.noticeNames, "notice-names", "name the students in the notice")
+	g.toggle(&o.noticeNames, "notice-names", "list in the notice the bids or numbers that were given to the command")
 	g.toggle(&o.yes, "yes", "do not ask on a terminal")
 	g.list(&o.unsuppress, "unsuppress", nil, "purge nothing, but take these students off the suppression list: bids or numbers, as above")
 	define(g, &o.retireKey, "retire-key", "FINGERPRINT", "", parseFingerprint,
@@ -211,6 +211,9 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		err = fmt.Errorf("the purge %s incomplete: listed students are also mentioned in %s about others, in columns that a purge does not change: %s; %s",
 			is, wording.Many(left, "row"), mentionText(report), remedy)
 	}
+	if err == nil && o.dryRun {
+		err = report.OrphansError()
+	}
 	if err != nil {
 		return err
 	}
@@ -341,7 +344,12 @@ func purgeText(r *maintenance.PurgeReport) string {
 		fmt.Fprintf(&b, "%s %s of ledgers\n", verb, wording.Many(r.LedgerRowsRemoved, "row"))
 	}
 	writeSuppressed(&b, r)
+	for _, path := range r.Orphans {
+		fmt.Fprintf(&b, "rows to erase are also in %s, which neither a published run nor the history names; purge does not remove this file\n",
+			printable(path))
+	}
 	switch {
+	case len(r.Orphans) > 0 && r.Nothing():
 	case r.Nothing() && r.Earlier != nil:
 		fmt.Fprintf(&b, "nothing to erase; proof: %s\n", maintenance.PurgePath(r.Earlier.ID))
 	case r.Nothing():

@@ -251,7 +251,8 @@ func (e *NeedsRebuildError) Error() string {
 		return text + "run " + wording.Command("history", wording.Setting("rebuild"))
 	}
 	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. To start a history without them, "+
-		"move %s away and run growth-export history", strings.Join(e.Pruned, ", "), snapshot.HistoryPointerPath)
+		"move %s and all of %s out of the destination, where a purge does not reach them, and run growth-export history",
+		strings.Join(e.Pruned, ", "), snapshot.HistoryPointerPath, snapshot.HistoryFilesPrefix)
 }
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last

@@ -12,6 +12,7 @@ import (
 	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -38,6 +39,10 @@ type FindReport struct {
 	// Runs is the number of searched runs, and History reports whether a history was also searched.
 	Runs    int  `json:"runs"`
 	History bool `json:"history"`
+	// Unnamed is the number of data files that neither a run nor the history names. They were also searched, except
+	// Unreadable ones.
+	Unnamed    int      `json:"unnamed_files"`
+	Unreadable []string `json:"unreadable_files,omitempty"`
 	// Unsearchable is the number of these runs that hold no names, or that hold pseudonyms under a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
@@ -64,8 +69,10 @@ type FoundPlace struct {
 	Kind         snapshot.Kind `json:"kind,omitempty"` // of the run; empty for the history
 	SnapshotDate string        `json:"snapshot_date,omitempty"`
 	RunID        string        `json:"run_id,omitempty"`
-	Table        string        `json:"table"`
-	Rows         int64         `json:"rows"` // about the student
+	// File is a data file that neither a run nor the history names.
+	File  string `json:"file,omitempty"`
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"` // about the student
 	// Mentions are rows of others that name the student in _extra or in another column.
 	Mentions int64 `json:"mentions,omitempty"`
 }
@@ -78,17 +85,18 @@ type FoundRecord struct {
 	Places []string `json:"places"`
 }
 
-// Find looks for students in all published runs and in the history, and reports where their rows are. It changes
-// nothing. The rules of package erase decide which rows are theirs. A name matches if each of its words begins a word
+// Find looks for students in all published runs, in the history, and in data files that neither of them names, and
+// reports where their rows are. It changes nothing. The rules of package erase decide which rows are theirs. A name matches if each of its words begins a word
 // of the student's names, so that "Ruth M" finds Ruth Miller. Accents, apostrophes, hyphens and dots do not matter.
 func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*FindReport, error) {
 	if len(opts.Bids) == 0 && len(opts.Numbers) == 0 && len(nameOf(opts.Name).whole) == 0 {
 		return nil, errors.New("find: no students were given")
 	}
-	f := &finder{catalog: catalog, opts: opts, students: make(map[string]*FoundStudent), report: &FindReport{Students: []*FoundStudent{}}}
+	f := &finder{catalog: catalog, opts: opts, students: make(map[string]*FoundStudent), report: &FindReport{Students: []*FoundStudent{}}, unreadable: make(erase.Set)}
 	if err := f.listSources(ctx); err != nil {
 		return nil, err
 	}
+	defer func() { f.report.Unreadable = f.unreadable.Sorted() }()
 	for _, bid := range opts.Bids {
 		f.add(bid, false)
 	}
@@ -124,18 +132,27 @@ type finder struct {
 	// bare are the numbers in each row that was found and has no bid, and numbered the students without a bid.
 	bare     []erase.Set
 	numbered []*FoundStudent
+	// unreadable are data files that neither a run nor the history names and that cannot be read, or whose table is unknown.
+	unreadable erase.Set
 }
 
-// findSource is a run or the history.
+// findSource is a run, the history, or the files that neither names.
 type findSource struct {
 	place  FoundPlace
 	tables map[string]snapshot.ManifestTable
 	// named means that rows have names, pseudonyms that identifiers are pseudonyms, and known that the key was given.
 	named, pseudonyms, known bool
+	// unnamed means that the files are those that neither a run nor the history names.
+	unnamed bool
 }
 
-// listSources lists the runs to search, and the history.
+// listSources lists the runs to search, the history, and the data files that neither names. All files are listed first,
+// because a run may be published in the meantime.
 func (f *finder) listSources(ctx context.Context) error {
+	listed, err := sink.ListAll(ctx, f.catalog, "")
+	if err != nil {
+		return err
+	}
 	runs, unreadable, err := f.catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
 		return fmt.Errorf("find: cannot list the files of a run: %w", err)
@@ -158,12 +175,47 @@ func (f *finder) listSources(ctx context.Context) error {
 		}
 	}
 	current, err := f.catalog.ReadHistory(ctx)
-	if current != nil && err == nil {
-		f.report.History = true
-		scope := current.Manifest.Scope
-		add(FoundPlace{}, current.Manifest.Tables, schemas.Profile(cmp.Or(scope.Privacy, string(schemas.Full))), scope.PrivacyKey)
+	if err != nil {
+		return err
 	}
-	return err
+	var history *snapshot.HistoryManifest
+	if current != nil {
+		f.report.History, history = true, current.Manifest
+		add(FoundPlace{}, history.Tables, schemas.Profile(cmp.Or(history.Scope.Privacy, string(schemas.Full))), history.Scope.PrivacyKey)
+	}
+	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })
+	unnamed, _, err := unnamedFiles(ctx, f.catalog, listed, runs, history)
+	if err != nil || len(unnamed) == 0 {
+		return err
+	}
+	f.report.Unnamed = len(unnamed)
+	tables := make(map[string]snapshot.ManifestTable)
+	for _, path := range unnamed {
+		table, dataset := tableOf(path)
+		if dataset == nil {
+			f.unreadable[path] = true
+			continue
+		}
+		t := tables[table.Name]
+		t.Files = append(t.Files, sink.File{Path: path})
+		tables[table.Name] = t
+	}
+	f.sources = append(f.sources, findSource{tables: tables, named: true, known: true, unnamed: true})
+	return nil
+}
+
+// read reads a file of a source. An unnamed file that cannot be read is reported, and is not an error.
+func (f *finder) read(
+	ctx context.Context, s *findSource, path string, table *schemas.Table, pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,
+) error {
+	err := erase.ReadFile(ctx, f.catalog, path, table, pick, use)
+	if err == nil || !s.unnamed || ctx.Err() != nil {
+		return err
+	}
+	if !errors.Is(err, sink.ErrNotFound) { // it was removed
+		f.unreadable[path] = true
+	}
+	return nil
 }
 
 // add adds the student with a bid, as rows hold it.
@@ -205,7 +257,7 @@ func (f *finder) eachPerson(ctx context.Context, use func(s *findSource, p perso
 				continue
 			}
 			for _, file := range s.tables[table.Name].Files {
-				err := erase.ReadFile(ctx, f.catalog, file.Path, table, erase.SelectText(names...), func(batch *rows.Batch) error {
+				err := f.read(ctx, s, file.Path, table, erase.SelectText(names...), func(batch *rows.Batch) error {
 					for i := range batch.N {
 						use(s, personIn(batch, i))
 					}
@@ -344,7 +396,7 @@ type locator struct {
 	records map[string]int // in found, by table and row
 }
 
-// source searches a run or the history.
+// source searches a run, the history, or the files that neither names.
 func (l *locator) source(ctx context.Context, s *findSource) error {
 	if s.place.RunID == "" {
 		for _, dataset := range schemas.Datasets() {
@@ -378,7 +430,7 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 	for i := range files {
 		table, file := files[i].table, files[i].file
 		to := int32(0)
-		if s.place.RunID == "" {
+		if s.place.RunID == "" && !s.unnamed {
 			var err error
 			if to, err = snapshot.ValidTo(file.Path); err != nil {
 				return err
@@ -392,10 +444,13 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 			return own
 		}
 		place := FoundPlace{Kind: s.place.Kind, SnapshotDate: s.place.SnapshotDate, RunID: s.place.RunID, Table: table.Name}
-		err := erase.ReadFile(ctx, l.catalog, file.Path, table, pick, func(batch *rows.Batch) error {
+		if s.unnamed {
+			place.File = file.Path
+		}
+		err := l.read(ctx, s, file.Path, table, pick, func(batch *rows.Batch) error {
 			for i := range batch.N {
 				days := span{0, 1}
-				if from >= 0 {
+				if from >= 0 && !s.unnamed {
 					days = span{batch.Cols[from].I32[i], to}
 				}
 				_, own := match.Owner(batch, i)
@@ -413,7 +468,7 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 				}
 				place.Rows++
 				if l.opts.Records {
-					l.record(table, batch, i, s.placeOf(days))
+					l.record(table, batch, i, s.placeOf(days, file.Path))
 				}
 			}
 			return nil
@@ -429,8 +484,10 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 func (d span) overlaps(other span) bool { return d.from < other.to && other.from < d.to }
 
 // placeOf names the place of a row.
-func (s *findSource) placeOf(days span) string {
+func (s *findSource) placeOf(days span, path string) string {
 	switch {
+	case s.unnamed:
+		return "file " + path
 	case s.place.RunID == "":
 		to := snapshot.DateOf(days.to)
 		if to == snapshot.Open {
@@ -451,7 +508,7 @@ func (l *locator) addPlace(place FoundPlace) {
 	}
 	if n := len(l.student.Places); n > 0 {
 		last := &l.student.Places[n-1]
-		if last.RunID == place.RunID && last.Table == place.Table {
+		if last.RunID == place.RunID && last.Table == place.Table && last.File == place.File {
 			last.Rows += place.Rows
 			last.Mentions += place.Mentions
 			return

@@ -34,7 +34,8 @@ const purgeRounds = 3
 // Purge cannot reach backups, copies, or versions that the store keeps of removed objects (NotReached). It fails with a
 // *RefusedError if a process works on a run or something else blocks the purge, with an *UnknownBidsError if a bid
 // occurs nowhere, with a *HasBidError if a listed number belongs to a student with a bid, and with a *KeyNeededError if students cannot be found without a key. In all of these cases nothing
-// was changed.
+// was changed. It also fails if data files that neither a run nor the history names hold rows: it names these files, but
+// does not change them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
 		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long schools must have ended")
@@ -63,6 +64,10 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	if asked := p.report.Asked; asked.EndedFor != "" && len(asked.Schools) == 0 {
 		return p.report, nil
 	}
+	listed, err := sink.ListAll(ctx, p.catalog, "")
+	if err != nil {
+		return nil, err
+	}
 	if err := p.survey(ctx); err != nil {
 		return nil, err
 	}
@@ -83,6 +88,9 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	if err := find(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.findOrphans(ctx, listed); err != nil {
+		return nil, err
+	}
 	if err := p.summarize(ctx); err != nil {
 		return nil, err
 	}
@@ -90,6 +98,9 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 		return p.report, err
 	}
 	if p.report.Nothing() {
+		if err := p.report.OrphansError(); err != nil {
+			return p.report, err
+		}
 		p.report.Verification = nil
 		return p.report, errors.Join(p.sweepLeftovers(ctx), catalog.Check(ctx))
 	}
@@ -235,7 +246,7 @@ func (p *purger) summarize(ctx context.Context) error {
 		r.Schools = schools.Sorted()
 	}
 	if !p.continues() { // the killed purge had another list
-		p.fresh.NotReached, p.fresh.Verification = r.NotReached, r.Verification
+		p.fresh.NotReached, p.fresh.Verification, p.fresh.Orphans = r.NotReached, r.Verification, r.Orphans
 		p.report = p.fresh
 		return p.summarize(ctx)
 	}
@@ -327,7 +338,7 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 		return err
 	}
 	begun := *p.report
-	begun.Runs, begun.History, begun.Verification = []PurgedRun{}, nil, nil
+	begun.Runs, begun.History, begun.Verification, begun.Orphans = []PurgedRun{}, nil, nil, nil
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), begun, sink.Condition{Absent: true})
 }
 
@@ -372,9 +383,8 @@ func (p *purger) changesLeft(ctx context.Context) ([]string, error) {
 
 // writeProof checks that nothing remains and stores the report as the proof.
 func (p *purger) writeProof(ctx context.Context) error {
-	if orphans := p.report.Orphans; len(orphans) > 0 {
-		return fmt.Errorf("purge: rows remain in %d files that no published run names, such as %s: remove these files and purge again",
-			len(orphans), orphans[0])
+	if err := p.report.OrphansError(); err != nil {
+		return err
 	}
 	// These runs may hold rows too; they are only searched once they are published.
 	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // PurgeOptions select the rows that Purge removes: rows of schools, of districts, of students, or of schools whose
@@ -91,7 +93,7 @@ type PurgeReport struct {
 	// Verification is the result of reading every file again after the last change. In a dry run for students it is the
 	// result of reading every file.
 	Verification *PurgeVerification `json:"verification,omitempty"`
-	// Orphans are data files that no published run names and that hold rows.
+	// Orphans are data files that neither a published run nor the history names and that hold rows.
 	Orphans []string `json:"orphans,omitempty"`
 	// Suppressed is set if the students are on the suppression list. Without a privacy key they are not.
 	Suppressed *PurgeSuppression `json:"suppressed,omitempty"`
@@ -170,6 +172,15 @@ func (r *PurgeReport) Left() int64 {
 		n += rows
 	}
 	return n
+}
+
+// OrphansError returns an error that says that data files that neither a run nor the history names hold rows, or nil.
+func (r *PurgeReport) OrphansError() error {
+	if len(r.Orphans) == 0 {
+		return nil
+	}
+	return fmt.Errorf("purge: rows remain in %s that neither a published run nor the history names, such as %s: remove these "+
+		"files and purge again", wording.Many(len(r.Orphans), "data file"), r.Orphans[0])
 }
 
 // Nothing reports whether there was nothing to do.

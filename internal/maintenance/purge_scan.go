@@ -22,7 +22,11 @@ func (p *purger) verifyPurged(ctx context.Context) error {
 	if err := p.findAndCount(ctx); err != nil {
 		return err
 	}
-	return p.findOrphans(ctx)
+	listed, err := sink.ListAll(ctx, p.catalog, "")
+	if err != nil {
+		return err
+	}
+	return p.findOrphans(ctx, listed)
 }
 
 // findAndCount finds the rows to be purged, and counts the rows of others that mention what is purged.
@@ -236,44 +240,30 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 	return nil
 }
 
-// findOrphans looks for data files that no published run names, because someone may have put them back. It reports
-// those that hold rows to purge or cannot be read.
-func (p *purger) findOrphans(ctx context.Context) error {
-	named := make(erase.Set)
-	for _, m := range p.runs {
-		maps.Copy(named, m.Paths())
-	}
+// findOrphans looks for data files that neither a published run nor the history names, because someone may have put them
+// back. It reports those that hold rows to purge or cannot be read. The files must be listed before the runs, because runs
+// may be published in the meantime.
+func (p *purger) findOrphans(ctx context.Context, listed []sink.Entry) error {
+	var current *snapshot.HistoryManifest
 	if p.history != nil {
-		for _, file := range p.history.Manifest.Files() {
-			named[file.Path] = true
-		}
+		current = p.history.Manifest
 	}
-	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
+	unnamed, logs, err := unnamedFiles(ctx, p.catalog, listed, p.runs, current)
 	if err != nil {
 		return err
 	}
 	p.report.Orphans = nil
 	p.report.NotReached = p.notReached()
-	entries, err := sink.ListAll(ctx, p.catalog, "")
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		path := entry.Path
-		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || busy[sink.Owner(path)] != nil {
-			continue
+	for _, path := range logs {
+		own, err := p.isOwnCheckpoint(ctx, path)
+		if err != nil {
+			return err
 		}
-		if strings.Contains(path, "/_delta_log/") {
-			own, err := p.isOwnCheckpoint(ctx, path)
-			if err != nil {
-				return err
-			}
-			if own {
-				continue
-			}
+		if !own {
 			p.report.NotReached = append(p.report.NotReached, path+", which another program has written: it may hold statistics of rows")
-			continue
 		}
+	}
+	for _, path := range unnamed {
 		holds, err := p.orphanHolds(ctx, path)
 		switch {
 		case ctx.Err() != nil:
@@ -286,6 +276,50 @@ func (p *purger) findOrphans(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// unnamedFiles returns the data files among the listed ones that neither the runs nor the history name, and the Parquet
+// files of Delta logs. Files of runs that are being changed are left out.
+func unnamedFiles(
+	ctx context.Context, catalog snapshot.Catalog, listed []sink.Entry, runs map[string]*snapshot.Manifest, current *snapshot.HistoryManifest,
+) (unnamed, logs []string, err error) {
+	named := make(erase.Set)
+	for _, m := range runs {
+		maps.Copy(named, m.Paths())
+	}
+	if current != nil {
+		for _, file := range current.Files() {
+			named[file.Path] = true
+		}
+	}
+	changing, err := catalog.Changes(ctx, func(*snapshot.Change) bool { return true })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, entry := range listed {
+		switch path := entry.Path; {
+		case strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path]:
+		case strings.Contains(path, "/_delta_log/"):
+			logs = append(logs, path)
+		case changing[sink.Owner(path)] == nil:
+			unnamed = append(unnamed, path)
+		}
+	}
+	return unnamed, logs, nil
+}
+
+// tableOf returns the table of a data file that no run names, and its dataset, or a table without columns if the path
+// names no declared table.
+func tableOf(path string) (*schemas.Table, *schemas.Dataset) {
+	name := path
+	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	name, _, _ = strings.Cut(name, "/")
+	if table, dataset, ok := schemas.FindTable(name); ok {
+		return table, dataset
+	}
+	return &schemas.Table{Name: name}, nil
 }
 
 // isOwnCheckpoint reports whether a Parquet file of a Delta log is by this program, whose logs hold no values of students.
@@ -304,16 +338,12 @@ func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, er
 
 // orphanHolds reports whether a file that no run names has rows to purge.
 func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
-	name := path
-	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
-		name = strings.TrimPrefix(name, prefix)
-	}
-	name, _, _ = strings.Cut(name, "/")
-	table, dataset, ok := schemas.FindTable(name)
-	if !ok {
-		table = &schemas.Table{Name: name}
-	}
+	table, dataset := tableOf(path)
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
-	err := newScanner(p.targetOf(""), false).unit(ctx, p.catalog, unit.files, dataset)
+	l := newScanner(p.targetOf(""), false)
+	err := l.unit(ctx, p.catalog, unit.files, dataset)
+	if unit.changes() {
+		maps.Copy(p.seen, l.seen)
+	}
 	return unit.changes(), err
 }

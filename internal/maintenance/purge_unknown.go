@@ -24,7 +24,7 @@ type UnknownBidsError struct {
 
 func (e *UnknownBidsError) Error() string {
 	if e.Students > 0 {
-		return fmt.Sprintf("no listed student (%d listed) has a row in a published run or the history", e.Students)
+		return fmt.Sprintf("no listed student (%d listed) has a row in a published run, the history or another data file", e.Students)
 	}
 	const maxNamed = 5
 	var named []string
