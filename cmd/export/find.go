@@ -290,6 +290,9 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 			Destination: absolute(catalog.String()), ToolVersion: thisBuild().Version, At: at, Bid: s.Bid, Names: s.Names, Numbers: s.Numbers,
 			Runs: found.Runs, Unsearchable: found.Unsearchable,
 		}
+		for _, place := range s.Places {
+			page.Mentions += int(place.Mentions)
+		}
 		for _, table := range schemas.Tables() {
 			t := report.RecordTable{Name: table.Name, Doc: table.Doc}
 			for _, r := range s.Records {

@@ -19,7 +19,9 @@ type Record struct {
 	Runs    int
 	// Unsearchable is how many of the runs could not be searched.
 	Unsearchable int
-	Tables       []RecordTable
+	// Mentions counts rows of others that mention the student, in each place that holds them. The page does not show them.
+	Mentions int
+	Tables   []RecordTable
 }
 
 // RecordTable is the rows of a table.
