@@ -293,8 +293,12 @@ bench-privacy: build .tools/bench/bench ## measure what the privacy profiles cos
 PART ?= 10
 
 .PHONY: bench-scale
-bench-scale: build .tools/bench/bench ## export a tenth (PART) of a nation with one process and with eight, and update docs/SCALE.md
+bench-scale: build .tools/bench/bench ## export a tenth (PART) of a nation with one process and with 32 shards, and update docs/SCALE.md
 	.tools/bench/bench scale -build $(BIN) -work .tools/bench -part $(PART) $(if $(filter 10,$(PART)),-document docs/SCALE.md)
+
+.PHONY: bench-store
+bench-store: build $(VERSITYGW) .tools/bench/bench ## run commands on 2,000 files on S3 with a latency of 60 ms, and update docs/SCALE.md
+	.tools/bench/bench store -build $(BIN) -work .tools/bench -server $(VERSITYGW) -document docs/SCALE.md
 
 # The size of the log that bench-delta-lake makes.
 COMMITS ?= 1000

@@ -35,13 +35,14 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 		"history": func(args []string) error { return compareHistories(ctx, args, env, stdout, stderr) },
 		"privacy": func(args []string) error { return measurePrivacy(ctx, args, env, stdout, stderr) },
 		"scale":   func(args []string) error { return measureScale(ctx, args, env, stdout, stderr) },
+		"store":   func(args []string) error { return measureStore(ctx, args, env, stdout, stderr) },
 		"serve":   func(args []string) error { return serve(ctx, args, stdin, stdout) },
 		"naive":   func(args []string) error { return exportNaively(ctx, args) },
 	}
 	if len(args) > 0 && commands[args[0]] != nil {
 		return commands[args[0]](args[1:])
 	}
-	return fmt.Errorf("usage: bench peers|queries|memory|history|privacy|scale [flags], not %q", strings.Join(args, " "))
+	return fmt.Errorf("usage: bench peers|queries|memory|history|privacy|scale|store [flags], not %q", strings.Join(args, " "))
 }
 
 func exportNaively(ctx context.Context, args []string) error {
