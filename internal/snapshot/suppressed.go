@@ -293,7 +293,7 @@ func (p PurgedStudents) Because() string {
 	case p.Key != "":
 		return "the run does not have the privacy key with the fingerprint " + p.Key +
 			": set that key for all runs, then purge the same students again, because snapshots made without it may hold them. If the key was replaced or lost, " +
-			"purge them with the new key and --allow-unknown, then run " + wording.Command("purge", wording.Setting("retire-key"), p.Key)
+			"purge them with the new key and " + wording.Setting("allow-unknown").String() + ", then run " + wording.Command("purge", wording.Setting("retire-key"), p.Key)
 	default:
 		return "no suppression list names them: purge the same students again with the privacy key"
 	}
