@@ -298,6 +298,13 @@ func (b *breaker) gaveUpOn(ctx context.Context, call *Call, f *failure) {
 	}
 }
 
+// hasAnswered reports whether a call of an operation has succeeded.
+func (b *breaker) hasAnswered(operation string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.operation(operation, false).answered
+}
+
 // isDead reports whether the operation of a call probably fails for every school.
 func (b *breaker) isDead(call *Call) bool {
 	b.mu.Lock()

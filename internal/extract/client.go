@@ -177,6 +177,9 @@ func (c *Client) Health() Health {
 	return h
 }
 
+// Answered reports whether a call of the operation for a school has succeeded.
+func (c *Client) Answered(operation string) bool { return c.breaker.hasAnswered(operation) }
+
 // AddCanaries adds calls that will probably succeed. Before any call has succeeded, they show whether the whole service
 // fails or only the operations called so far.
 func (c *Client) AddCanaries(calls ...Call) {

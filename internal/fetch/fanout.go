@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -17,7 +18,8 @@ import (
 
 // fanOut fetches a dataset with one call per student, class, educator or association of the school. The identifiers
 // come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
-// failure, including a 404 of a later page, fails the school's dataset.
+// failure, including a 404 of a later page, fails the school's dataset. So do 404s alone as long as no call of the
+// operation has succeeded for any school: then the service probably lacks the operation, not the records.
 //
 // The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, but
 // avoids keeping identifiers until the fan-out reaches their school.
@@ -49,6 +51,9 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 	return nil
 }
 
+// minNotFound is the number of calls that must be answered with 404 before they show that an operation is missing.
+const minNotFound = 3
+
 // fanOutCall is one call of a fan-out.
 type fanOutCall struct {
 	perspective string // empty if the dataset has no perspective
@@ -65,8 +70,16 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 		if err != nil {
 			return 0, err
 		}
-		log.add(ctx, calls[:n], window, before)
 		r.addCounts(window)
+		r.notFound += window.notFound
+		doubtful := window.notFound > 0 && !f.client.Answered(d.Name)
+		switch {
+		case !doubtful:
+			log.add(ctx, calls[:n], window, before)
+		case r.notFound >= minNotFound && r.Ledger.Pages == 0:
+			return 0, fmt.Errorf("%d calls were answered with 404 Not Found, and no call of this operation has succeeded for any school",
+				r.notFound)
+		}
 	}
 	// The calls of a window do not know how many rows the others add.
 	left := f.limits(d, r)
@@ -126,6 +139,9 @@ func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []
 		case err != nil || a.rows == nil:
 		case a.err != nil:
 			window.Ledger.RecordsUnavailable++
+			if extract.NotFound(a.err) {
+				window.notFound++
+			}
 		default:
 			window.Ledger.Pages += a.tally.Pages
 			err = window.copyRows(a.rows)

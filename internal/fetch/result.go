@@ -15,6 +15,7 @@ type Result struct {
 	Ledger    snapshot.LedgerRow
 	Drift     snapshot.DriftSums
 	childRows int64 // of the records received
+	notFound  int64 // calls of a fan-out that were answered with 404, of those made by this process
 	// only selects the records that are kept; see Fetcher.onlyOfCohort.
 	only transform.Only
 	// Students are the positions in Options.Students of all students who have a row. A position may occur several times.

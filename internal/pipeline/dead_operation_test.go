@@ -12,6 +12,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/schemas"
 )
 
 // TestDeadOperationHoldsTheRun has one operation answer 404 for every school while others work, even when the run is
@@ -65,4 +66,50 @@ func TestDeadOperationHoldsTheRun(t *testing.T) {
 			require.Equal(t, pipeline.Published, summary.Outcome)
 		})
 	}
+}
+
+// TestDeadFanOutLosesNoRecords has the calls of a fan-out answer 404 for the only school of a run. The run fails the
+// school however often it is resumed, and has all records once the operation works again.
+func TestDeadFanOutLosesNoRecords(t *testing.T) {
+	t.Parallel()
+	world := simulator.Options{Seed: 7, SchoolSizes: []int{20}}
+	s := newSite(t, world, simulator.ServerOptions{
+		Faults: []simulator.Fault{{Operation: "student_details", Kind: simulator.FaultStatus, Status: http.StatusNotFound}},
+	})
+	settings := defaults()
+	settings.RunID, settings.Concurrency, settings.Datasets = "run", 2, []string{"schools", "students", "student_details"}
+	run := func() *pipeline.Summary {
+		summary, err := runAll(t.Context(), s.deps(func(o *extract.Options) { o.Retries, o.Concurrency = 1, 2 }), settings)
+		require.NoError(t, err)
+		return summary
+	}
+	for range 6 {
+		summary := run()
+		require.Equal(t, pipeline.HeldBack, summary.Outcome)
+		require.Equal(t, []string{
+			"1 of 1 schools failed, more than --max-failed-schools 0; no school could be read in student_details",
+		}, review.Texts(summary.Held))
+	}
+	s.server.SetFaults(nil)
+	require.Equal(t, pipeline.Published, run().Outcome)
+	undisturbed := newSite(t, world, simulator.ServerOptions{})
+	undisturbed.run(settings)
+	details, _, _ := schemas.FindTable("student_details")
+	require.NotEmpty(t, s.rows(details))
+	require.Equal(t, undisturbed.rows(details), s.rows(details))
+}
+
+// TestDeniedFanOutIsHeld has every call of a fan-out denied in all schools.
+func TestDeniedFanOutIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{
+		Faults: []simulator.Fault{{Operation: "student_details", Kind: simulator.FaultStatus, Status: http.StatusForbidden}},
+	})
+	settings := defaults()
+	settings.Datasets = []string{"schools", "students", "student_details"}
+	summary := s.run(settings)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.Len(t, summary.Held, 1)
+	require.Regexp(t, `^no school could be read in student_details \([0-9]+ calls, all denied or not found\)$`, summary.Held[0].String())
+	require.Contains(t, summary.Next[0].Say, "If the app should have access to student_details, ask the service's support")
 }

@@ -14,7 +14,7 @@ import (
 // reasonsToHold returns the reasons why a complete run should not be published before an operator has looked at it.
 func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	reasons := []review.Reason{}
-	if denied := deniedDatasets(g); len(denied) > 0 {
+	if denied := append(deniedDatasets(g), withoutAnswer(g)...); len(denied) > 0 {
 		reasons = append(reasons, review.New(review.DatasetDenied, "", denied))
 	}
 	if g.Plan.Kind == snapshot.AsOf && !hasRows(g) {
@@ -69,6 +69,25 @@ func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	for dataset, counts := range g.Datasets {
 		if d, _ := schemas.Find(dataset); !d.IsLookup() && counts.Denied > 0 && counts.OK == 0 {
 			found = append(found, review.Finding{Table: dataset, N: counts.Denied, Of: counts.Denied + counts.Failed, Counted: review.Schools})
+		}
+	}
+	return found
+}
+
+// withoutAnswer returns the fan-outs of which at least three calls were made and none was answered.
+func withoutAnswer(g *snapshot.StagedRun) []review.Finding {
+	const minCalls = 3
+	type counts struct{ pages, unavailable int64 }
+	all := make(map[string]counts)
+	for i := range g.Ledger {
+		row := &g.Ledger[i]
+		c := all[row.Dataset]
+		all[row.Dataset] = counts{c.pages + row.Pages, c.unavailable + row.RecordsUnavailable}
+	}
+	var found []review.Finding
+	for dataset, c := range all {
+		if c.pages == 0 && c.unavailable >= minCalls {
+			found = append(found, review.Finding{Table: dataset, N: c.unavailable, Of: c.unavailable, Counted: review.Calls})
 		}
 	}
 	return found

@@ -13,7 +13,7 @@ import (
 
 // The reasons to hold a run back, besides limits.
 const (
-	DatasetDenied = "dataset_denied" // access to a dataset was denied in every school
+	DatasetDenied = "dataset_denied" // access to a dataset was denied in every school, or in every call
 	NoRows        = "no_rows"        // an as-of run has none
 )
 
@@ -51,8 +51,8 @@ type Finding struct {
 	Name     string `json:"name,omitempty"`     // of the district or school, if the service lists it
 	N        int64  `json:"n,omitempty"`        // how many rows or values
 	Of       int64  `json:"of,omitempty"`       // how many there were
-	// Counted is the kind of things that N and Of count, if not rows or values of the column: schools, parents or
-	// districts.
+	// Counted is the kind of things that N and Of count, if not rows or values of the column: schools, parents, calls
+	// or districts.
 	Counted string `json:"counted,omitempty"`
 }
 
@@ -60,6 +60,7 @@ type Finding struct {
 const (
 	Schools   = "schools"   // with rows in the table
 	Parents   = "parents"   // records that had rows in a child table, and those that have none now
+	Calls     = "calls"     // for single records
 	Districts = "districts" // all rows of a district that has lost everything
 )
 
@@ -122,6 +123,9 @@ func (r Reason) String() string {
 	switch r.Check {
 	case DatasetDenied:
 		return "no school could be read in " + r.list(", ", func(f Finding) string {
+			if f.Counted == Calls {
+				return fmt.Sprintf("%s (%s, all denied or not found)", f.Table, wording.Many(f.N, "call"))
+			}
 			return fmt.Sprintf("%s (access denied in %s of %s)", f.Table, wording.Count(f.N), wording.Many(f.Of, "school"))
 		})
 	case NoRows:

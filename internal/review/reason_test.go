@@ -23,6 +23,8 @@ func TestReasonTexts(t *testing.T) {
 	for want, r := range map[string]review.Reason{
 		"no school could be read in students (access denied in 3 of 3 schools)": with(review.DatasetDenied, "",
 			review.Finding{Table: "students", N: 3, Of: 3}),
+		"no school could be read in student_details (1,200 calls, all denied or not found)": with(review.DatasetDenied, "",
+			review.Finding{Table: "student_details", N: 1200, Of: 1200, Counted: review.Calls}),
 		"no table has any rows": with(review.NoRows, ""),
 		"1 school in the snapshot of 2026-11-19 is denied now: s1": with(review.NewlyDenied, "", review.Finding{School: "s1"}),
 		"1 school in the snapshot of 2026-11-19 is denied now: s1; 1 row of students is missing because of that": with(review.NewlyDenied, "",
