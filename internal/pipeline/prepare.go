@@ -206,7 +206,7 @@ const sinceMargin = 10 * time.Minute
 var sinceAuto = modifiedSince.String() + " " + SinceAuto
 
 // errNoRunSince says that there is no run that a delta run since SinceAuto can continue from.
-var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile with all of these datasets, of all schools and" +
+var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile with all of these datasets and perspectives, of all schools and" +
 	" without a failed one in these datasets, is published here: take a full snapshot first, or give a date")
 
 // filters returns the optional parameters that the plan pins.

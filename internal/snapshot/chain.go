@@ -23,8 +23,8 @@ type Chain struct {
 // or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at least margin
 // before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL count in which no school failed in these datasets. Delta
-// runs must also hold all changes that the scope covers. Runs planned in the future, because of a wrong clock, are
+// Only published, unfiltered runs of the service at baseURL count in which no school failed in these datasets. They must
+// hold all changes that the scope covers. Runs planned in the future, because of a wrong clock, are
 // ignored, and so are runs with unreadable manifests, plans or ledgers: starting from an earlier run only reaches
 // further back.
 func (c Catalog) LatestChain(
@@ -94,11 +94,12 @@ func (c Catalog) deniedSchools(ctx context.Context, m *Manifest, datasets []stri
 	return denied, err
 }
 
-// lacksChanges reports whether m is a delta run that left out changes that the scope covers.
+// lacksChanges reports whether a run left out changes that the scope covers: changes seen through other perspectives, or
+// records that were removed since the run before it.
 func lacksChanges(m *Manifest, scope Scope) bool {
 	p := &m.Parameters
-	return m.Kind == Delta && (scope.IncludeRemoved && !p.IncludeRemoved ||
-		p.Perspectives == OwnPerspective && scope.Perspectives != OwnPerspective)
+	return p.Perspectives == OwnPerspective && scope.Perspectives != OwnPerspective ||
+		m.Kind == Delta && scope.IncludeRemoved && !p.IncludeRemoved
 }
 
 // startsBefore reports whether the delta run holds all changes made since t.

@@ -65,6 +65,10 @@ func TestLatestChain(t *testing.T) {
 			{"01", []func(*snapshot.Plan){full}},
 			{"02", []func(*snapshot.Plan){since("2026-11-01"), func(p *snapshot.Plan) { p.Scope.Perspectives = snapshot.OwnPerspective }}},
 		}, "01"},
+		"full of the own perspective": {[]taken{
+			{"01", []func(*snapshot.Plan){full}},
+			{"02", []func(*snapshot.Plan){full, func(p *snapshot.Plan) { p.Scope.Perspectives = snapshot.OwnPerspective }}},
+		}, "01"},
 		"other service":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"02", []func(*snapshot.Plan){full, elsewhere}}}, "01"},
 		"other profile":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"02", []func(*snapshot.Plan){full, pseudonymous}}}, "01"},
 		"planned ahead":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"29", []func(*snapshot.Plan){full}}}, "01"},
