@@ -62,7 +62,8 @@ func TestKill(t *testing.T) {
 			c.dest.removeAll(t)
 			if c.kills-logged >= 25 || enough() {
 				logged = c.kills
-				t.Logf("%s: %d kills, %d of them while publishing, over %d runs, seed %d", g, c.kills, c.publishing, c.runs, *killSeed)
+				t.Logf("%s: %d kills, %d of them while publishing and %d of shards, over %d runs, seed %d",
+					g, c.kills, c.publishing, c.sharded, c.runs, *killSeed)
 			}
 		}
 	}
@@ -82,7 +83,7 @@ type killTest struct {
 	// runTime is the duration of a run, and publishTime of its publishing.
 	runTime, publishTime time.Duration
 
-	kills, publishing, runs int
+	kills, publishing, sharded, runs int
 }
 
 // measure publishes an undisturbed run, to be replaced.
@@ -136,6 +137,7 @@ func (c *killTest) tryShard(shard string) func(run string) (done bool) {
 		c.t.Helper()
 		result := c.runAndKill(c.scenario.run(c.t, c.dest, run, "--shard", shard), run)
 		if result.killed {
+			c.sharded++
 			return false
 		}
 		require.Zero(c.t, result.code, result.stderr)
