@@ -51,6 +51,9 @@ def declared(every: bool = False) -> dict[str, list[dict]]:
 
 def start_spark(folder: str) -> SparkSession:
     settings = {
+        # Compiling queries and optimizing the compiler's output takes longer than these small tables are worth.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.session.timeZone": ZONE,
