@@ -1,10 +1,11 @@
-"""Loads the DAGs with Airflow and runs the first one, with the simulated service and with stubs that return each exit code.
+"""Loads the DAGs with Airflow and runs them, with the simulated service and with stubs that return each exit code.
 
 The DAG for Kubernetes is not run here: the tests check its pods and what it does after each exit code. `make test-kubernetes` runs it.
 
     python test_airflow.py GROWTH_EXPORT        the path of the command
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -46,8 +47,11 @@ class TestAirflow(unittest.TestCase):
         (cls.folder / "bin").mkdir()
         dags = cls.folder / "dags"
         dags.mkdir()
-        for file in "growth_export.py", "growth_export_kubernetes.py", "../kubernetes/cronjob.yaml":
-            shutil.copy(HERE / file, dags)
+        for file in *HERE.glob("growth_export*.py"), HERE / "../kubernetes/cronjob.yaml":
+            shutil.copy(file, dags)
+        # Fewer shards take less time.
+        shards = dags / "growth_export_shards.py"
+        shards.write_text(shards.read_text("utf-8").replace("SHARDS = 32\n", "SHARDS = 3\n"), "utf-8")
         os.environ |= {
             "AIRFLOW_HOME": str(cls.folder / "home"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
@@ -65,9 +69,11 @@ class TestAirflow(unittest.TestCase):
         subprocess.run([*airflow, "db", "migrate"], check=True, capture_output=True)
         sys.path.insert(0, str(dags))
         import growth_export
+        import growth_export_command
         import growth_export_kubernetes
+        import growth_export_shards
 
-        cls.module, cls.kubernetes = growth_export, growth_export_kubernetes
+        cls.module, cls.commands, cls.kubernetes, cls.shards = growth_export, growth_export_command, growth_export_kubernetes, growth_export_shards
         subprocess.run([*airflow, "dags", "reserialize"], check=True, capture_output=True)
 
     def command(self, script: str) -> None:
@@ -78,7 +84,7 @@ class TestAirflow(unittest.TestCase):
 
     def test_exit_codes(self):
         """Each exit code is a success, a retry or a final failure."""
-        module = self.module
+        module = self.commands
         for code in (0, 3):
             self.command(f"exit {code}")
             module.finish(module.call("growth-export", "run"))
@@ -99,6 +105,47 @@ class TestAirflow(unittest.TestCase):
         self.assertTrue((self.folder / "growth-data" / "_latest.json").exists())
         self.command("exit 2")
         self.assertEqual(str(dag.test().state), "failed")
+
+    def shards_calls(self, script: str) -> tuple[str, list[str]]:
+        """Runs the DAG with shards, with a script as growth-export, and returns its state and the calls of growth-export."""
+        calls = self.folder / "calls"
+        calls.write_text("")
+        self.command(f'echo "$*" >>"{calls}"\n{script}')
+        state = str(self.shards.growth_export_shards().test().state)
+        return state, calls.read_text("utf-8").splitlines()
+
+    def test_shards(self):
+        """The shards are staged, then published and verified together."""
+        destination = self.folder / "sharded"
+        # A file for each of the four schools, so that each shard has one.
+        variables = {"GROWTH_EXPORT_DEST": str(destination), "GROWTH_EXPORT_SCHOOLS_PER_FILE": "1", "GROWTH_EXPORT_SIMULATE_SCHOOLS": "4"}
+        variables["GROWTH_EXPORT_RATE_TOTAL"] = "1000"
+        with mock.patch.dict(os.environ, variables):
+            state, calls = self.shards_calls(f'exec "{Path(self.growth_export).resolve()}" "$@"')
+        self.assertEqual(state, "success")
+        latest = json.loads((destination / "_latest.json").read_text("utf-8"))
+        run, date = latest["run_id"], latest["snapshot_date"]
+        self.assertEqual(run, f"night-{date}")
+        self.assertEqual(
+            sorted(calls[:3]),
+            [f"run --run-id {run} --snapshot-date {date} --shard {i}/3 --shards-at-once 8 --progress plain" for i in range(3)],
+        )
+        self.assertEqual(calls[3:], [f"publish --run-id {run}", f"verify --snapshot-date {date}"])
+        manifest = json.loads((destination / latest["manifest"]).read_text("utf-8"))
+        self.assertEqual(manifest["parameters"]["shards"], 3)
+
+    def test_shards_that_fail(self):
+        """A run that is held is not published again, and a shard that is denied access stops the run."""
+        state, calls = self.shards_calls('[ "$1" != publish ] || exit 5')
+        self.assertEqual((state, [call.split()[0] for call in calls]), ("failed", ["run", "run", "run", "publish"]))
+        state, calls = self.shards_calls('case "$*" in *" 1/3 "*) exit 4 ;; esac')
+        self.assertEqual((state, [call.split()[0] for call in calls]), ("failed", ["run", "run", "run"]))
+
+    def test_pool(self):
+        """The documentation creates the pool of the shards, with a slot for each that runs at the same time."""
+        self.assertEqual(self.shards.growth_export_shards().get_task("shard").pool, self.shards.POOL)
+        self.assertIn(f"airflow pools set {self.shards.POOL} {self.shards.AT_ONCE} ", self.shards.__doc__)
+        self.assertIn("\nSHARDS = 32\n", (HERE / "growth_export_shards.py").read_text("utf-8"))
 
     def test_kubernetes_pods(self):
         """Each task runs the pod of cronjob.yaml with other arguments, for the date of the DAG run."""
@@ -131,9 +178,9 @@ class TestAirflow(unittest.TestCase):
                 if code == 0:
                     task.cleanup(pod, pod)
                     continue
-                with self.assertRaises(self.module.AirflowException) as raised:
+                with self.assertRaises(self.commands.AirflowException) as raised:
                     task.cleanup(pod, pod)
-                self.assertEqual(isinstance(raised.exception, self.module.AirflowFailException), code in (2, 4))
+                self.assertEqual(isinstance(raised.exception, self.commands.AirflowFailException), code in (2, 4))
                 self.assertIn(f"exit code {code}", str(raised.exception))
 
 
