@@ -140,17 +140,17 @@ test-growth: COMPLETION_NIGHTS ?= 6
 test-growth: build .tools/spark-venv ## compare the views of growth with a reference in Python, in DuckDB and Spark (STUDENTS, COMPLETION_NIGHTS); needs Java
 	STUDENTS=$(STUDENTS) COMPLETION_NIGHTS=$(COMPLETION_NIGHTS) .tools/spark-venv/bin/python -B examples/spark/test_growth.py $(BIN)
 
-EXAMPLES := azure config cron dagster earthmover google growth-page kubernetes monitoring notify questions readers systemd walkthrough
+EXAMPLES := aws-batch azure config cron dagster earthmover google growth-page kubernetes monitoring notify questions readers systemd walkthrough
 
 .PHONY: test-examples
-test-examples: $(EXAMPLES:%=test-example-%) ## test the examples: Azure, Google Cloud, configuration, cron, Dagster, systemd, notifications, monitoring, Kubernetes, questions, readers, walkthrough, page of growth, earthmover; needs Python
+test-examples: $(EXAMPLES:%=test-example-%) ## test the examples: AWS Batch, Azure, Google Cloud, configuration, cron, Dagster, systemd, notifications, monitoring, Kubernetes, questions, readers, walkthrough, page of growth, earthmover; needs Python
 
 .PHONY: $(EXAMPLES:%=test-example-%)
 test-example-config: build $(VERSITYGW)
 	examples/config/test.sh $(BIN) $(VERSITYGW)
 test-example-cron test-example-systemd: test-example-%: build
 	examples/$*/test.sh $(BIN)
-test-example-azure test-example-earthmover test-example-google test-example-growth-page test-example-kubernetes test-example-monitoring test-example-readers test-example-walkthrough: test-example-%: build .tools/%-venv
+test-example-aws-batch test-example-azure test-example-earthmover test-example-google test-example-growth-page test-example-kubernetes test-example-monitoring test-example-readers test-example-walkthrough: test-example-%: build .tools/%-venv
 	.tools/$*-venv/bin/python -B examples/$*/test_$(subst -,_,$*).py $(BIN)
 test-example-dagster: build .tools/airflow-venv
 	.tools/airflow-venv/bin/python -B examples/dagster/test_dagster.py $(BIN)
