@@ -26,6 +26,12 @@ type chunkReader struct {
 	in    *bufio.Reader // the rest of the chunk
 	left  int64         // bytes of the chunk that in has not returned
 	codec format.CompressionCodec
+	// page is the data page that fetch has read, and first the dictionary page before it, until readPage decodes them.
+	page, first rawPage
+	spare       []byte // for a page, once the texts of the dictionary before are no longer used
+	fetched     bool   // there is a page
+	begins      bool   // there is a dictionary page
+	failure     error  // of fetch
 	// The dictionary is one of these, by the column's type.
 	hasDictionary bool
 	texts         textDictionary
@@ -34,17 +40,23 @@ type chunkReader struct {
 	f64           []float64
 }
 
+// rawPage is a page after decompression.
+type rawPage struct {
+	header pageHeader
+	raw    []byte
+}
+
 // pageBuffers hold a page while it is decoded. The columns of a Reader share them.
 type pageBuffers struct {
-	packed, raw []byte // the page before and after decompression
-	levels      []byte
-	codes       []int32
-	ends        []uint32
-	text        []byte
-	own32       []int32
-	own64       []int64
-	doubles     []float64
-	other       rows.Vector
+	packed  []byte // a page before decompression; only for fetch
+	levels  []byte
+	codes   []int32
+	ends    []uint32
+	text    []byte
+	own32   []int32
+	own64   []int64
+	doubles []float64
+	other   rows.Vector
 }
 
 // open starts reading a chunk.
@@ -60,56 +72,76 @@ func (c *chunkReader) open(file io.ReaderAt, meta *format.ColumnMetaData) {
 		c.in.Reset(section)
 	}
 	c.left, c.codec, c.hasDictionary = meta.TotalCompressedSize, meta.Codec, false
+	c.fetched, c.begins, c.failure = false, false, nil
 }
 
-// next reads the next page into c.raw and returns its header.
-func (c *chunkReader) next() (header pageHeader, err error) {
-	if err := thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(c.in)).Decode(&header); err != nil {
-		return header, fmt.Errorf("decode page header: %w", err)
+// fetch reads and decompresses the next data page, and the dictionary page before it, if there is one. readPage decodes
+// them.
+func (c *chunkReader) fetch() {
+	c.fetched = true
+	c.failure = c.next(&c.page)
+	if c.failure == nil && c.page.header.Type == format.DictionaryPage {
+		before := c.first.raw
+		c.begins, c.first, c.page.raw, c.spare = true, c.page, c.spare, before
+		c.failure = c.next(&c.page)
+	}
+}
+
+// next reads the next page.
+func (c *chunkReader) next(p *rawPage) (err error) {
+	p.header = pageHeader{}
+	header := &p.header
+	if err := thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(c.in)).Decode(header); err != nil {
+		return fmt.Errorf("decode page header: %w", err)
 	}
 	if n := int64(header.CompressedPageSize); n < 0 || n > c.left {
-		return header, errUneven
+		return errUneven
 	}
 	c.left -= int64(header.CompressedPageSize)
 	c.packed = resize(c.packed, int(header.CompressedPageSize))
 	if _, err := io.ReadFull(c.in, c.packed); err != nil {
-		return header, fmt.Errorf("read page: %w", err)
+		return fmt.Errorf("read page: %w", err)
 	}
 	switch c.codec {
 	case format.Uncompressed:
-		c.packed, c.raw = c.raw, c.packed
+		c.packed, p.raw = p.raw, c.packed
 	case format.Zstd:
-		if c.raw, err = parquet.Zstd.Decode(c.raw, c.packed); err != nil {
-			return header, fmt.Errorf("decompress page: %w", err)
+		if p.raw, err = parquet.Zstd.Decode(p.raw, c.packed); err != nil {
+			return fmt.Errorf("decompress page: %w", err)
 		}
 	default:
-		return header, fmt.Errorf("a page compressed by %s", c.codec)
+		return fmt.Errorf("a page compressed by %s", c.codec)
 	}
-	if len(c.raw) != int(header.UncompressedPageSize) {
-		return header, errUneven
+	if len(p.raw) != int(header.UncompressedPageSize) {
+		return errUneven
 	}
-	return header, nil
+	return nil
 }
 
 // readPage appends the values of the next data page, at most limit, to a column and returns their number. If coded is
 // set, texts of a dictionary are appended as codes.
 func (c *chunkReader) readPage(v *rows.Vector, coded bool, limit int64) (int, error) {
 	unshare(v) // the dictionary may change
-	header, err := c.next()
-	if err == nil && header.Type == format.DictionaryPage {
-		if err = c.readDictionary(v.Type, &header); err == nil {
-			header, err = c.next()
+	if !c.fetched {
+		c.fetch()
+	}
+	c.fetched = false
+	if c.failure != nil {
+		return 0, c.failure
+	}
+	var err error
+	if c.begins {
+		c.begins = false
+		if err := c.readDictionary(v.Type); err != nil {
+			return 0, err
 		}
 	}
-	if err != nil {
-		return 0, err
-	}
-	data := header.DataPageHeader.V
+	data := c.page.header.DataPageHeader.V
 	n := int(data.NumValues)
-	if header.Type != format.DataPage || n < 0 || int64(n) > limit {
+	if c.page.header.Type != format.DataPage || n < 0 || int64(n) > limit {
 		return 0, errUneven
 	}
-	src, levels, values := c.raw, []byte(nil), n
+	src, levels, values := c.page.raw, []byte(nil), n
 	if !v.Required {
 		if src, err = c.readLevels(src, n); err != nil {
 			return 0, err
@@ -128,23 +160,23 @@ func (c *chunkReader) readPage(v *rows.Vector, coded bool, limit int64) (int, er
 	return n, err
 }
 
-// readDictionary decodes the dictionary in c.raw.
-func (c *chunkReader) readDictionary(t schemas.Type, header *pageHeader) error {
-	n, width := int(header.DictionaryPageHeader.V.NumValues), 0
+// readDictionary decodes the dictionary page.
+func (c *chunkReader) readDictionary(t schemas.Type) error {
+	n, width, raw := int(c.first.header.DictionaryPageHeader.V.NumValues), 0, c.first.raw
 	c.hasDictionary = true
 	switch t {
 	case schemas.String, schemas.JSON:
-		return c.texts.set(c.raw, n)
+		return c.texts.set(raw, n)
 	case schemas.Int32, schemas.Date:
-		width, c.i32 = 4, decodePlain(c.i32, c.raw, 4)
+		width, c.i32 = 4, decodePlain(c.i32, raw, 4)
 	case schemas.Int64, schemas.Timestamp:
-		width, c.i64 = 8, decodePlain(c.i64, c.raw, 8)
+		width, c.i64 = 8, decodePlain(c.i64, raw, 8)
 	case schemas.Double:
-		width, c.f64 = 8, decodePlain(c.f64, c.raw, 8)
+		width, c.f64 = 8, decodePlain(c.f64, raw, 8)
 	case schemas.Boolean:
 		return errors.New("a dictionary of booleans")
 	}
-	if n < 0 || len(c.raw) != n*width {
+	if n < 0 || len(raw) != n*width {
 		return errUneven
 	}
 	return nil

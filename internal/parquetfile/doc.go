@@ -50,5 +50,6 @@
 // need a new CreatedBy, unless no release has written files of this version.
 //
 // A Writer collects rows in one raw page. A full page is encoded and compressed column by column, and the compressed
-// pages are kept until their row group is complete: a Writer holds one raw page and one compressed row group.
+// pages are kept until their row group is complete: a Writer holds one raw page and one compressed row group. A Reader
+// holds one page and the dictionary of each column; with FetchAhead it also holds the next page, decompressed.
 package parquetfile

@@ -25,6 +25,9 @@ type Reader struct {
 	chunks  []chunkReader
 	err     error
 	coded   bool // texts are coded
+	ahead   bool // the next page is fetched in the background
+	// fetching is closed once the next page is fetched; nil unless that has begun.
+	fetching chan struct{}
 }
 
 // NewReader opens a file of the given size to read the table's columns, which it finds by name. The file may have
@@ -81,6 +84,41 @@ func newReader(file io.ReaderAt, opened *parquet.File, table *schemas.Table) (*R
 // next Read.
 func (r *Reader) CodeTexts() { r.coded = true }
 
+// FetchAhead makes Read leave a goroutine behind that reads and decompresses the next page. Close must be called before
+// the file is closed.
+func (r *Reader) FetchAhead() { r.ahead = true }
+
+// Close waits until nothing reads the file.
+func (r *Reader) Close() {
+	if r.fetching != nil {
+		<-r.fetching
+		r.fetching = nil
+	}
+}
+
+// fetch begins to fetch the next page of each column.
+func (r *Reader) fetch() {
+	done := make(chan struct{})
+	r.fetching = done
+	go func() {
+		defer close(done)
+		if r.left == 0 {
+			r.nextGroup()
+		}
+		for i := range r.chunks {
+			c := &r.chunks[i]
+			func() {
+				defer func() {
+					if p := recover(); p != nil { // the library panics on some damaged pages
+						c.failure = fmt.Errorf("%v", p)
+					}
+				}()
+				c.fetch()
+			}()
+		}
+	}()
+}
+
 // Reuse takes over the memory of a Reader that is no longer used.
 func (r *Reader) Reuse(before *Reader) {
 	if before != nil && before.table == r.table {
@@ -106,10 +144,12 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 	if batch.Table != r.table || batch.Order != nil {
 		return fmt.Errorf("read rows of table %s: the batch is of another table, or ordered", r.table.Name)
 	}
+	r.Close()
 	if r.left == 0 {
-		if err := r.nextGroup(); err != nil {
-			return err
+		if len(r.groups) == 0 || len(r.columns) == 0 {
+			return io.EOF
 		}
+		r.nextGroup()
 	}
 	rowCount := 0
 	for i := range r.chunks {
@@ -131,21 +171,20 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 	}
 	r.left -= int64(rowCount)
 	batch.N += rowCount
+	if r.ahead && (r.left > 0 || len(r.groups) > 0) {
+		r.fetch()
+	}
 	return nil
 }
 
 // nextGroup opens the columns of the next row group.
-func (r *Reader) nextGroup() error {
-	if len(r.groups) == 0 || len(r.columns) == 0 {
-		return io.EOF
-	}
+func (r *Reader) nextGroup() {
 	group := &r.groups[0]
 	r.groups = r.groups[1:]
 	for i, column := range r.columns {
 		r.chunks[i].open(r.file, &group.Columns[column].MetaData)
 	}
 	r.left = group.NumRows
-	return nil
 }
 
 // TableOf returns the table that the footer of a file of the given size describes. It may differ from the current

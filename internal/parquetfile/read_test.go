@@ -62,6 +62,9 @@ func TestReaderRoundTrip(t *testing.T) {
 		r, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
 		require.NoError(t, err)
 		r.CodeTexts()
+		if seed%2 == 0 {
+			r.FetchAhead()
+		}
 		coded, _ := readOn(t, r)
 		again.Reset()
 		w.Reset(&again, table)
@@ -85,6 +88,9 @@ func TestReaderAfterOtherRows(t *testing.T) {
 		reader, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
 		require.NoError(t, err)
 		reader.CodeTexts()
+		if r.IntN(3) > 0 {
+			reader.FetchAhead()
+		}
 		reader.Reuse(before)
 		before = reader
 		batch, rest, all := rows.New(table), rows.New(table), rows.New(table)
@@ -176,6 +182,9 @@ func TestReaderDamage(t *testing.T) {
 		r, err := NewReader(bytes.NewReader(damaged), int64(len(damaged)), table)
 		if err != nil {
 			continue
+		}
+		if random.IntN(2) == 0 {
+			r.FetchAhead()
 		}
 		batch := rows.New(table)
 		for err == nil {
