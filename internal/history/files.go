@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,8 @@ type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
 	files   []sink.File // still to be read
-	// checked, if not nil, compares the hashes of files with the manifest before their rows are used.
+	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being read:
+	// if the hash is wrong, next or close returns an error, and the rows must not be used.
 	checked *checkedFiles
 	// history is set for files of a history, whose errors are *DamagedError.
 	history bool
@@ -29,6 +31,7 @@ type fileReader struct {
 
 	ahead   *sink.Ahead // opens the next files ahead of time; nil on disk
 	name    string      // the open file
+	hashing chan error  // gets the result of comparing the hash; nil if the file is not being hashed
 	object  sink.Object
 	file    *parquetfile.Reader
 	before  *parquetfile.Reader // of the file before; its memory is reused
@@ -64,15 +67,30 @@ func openAhead(catalog snapshot.Catalog, files []sink.File) *sink.Ahead {
 // when other units of it are read. It is safe for concurrent use.
 type checkedFiles struct{ paths sync.Map }
 
-func (c *checkedFiles) check(ctx context.Context, object sink.Object, file sink.File) error {
+// check begins to hash a file, unless that has been done. The result is sent once.
+func (c *checkedFiles) check(ctx context.Context, object sink.Object, file sink.File) (result chan error) {
 	if _, done := c.paths.Load(file.Path); done {
 		return nil
 	}
-	if err := sink.CheckHash(ctx, object, file.SHA256); err != nil {
-		return err
+	result = make(chan error, 1)
+	go func() {
+		err := sink.CheckHash(ctx, object, file.SHA256)
+		if err == nil {
+			c.paths.Store(file.Path, true)
+		}
+		result <- err
+	}()
+	return result
+}
+
+// hashed waits until the open file is hashed, and returns an error if the hash is not the manifest's.
+func (r *fileReader) hashed() error {
+	if r.hashing == nil {
+		return nil
 	}
-	c.paths.Store(file.Path, true)
-	return nil
+	err := <-r.hashing
+	r.hashing = nil
+	return err
 }
 
 // cursor returns a cursor on the rows.
@@ -115,6 +133,7 @@ func (r *fileReader) next(ctx context.Context, to *rows.Batch) error {
 			if err == nil {
 				return nil
 			}
+			err = cmp.Or(r.hashed(), err)
 			if !errors.Is(err, io.EOF) {
 				return r.failed(err)
 			}
@@ -157,11 +176,18 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 		return fmt.Errorf("it has %d bytes, its manifest says %d: run verify", r.object.Size(), file.Bytes)
 	}
 	if r.checked != nil {
-		if err := r.checked.check(ctx, r.object, file); err != nil {
+		r.hashing = r.checked.check(ctx, r.object, file)
+	}
+	if r.catalog.Info().Folder == "" { // a remote object would be read from two places at the same time
+		if err := r.hashed(); err != nil {
 			return err
 		}
 	}
-	if r.file, err = parquetfile.OpenReader(r.object, file.Bytes, r.pick); err == nil && len(r.lacking) == 0 {
+	if r.file, err = parquetfile.OpenReader(r.object, file.Bytes, r.pick); err != nil {
+		return cmp.Or(r.hashed(), err)
+	}
+	r.file.FetchAhead()
+	if len(r.lacking) == 0 {
 		r.file.CodeTexts()
 		r.file.Reuse(r.before)
 	}
@@ -169,7 +195,7 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 		r.lacks = make(map[string][]int)
 	}
 	r.lacks[file.Path] = r.lacking
-	return err
+	return nil
 }
 
 // pick returns the columns of the table that the open file has, and records those that it lacks.
@@ -242,11 +268,15 @@ func (r *fileReader) close() error {
 // closeFile closes the open file.
 func (r *fileReader) closeFile() error {
 	var errs []error
-	if r.object != nil {
-		errs = append(errs, r.object.Close())
+	if err := r.hashed(); err != nil {
+		errs = append(errs, r.failed(err))
 	}
 	if r.file != nil {
+		r.file.Close()
 		r.before = r.file
+	}
+	if r.object != nil {
+		errs = append(errs, r.object.Close())
 	}
 	r.file, r.object, r.lacking, r.older = nil, nil, nil, nil
 	return errors.Join(errs...)

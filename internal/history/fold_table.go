@@ -268,7 +268,7 @@ func (t *tableFold) finish() error {
 	if err := t.passOver("", true); err != nil {
 		return err
 	}
-	if err := t.parts.endPart(t.ctx); err != nil {
+	if err := t.parts.finish(t.ctx); err != nil {
 		return err
 	}
 	return t.ended.finish(t.ctx)

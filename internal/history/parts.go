@@ -181,14 +181,22 @@ func (p *parts) endPart(ctx context.Context) error {
 			return err
 		}
 	}
-	file, err := p.files.stage(ctx, p.out)
-	if err != nil {
+	at := len(p.made)
+	p.made = append(p.made, sink.File{})
+	if err := p.files.stageInBackground(ctx, p.out, func(file sink.File) { p.made[at] = file }); err != nil {
 		return err
 	}
-	p.made = append(p.made, file)
 	p.out, p.count = nil, 0
 	p.number++
 	return nil
+}
+
+// finish ends the open part, and waits until all parts are staged.
+func (p *parts) finish(ctx context.Context) error {
+	if err := p.endPart(ctx); err != nil {
+		return err
+	}
+	return p.files.settle()
 }
 
 // fileMaker stages the files of a fold.
@@ -198,6 +206,16 @@ type fileMaker struct {
 	tables  *snapshot.Tables
 	open    map[*snapshot.TableFile]bool
 	staged  []sink.File
+	staging *staging // nil if no file is being staged in the background
+}
+
+// staging is a file that is being staged in the background.
+type staging struct {
+	draft *snapshot.TableFile
+	use   func(sink.File)
+	done  chan struct{} // closed when file and err are set
+	file  sink.File
+	err   error
 }
 
 func newFileMaker(catalog snapshot.Catalog, id string) *fileMaker {
@@ -215,19 +233,49 @@ func (f *fileMaker) create(ctx context.Context, path string, table *schemas.Tabl
 }
 
 // stage stages a file and returns its entry for the manifest.
-func (f *fileMaker) stage(ctx context.Context, draft *snapshot.TableFile) (sink.File, error) {
-	file, err := draft.Stage(ctx)
-	if err != nil {
-		return sink.File{}, err
+func (f *fileMaker) stage(ctx context.Context, draft *snapshot.TableFile) (made sink.File, err error) {
+	err = f.stageInBackground(ctx, draft, func(file sink.File) { made = file })
+	return made, errors.Join(err, f.settle())
+}
+
+// stageInBackground begins to stage a file. When it is staged, settle passes its entry for the manifest to use.
+func (f *fileMaker) stageInBackground(ctx context.Context, draft *snapshot.TableFile, use func(sink.File)) error {
+	if err := draft.Close(); err != nil {
+		return err
 	}
-	delete(f.open, draft)
-	f.staged = append(f.staged, file)
-	file.Staged = nil
-	return file, nil
+	if err := f.settle(); err != nil {
+		return err
+	}
+	s := &staging{draft: draft, use: use, done: make(chan struct{})}
+	f.staging = s
+	go func() {
+		defer close(s.done)
+		s.file, s.err = draft.Stage(ctx)
+	}()
+	return nil
+}
+
+// settle waits until no file is being staged.
+func (f *fileMaker) settle() error {
+	s := f.staging
+	if s == nil {
+		return nil
+	}
+	<-s.done
+	f.staging = nil
+	if s.err != nil {
+		return s.err
+	}
+	delete(f.open, s.draft)
+	f.staged = append(f.staged, s.file)
+	s.file.Staged = nil
+	s.use(s.file)
+	return nil
 }
 
 // abort drops everything that is open or staged.
 func (f *fileMaker) abort(ctx context.Context) error {
+	_ = f.settle() // a file that could not be staged is still open
 	var errs []error
 	for file := range f.open {
 		errs = append(errs, file.Abort())

@@ -80,7 +80,7 @@ func restore(
 			b, errB, moreB = gone()
 		}
 	}
-	if err := p.endPart(ctx); err != nil {
+	if err := p.finish(ctx); err != nil {
 		return nil, err
 	}
 	equal := func(a, b sink.File) bool { return a.Path == b.Path && a.SHA256 == b.SHA256 }
