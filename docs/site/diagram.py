@@ -37,7 +37,7 @@ def parse(source: str) -> tuple[dict[str, Table], list[tuple[str, str, str]]]:
     }
     joins = re.findall(r"^\s+(\w+) \}o--o[|{] (\w+) : (\w+)$", source, re.MULTILINE)
     if not joins or {name for join in joins for name in join[:2]} - set(tables):
-        raise ValueError("a diagram that cannot be drawn")
+        raise ValueError("the diagram cannot be drawn: it has no joins, or a join of an unknown table")
     return tables, joins
 
 

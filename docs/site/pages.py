@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIRST = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
 LANGUAGES = {".cron": "text", ".jsont": "text", ".sbatch": "sh", ".service": "ini", ".timer": "ini", ".yml": "yaml"}
 LANGUAGES |= {f".{name}": name for name in ("go", "json", "py", "sh", "sql", "yaml")}
-LONGEST = 300  # lines of a file that is shown
+LONGEST = 300  # the maximum number of lines of a file that is shown
 
 
 def pages() -> dict[str, str]:
