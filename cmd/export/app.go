@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// app holds the environment of the process, which all commands share.
+// app holds the process's environment and streams, which all commands share.
 type app struct {
 	env    map[string]string
 	stdin  io.Reader

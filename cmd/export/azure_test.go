@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestAzureSignature runs commands with a shared access signature, then with one that has expired, which is a mistake in the
-// settings. The signature is in no output, log or object.
+// TestAzureSignature runs commands with a shared access signature, then with one that has expired, which counts as a
+// mistake in the settings. The signature never appears in an output, a log or an object.
 func TestAzureSignature(t *testing.T) {
 	t.Parallel()
 	cloud := newAzureCloud(t).(*azureCloud)

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestLifeInClouds takes a destination through its life with every command, kills two of them, and expects the files that
-// the same commands, not killed, make on disk.
+// TestLifeInClouds runs every command on a destination in a cloud, kills two of them, and expects the files that the
+// same commands make on disk if they are not killed.
 func TestLifeInClouds(t *testing.T) {
 	t.Parallel()
 	disk := (&testStorage{root: t.TempDir()}).newDest()
@@ -31,7 +31,7 @@ func TestLifeInClouds(t *testing.T) {
 	})
 }
 
-// live gives commands to a destination. In a cloud, one is killed while it stages and one while it publishes.
+// live runs commands on a destination. In a cloud, one is killed while it stages and one while it publishes.
 func live(t *testing.T, s *testDest) {
 	t.Helper()
 	cloud := s.storage.cloud != nil

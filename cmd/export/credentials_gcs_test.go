@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRejectedGoogleCredentials expects that a service account whose key was revoked is a mistake in the settings, with the
-// remedy, and that no command prints the key or what was sent.
+// TestRejectedGoogleCredentials expects that a service account whose key was revoked is reported as a mistake in the
+// settings, with the remedy, and that no command prints the key or the request.
 func TestRejectedGoogleCredentials(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -37,7 +37,7 @@ func (o *destination) define(cmd *cobra.Command) group {
 	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3, gs or abfss URL")
 	o.defineS3(g)
 	define(g, &o.gcs.Endpoint, "gcs-endpoint", "URL", "", remote.ParseEndpoint,
-		"root of Google Cloud Storage; without https no credentials are sent, as for an emulator")
+		"root of Google Cloud Storage, for emulators and private endpoints; credentials are sent only over https")
 	g.shownDefault("gcs-endpoint", gcs.DefaultEndpoint)
 	o.defineAzure(g)
 	return g
@@ -53,7 +53,7 @@ func (o *destination) defineS3(g group) {
 	g.toggle(&o.s3.PathStyle, "s3-path-style", "address buckets as host/bucket, not bucket.host")
 	choose(g, &o.s3.SSE, "s3-sse", "KIND", "", []string{"AES256", "aws:kms", "aws:kms:dsse"}, "encryption at rest: AES256, aws:kms or aws:kms:dsse")
 	g.shownDefault("s3-sse", "the bucket's own")
-	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key of aws:kms")
+	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key for aws:kms")
 	choose(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
 		[]string{s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired}, "checksums of uploads: when-supported, or when-required for stores that reject them")
 	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)

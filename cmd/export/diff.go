@@ -43,8 +43,8 @@ func (a *app) diffCommand() *cobra.Command {
 		Use:   "diff",
 		Short: "Compares two published snapshots",
 		Long: "Compares two published snapshots, table by table: how many rows are new, changed\n" +
-			"or gone, and why. \"List changed\" means that a row's record is still there, but with\n" +
-			"another list. Schools are compared if the dataset is complete in both; the others are\n" +
+			"or gone, and why. \"List changed\" means that a row's record is still there, but its\n" +
+			"list has changed. Schools are compared if the dataset is complete in both; the others are\n" +
 			"listed. Without flags it compares the newest full snapshot with the one before.",
 		Example: "  growth-export diff --dest /data/growth\n" +
 			"  growth-export diff --from 2026-09-01 --to 2026-11-20 --by district",

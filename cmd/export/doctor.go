@@ -39,7 +39,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := newCommand(a, o, a.checkAll, "base-url simulate dest config", &cobra.Command{
 		Use:   "doctor",
 		Short: "Checks service, credentials and destination, and prints fixes",
-		Long: "Checks in order everything that a run needs of the service and of the destination, and prints one line per check," +
+		Long: "Checks, in order, everything that a run needs from the service and the destination, and prints one line per check," +
 			" with the fix. It reads the school list and one page of one school, which it discards, and leaves nothing at the" +
 			" destination. The exit code is 0, or the one a run would end with.",
 		Example: "  growth-export doctor --simulate\n" +
@@ -187,7 +187,7 @@ func findingsText(findings []doctor.Finding) string {
 	switch warned := count(findings, doctor.Warn); {
 	case count(findings, doctor.Fail) > 0: // the error says how many
 	case warned > 0:
-		fmt.Fprintf(&b, "\nA run would work; %d of %d checks warn.\n", warned, len(findings))
+		fmt.Fprintf(&b, "\nA run would work, but %d of %d checks gave a warning.\n", warned, len(findings))
 	default:
 		b.WriteString("\nAll checks passed.\n")
 	}

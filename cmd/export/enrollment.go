@@ -111,7 +111,7 @@ func expandRange(word string) ([]string, error) {
 			return append(dates, last.Format(time.DateOnly)), nil
 		}
 		if n == maxDates {
-			return nil, fmt.Errorf("%s is more than %d dates: take larger steps", quoted(word), maxDates)
+			return nil, fmt.Errorf("%s is more than %d dates: use larger steps", quoted(word), maxDates)
 		}
 		dates = append(dates, date.Format(time.DateOnly))
 	}

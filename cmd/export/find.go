@@ -46,7 +46,8 @@ func (a *app) findCommand() *cobra.Command {
 	})
 	o.destination.define(cmd)
 	g := group{cmd.Flags(), "Whom to find"}
-	define(g, &o.name, "name", "TEXT", "", parseName, "a name, or @FILE with one: each word must begin a first, middle or last name of the student")
+	define(g, &o.name, "name", "TEXT", "", parseName,
+		"a name, or @FILE with one: each word must be the beginning of a first, middle or last name")
 	g.list(&o.numbers, "number", nil, "the student's school, district or state numbers: a comma list, or @FILE")
 	g.list(&o.bids, "bid", nil, "the service's own identifiers of the student, as above")
 	define(g, &o.record, "record", "FILE", "", parsePath,
@@ -130,7 +131,8 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	case o.record == "":
 		return nil
 	case len(found.Students) > 1:
-		return usagef("%s: %s match, but a record is about one: choose with --bid, or --number if there is no bid", from["record"].name, wording.Many(len(found.Students), "student"))
+		return usagef("%s: %s match, but a record is about one student: choose with --bid, or --number if there is no bid",
+			from["record"].name, wording.Many(len(found.Students), "student"))
 	}
 	return a.writeRecord(o, catalog, found)
 }

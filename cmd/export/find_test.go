@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// TestFind finds students by bid, number and name, in clear and in pseudonymised runs. It counts the same rows as a purge would
+// TestFind finds students by bid, number and name, in runs with and without pseudonyms. It counts the same rows as a purge would
 // remove, from all kinds of runs and the history, and the record holds each of them.
 func TestFind(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestWithBare(t *testing.T) {
 	require.Equal(t, []string{"a", "b ", " ", "c", "b"}, withBare([]string{"a", "b ", " ", "c"}))
 }
 
-// TestFindShortensNames lists students with very long names in a table that is not wider for them.
+// TestFindShortensNames expects that very long names do not make the table of students wider.
 func TestFindShortensNames(t *testing.T) {
 	t.Parallel()
 	var found maintenance.FindReport

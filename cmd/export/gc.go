@@ -15,7 +15,7 @@ const heapSlack = 16 << 20
 // keepHeapSlack makes each collection set the percentage for the next one, so that it begins after slack bytes were
 // allocated, whatever the size of the heap. It also sets the memory limit just above that, unless GOMEMLIMIT is lower,
 // so that the runtime returns free memory to the system at once. Otherwise it would keep more and more memory in a long
-// run, because new buffers have other sizes.
+// run, because new buffers differ in size from the freed ones.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{

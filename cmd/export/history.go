@@ -28,10 +28,10 @@ func (a *app) historyCommand() *cobra.Command {
 	cmd := newCommand(a, o, a.history, "dest rebuild config output", &cobra.Command{
 		Use:   "history",
 		Short: "Adds new snapshots to the history of all rows",
-		Long: "Adds the full snapshots that are newer than the history to it, oldest first. The history\n" +
+		Long: "Adds all full snapshots newer than the history, oldest first. The history\n" +
 			"holds every version of every row that a snapshot held, with the dates between which it\n" +
-			"was current and why it ended. Snapshots of some schools only, or with other settings\n" +
-			"than the first one, are left out and listed. The same command repairs one that was\n" +
+			"was current and why it ended. Snapshots of only some schools, or with other settings\n" +
+			"than the first one, are left out and listed. The same command finishes an update that was\n" +
 			"killed.\n\n" +
 			"With --drop-ended-before, it only removes old rows and writes a proof.",
 		Example: "  growth-export history --dest /data/growth\n" +
@@ -40,11 +40,11 @@ func (a *app) historyCommand() *cobra.Command {
 	})
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "History"}
-	g.toggle(&o.rebuild, "rebuild", "make the whole history again from the snapshots; readers see the old one until it is done")
+	g.toggle(&o.rebuild, "rebuild", "rebuild the whole history from the snapshots; readers see the old one until it is done")
 	define(g, &o.dropBefore, "drop-ended-before", "DATE", "", parseDate, "add nothing, but remove the rows that ended before this date, with a proof under _purges")
 	g.toggle(&o.dryRun, "dry-run", "with --drop-ended-before, print what would be removed and change nothing")
-	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the rows removed to print and sign, as HTML")
-	g.toggle(&o.yes, "yes", "do not ask on a terminal")
+	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write an HTML page about the removed rows, to print and sign")
+	g.toggle(&o.yes, "yes", "do not ask for confirmation on a terminal")
 	o.general.define(cmd)
 	return cmd
 }

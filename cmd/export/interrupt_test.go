@@ -75,7 +75,7 @@ func TestInterruptedSimulate(t *testing.T) {
 	require.NoError(t, cmd.Wait(), stderr)
 }
 
-// TestAwaitDoesNotWaitForever gives up on work that ignores its context.
+// TestAwaitDoesNotWaitForever expects await to give up on work that ignores its context.
 func TestAwaitDoesNotWaitForever(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// The children of the test: one whose bid is purged, one without a bid whose number is purged, and two who stay. The
-// first child has a second number, which only occurs in the details and in an association without a bid.
+// The children of the test: one whose bid is purged, one without a bid whose number is purged, and two whose rows stay.
+// The first child has a second number, which only occurs in the details and in an association without a bid.
 const (
 	adaBid, adaNumber, adaState = "zqada-bid", "9917700101", "ZQS-9917700303"
 	benNumber                   = "9917700202"
@@ -223,7 +223,7 @@ func TestPurgeFindsPlantedChildren(t *testing.T) {
 	require.NotEmpty(t, s.traces(ben))
 	s.run("purge", "--student-numbers", listFile(t, []string{benNumber}))
 	require.Empty(t, s.traces(both))
-	require.Contains(t, strings.Join(s.traces([]string{"DORAPLANTED1"}), "\n"), "/history/students/valid_to=2026-11-02/", "others are not lost")
+	require.Contains(t, strings.Join(s.traces([]string{"DORAPLANTED1"}), "\n"), "/history/students/valid_to=2026-11-02/", "other children keep their rows")
 	s.run("verify", "--history")
 	s.run("verify", "--delta-lake")
 

@@ -42,7 +42,7 @@ func (a *app) pruneCommand() *cobra.Command {
 	g := group{cmd.Flags(), "What to keep"}
 	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "keep the newest N snapshots of the kind")
 	define(g, &o.keepDays, "keep-days", "N", "", between(1, 1000000),
-		"keep the snapshots of the last N days; of as-of ones, those taken in that time")
+		"keep the snapshots of the last N days; for as-of snapshots, those taken in that time")
 	choose(g, &o.kind, "kind", "KIND", string(snapshot.Full),
 		[]string{string(snapshot.Full), string(snapshot.AsOf), string(snapshot.Delta), allKinds},
 		"the snapshots to prune: full, as_of, delta or all")

@@ -37,7 +37,7 @@ func (a *app) publishCommand() *cobra.Command {
 	publishing := group{cmd.Flags(), publishingGroup}
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run")
 	publishing.shownDefault("run-id", "the only staged run")
-	publishing.toggle(&o.acceptHeld, "accept-held", "publish a run although it is held back")
+	publishing.toggle(&o.acceptHeld, "accept-held", "publish a run even if it is held back")
 	publishing.toggle(&o.abandon, "abandon", "give up the unpublished run --run-id and remove what it has staged or committed")
 	o.limits.define(publishing, false)
 	defineDeltaLake(publishing, &o.deltaLake)

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// errNothingPublished is the reason when a snapshot is not found.
-var errNothingPublished = usagef("see growth-export status for what is there")
+// errNothingPublished ends the error of a snapshot that is not found.
+var errNothingPublished = usagef("see growth-export status for the runs at the destination")
 
 // runsByID returns the manifests of published runs, oldest first. Several runs must all be delta runs.
 func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*snapshot.Manifest, error) {
@@ -26,7 +26,7 @@ func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*s
 		case manifest.Status != snapshot.Published:
 			return nil, usagef("run %s at %s was replaced, its files are gone: name the run that replaced it, see growth-export status", id, catalog)
 		case len(ids) > 1 && manifest.Kind != snapshot.Delta:
-			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be combined: name it alone", id)
+			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be combined: name only this run", id)
 		}
 		runs = append(runs, manifest)
 	}

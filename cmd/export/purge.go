@@ -62,9 +62,9 @@ func (a *app) purgeCommand() *cobra.Command {
 		"rows of schools denied or missing for this long, such as 60d")
 	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and change nothing")
-	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the purge to print and sign, as HTML")
+	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write an HTML page about the purge, to print and sign")
 	g.toggle(&o.noticeNames, "notice-names", "list in the notice the bids or numbers that were given to the command")
-	g.toggle(&o.yes, "yes", "do not ask on a terminal")
+	g.toggle(&o.yes, "yes", "do not ask for confirmation on a terminal")
 	g.list(&o.unsuppress, "unsuppress", nil, "purge nothing, but take these students off the suppression list: bids or numbers, as above")
 	define(g, &o.retireKey, "retire-key", "FINGERPRINT", "", parseFingerprint,
 		"purge nothing, but empty the suppression list of a replaced or lost key")

@@ -15,7 +15,7 @@ import (
 )
 
 // TestPurgeNumberOfBid refuses to purge the number of a student with a bid, in either list, naming only its line. The
-// same student is erased by bid, though the line ends with a tab.
+// same student is erased by bid, even though the line ends with a tab.
 func TestPurgeNumberOfBid(t *testing.T) {
 	t.Parallel()
 	s := newPurgeDest(t)

@@ -56,7 +56,7 @@ func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	}
 	file, errs := readConfig(path, allFlags(cmd.Root()))
 	if format := cmd.Flags().Lookup("output"); format != nil && file[format.Name] != nil && !found.given(format.Name) {
-		_ = setFromYAML(format, file[format.Name]) // It comes first, because errors have this format. Its own error is reported below.
+		_ = setFromYAML(format, file[format.Name]) // Set before all others, because errors are in this format. Its own error is reported below.
 	}
 	for _, err := range errs {
 		mistakes = append(mistakes, usagef("%s: %w", found["config"].name, err))
@@ -74,7 +74,7 @@ func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	return mistakes
 }
 
-// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod beside a service named
+// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod if there is a service named
 // growth-export.
 var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 

@@ -51,9 +51,9 @@ type list struct {
 	words  []string
 	// expand turns the given words into the words of the target; nil for no change.
 	expand func(words []string) ([]string, error)
-	// places receives where the list first has each text; may be nil.
+	// places receives the first place of each text in the list; may be nil.
 	places *map[string]string
-	// blank reports whether a line that holds only blanks is a text.
+	// blank reports whether a line that holds only blanks counts as a text.
 	blank bool
 }
 

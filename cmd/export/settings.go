@@ -66,7 +66,7 @@ func (o *service) define(cmd *cobra.Command) {
 	define(g, &o.concurrency, "concurrency", "N", "8", between(1, 1024), "maximum concurrent requests")
 	define(g, &o.rate, "rate", "N", "unlimited", parseRate, "maximum requests per second")
 	define(g, &o.retries, "retries", "N", "8", between(0, 1000), "number of retries")
-	define(g, &o.requestTimeout, "request-timeout", "TIME", "60s", parseDuration, "timeout of one attempt, body included")
+	define(g, &o.requestTimeout, "request-timeout", "TIME", "60s", parseDuration, "timeout of one attempt, including the body")
 	define(g, &o.giveUpAfter, "give-up-after", "TIME", "30m", parseDuration, "how long to wait for a failing service; also bounds token and lookup requests")
 	define(g, &o.maxBody, "max-body", "SIZE", "32MiB", parseSize, "maximum size of one response body, decompressed")
 }
@@ -139,7 +139,7 @@ type limits struct {
 	flags []*pflag.Flag
 }
 
-// define adds the limits to the group. Without defaults they are the plan's.
+// define adds the limits to the group. Without defaults, the limits of the plan apply.
 func (o *limits) define(g group, defaults bool) {
 	def := func(value string) string {
 		if defaults {

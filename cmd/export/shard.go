@@ -28,10 +28,11 @@ func indexVariables() []string {
 
 func (o *sharding) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), severalGroup}
-	define(g, &o.shard, "shard", "I/N", "0/1", parseShard, "take every N-th bucket from the I-th on, counted from 0; then publish")
+	define(g, &o.shard, "shard", "I/N", "0/1", parseShard, "export every N-th bucket, starting with the I-th (counted from 0); then publish")
 	define(g, &o.shards, "shards", "N", "", between(1, math.MaxInt),
 		"like --shard I/N, with I from "+strings.Join(indexVariables()[:3], ", ")+" or "+indexVariables()[3])
-	define(g, &o.rateTotal, "rate-total", "N", "unlimited", parseRate, "maximum requests per second of all shards together: each takes its share")
+	define(g, &o.rateTotal, "rate-total", "N", "unlimited", parseRate,
+		"maximum requests per second of all shards together: each gets its share")
 	define(g, &o.atOnce, "shards-at-once", "N", "", between(1, math.MaxInt),
 		"number of shards that run at the same time and share --rate-total")
 	g.shownDefault("shards-at-once", "all")

@@ -165,7 +165,7 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 		}
 		s := o.describeSnapshot(manifests, catalog)
 		if s.Views != render.TableViews && len(s.Deltas) > 0 {
-			return nil, usagef("--views %s needs whole tables, and a delta run has only what changed: use a snapshot or --history", o.views)
+			return nil, usagef("--views %s needs whole tables, but a delta run has only changed rows: use a snapshot or --history", o.views)
 		}
 		return s, nil
 	})

@@ -174,7 +174,7 @@ func TestNothingReplaceable(t *testing.T) {
 	}
 }
 
-// countConditions counts the plans that are written under a condition which the store is to check.
+// countConditions counts the plans that are written with a condition for the store to check.
 func countConditions(n *atomic.Int64, mode s3test.Mode) s3test.Mode {
 	return func(next http.RoundTripper) http.RoundTripper {
 		next = mode(next)

@@ -284,7 +284,7 @@ func (s *testDest) newestRun(t *testing.T) string {
 }
 
 // requireNamesNobody tries to identify the students on the suppression list with the whole roster and everything at the
-// destination, but without the key: neither a text on the list nor a guessed key identifies a student.
+// destination, but without the key. It expects that neither a text on the list nor a guessed key identifies a student.
 func (s *suppressionTest) requireNamesNobody(roster map[string][]string, erased []string) {
 	s.t.Helper()
 	var list snapshot.SuppressionList

@@ -178,8 +178,8 @@ func (c *collector) requireFigures(t *testing.T, manifest *snapshot.Manifest, be
 	require.InDelta(t, 2.5, c.values(t, "growth_export.request.limit")[""], 1.5)
 }
 
-// requireTrace checks that spans nest as they should, and that there is one for
-// each request and each school's dataset.
+// requireTrace checks that spans are nested correctly, and that there is one for each request and each school's
+// dataset.
 func (c *collector) requireTrace(t *testing.T, manifest *snapshot.Manifest, schools int) {
 	t.Helper()
 	byID := make(map[string]*trace.Span)

@@ -50,8 +50,8 @@ func TestTwoProcessesOfARun(t *testing.T) {
 	onClouds(t, test)
 }
 
-// TestTwoRunsOfADate publishes two staged runs of the same date at once. The one
-// planned later wins; the other reports that, or was published before it.
+// TestTwoRunsOfADate publishes two staged runs of the same date at once. The one planned later wins; the other one
+// reports this, or is published first.
 func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, g *testStorage) {

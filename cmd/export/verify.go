@@ -140,7 +140,7 @@ func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, err
 	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the history",
-		remedies: []string{"growth-export history --rebuild makes it again"},
+		remedies: []string{"growth-export history --rebuild makes a new one"},
 	}, nil
 }
 
