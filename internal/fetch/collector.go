@@ -21,7 +21,7 @@ type collector struct {
 	only               transform.Only
 	maxBytes           int
 	together           *atomic.Int64 // the bytes of all decoders
-	counted            int           // the bytes of this decoder that are in together
+	counted            int           // the bytes of this decoder that together includes
 	scratch            *Scratch
 	runs               []section
 }

@@ -81,7 +81,7 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 				r.notFound)
 		}
 	}
-	// The calls of a window do not know how many rows the others add.
+	// The calls of a window do not know how many rows the other calls add.
 	left := f.limits(d, r)
 	switch {
 	case left.Records < 0:

@@ -23,7 +23,7 @@ func (f *fold) coverage(ctx context.Context) (err error) {
 	t := f.table(ctx, table, false)
 	defer func() { err = errors.Join(err, t.source.close()) }()
 	t.because = func(*rows.Batch, int, bool) (string, error) {
-		return "", errors.New("a version of the coverage ended and no other one began")
+		return "", errors.New("a version of the coverage ended, but no other one began")
 	}
 	all := maps.Clone(f.status)
 	err = f.openCoverage(ctx, func(of coverage) {

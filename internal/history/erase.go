@@ -37,7 +37,7 @@ type Erasure struct {
 	// belonged to other districts on other nights.
 	Schools, Moved erase.Set
 	// Anew means that the history is rebuilt from its snapshots. It is set if versions would have to be cut, because
-	// schools have changed districts or records their owners, and all snapshots still exist.
+	// schools have changed districts or records have changed owners, and all snapshots still exist.
 	Anew bool
 	// Seen is as in erase.Match.
 	Seen erase.Set

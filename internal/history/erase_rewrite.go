@@ -18,8 +18,8 @@ import (
 )
 
 // rewrite publishes the history without the rows that were found. Files that lose no rows stay, unless the first school
-// of the next part is gone: each part begins with a certain school, and without it the part's rows belong to the part
-// before.
+// of the next part is gone: each part begins with a certain school, and without it the part's rows belong to the
+// previous part.
 func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge string) error {
 	sum := sha256.Sum256([]byte(e.Manifest.HistoryID + " without " + purge))
 	files := newFileMaker(catalog, hex.EncodeToString(sum[:8]))
@@ -161,7 +161,7 @@ func (e *Erasure) copyRows(
 		err = finish()
 	}
 	if err == nil && (now.found() != f.found() || now.merged != f.merged || now.began != f.began) {
-		err = fmt.Errorf("the search found %d rows to purge, the rewrite %d", f.found()+f.merged+f.began, now.found()+now.merged+now.began)
+		err = fmt.Errorf("the search found %d rows to purge, but the rewrite found %d", f.found()+f.merged+f.began, now.found()+now.merged+now.began)
 	}
 	return err
 }

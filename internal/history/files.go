@@ -173,7 +173,7 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 		return err
 	}
 	if r.object.Size() != file.Bytes {
-		return fmt.Errorf("it has %d bytes, its manifest says %d: run verify", r.object.Size(), file.Bytes)
+		return fmt.Errorf("it has %d bytes, but its manifest says %d: run verify", r.object.Size(), file.Bytes)
 	}
 	if r.checked != nil {
 		r.hashing = r.checked.check(ctx, r.object, file)

@@ -15,8 +15,8 @@ type visitor interface {
 	same(from *rows.Batch, i int, to *rows.Batch, j, n int) error
 	// changed is called for two versions of one identity.
 	changed(from *rows.Batch, i int, to *rows.Batch, j int) error
-	// removed is called for a row that only from has. parentStands is set for a child row if the other side has rows of
-	// the same parent.
+	// removed is called for a row that only the from side has. parentStands is set for a child row if the other side has
+	// rows of the same parent.
 	removed(from *rows.Batch, i int, parentStands bool) error
 	added(to *rows.Batch, j int) error
 }

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// restore makes the files of a table's open versions from before the fold of a date again. It takes the open versions
+// restore recreates the files that held a table's open versions before the fold of a date. It takes the open versions
 // that did not begin on that date, and adds the versions that ended on it. Parts are split by school, so the files are
 // the same.
 //
@@ -85,7 +85,7 @@ func restore(
 	}
 	equal := func(a, b sink.File) bool { return a.Path == b.Path && a.SHA256 == b.SHA256 }
 	if id == "" && !slices.EqualFunc(p.made, wanted, equal) {
-		return nil, fmt.Errorf("the current versions of table %s are not those from before the newest snapshot was added: run %s",
+		return nil, fmt.Errorf("the current versions of table %s do not match the versions before the newest snapshot was added: run %s",
 			name, wording.Command("history", wording.Setting("rebuild")))
 	}
 	return slices.Concat([]sink.File{}, p.made), w.commit(ctx, p.files.staged)

@@ -104,7 +104,7 @@ func (c *Comparer) School(ctx context.Context, s School) error {
 	return nil
 }
 
-// addArrivals adds to the turnover all results of a school of which the baseline has none.
+// addArrivals adds all results of a school to the turnover. It is called if the baseline has no results of that school.
 func (c *Comparer) addArrivals(s School) error {
 	if c.turnover == nil || !s.Complete {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Options say what Update does.
+// Options are the settings of Update.
 type Options struct {
 	// Rebuild starts the history over from the snapshots.
 	Rebuild bool

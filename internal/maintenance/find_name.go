@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters are those that people type in another way and that have no decomposition.
+// letters replaces letters that people type in another way and that Unicode does not decompose.
 var letters = strings.NewReplacer("ł", "l", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "ß", "ss", "æ", "ae", "œ", "oe", "ı", "i")
 
 // inWord are the signs within a word that people leave out: apostrophes, hyphens and dots.
@@ -16,7 +16,7 @@ const inWord = "'’‘`´ʼʻ-‐‑–.·"
 
 // name is the words of a name in lower case and without accents.
 type name struct {
-	// whole words include those with signs in them, without the signs. Parts are between the signs.
+	// whole holds the words without the signs in them, and parts the pieces between the signs.
 	whole, parts []string
 }
 

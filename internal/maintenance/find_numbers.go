@@ -94,7 +94,7 @@ func (f *finder) identifying(s *findSource, numbers []string) erase.Set {
 	return found
 }
 
-// joined adds a set to the disjoint sets of groups, and joins those that have a member in common with it.
+// joined adds a set to the disjoint sets of groups, and merges it with those that share a member with it.
 func joined(groups []erase.Set, set erase.Set) []erase.Set {
 	var others []erase.Set
 	all := maps.Clone(set)

@@ -38,7 +38,7 @@ const purgeRounds = 3
 // does not change them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
-		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long schools must have ended")
+		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long agreements must have ended")
 	}
 	if !opts.DryRun {
 		// A fold may take long: wait for it before other commands have to wait for this one.

@@ -240,7 +240,7 @@ func (p *purger) rewriteFile(
 		return errors.Join(ctx.Err(), file.Append(batch))
 	})
 	if err == nil && (removed != old.removed || cleared != old.cleared) {
-		err = fmt.Errorf("the scan found %d rows to purge, the rewrite %d", old.removed+old.cleared, removed+cleared)
+		err = fmt.Errorf("the scan found %d rows to purge, but the rewrite found %d", old.removed+old.cleared, removed+cleared)
 	}
 	if err != nil {
 		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)

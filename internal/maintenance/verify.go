@@ -133,7 +133,7 @@ func (v *verification) plan(ctx context.Context, path, run string, manifest *sna
 	}
 	if manifest.Kind != plan.Kind || manifest.SnapshotDate != plan.SnapshotDate || manifest.BaseURL != plan.BaseURL ||
 		!manifest.StartedAt.Equal(plan.PlannedAt) || !manifest.Parameters.Equal(plan.Scope) {
-		v.problem(path, "it is not what %s planned", snapshot.PlanPath(run))
+		v.problem(path, "it does not match %s", snapshot.PlanPath(run))
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (v *verification) tables(path string, tables map[string]snapshot.ManifestTa
 			sum += file.Rows
 		}
 		if sum != table.Rows {
-			v.problem(path, "table %s has %d rows, its files have %d", name, table.Rows, sum)
+			v.problem(path, "table %s has %d rows, but its files have %d", name, table.Rows, sum)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (v *verification) file(ctx context.Context, file sink.File) (sound bool, er
 		v.mu.Unlock()
 	}
 	if size != file.Bytes {
-		bad("it has %d bytes, the manifest says %d", size, file.Bytes)
+		bad("it has %d bytes, but the manifest says %d", size, file.Bytes)
 	}
 	hash, err := sink.HashFile(ctx, object, size)
 	switch {
@@ -188,14 +188,14 @@ func (v *verification) file(ctx context.Context, file sink.File) (sound bool, er
 	case err != nil:
 		bad("%v", err)
 	case hash != file.SHA256:
-		bad("its SHA-256 is not the manifest's")
+		bad("its SHA-256 is not the one in the manifest")
 	}
 	info, err := parquetfile.Inspect(object, size)
 	switch {
 	case err != nil:
 		bad("%v", err)
 	case info.Rows != file.Rows:
-		bad("its footer counts %d rows, the manifest %d", info.Rows, file.Rows)
+		bad("its footer counts %d rows, but the manifest says %d", info.Rows, file.Rows)
 	}
 	return sound, nil
 }
@@ -230,7 +230,7 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 		table := dataset.Tables[0].Name
 		rows, purged := manifest.Tables[table].Rows, manifest.Purged(table)-removed.RowsWritten
 		if rows+purged != totals.Written[name] {
-			v.problem(path, "it counts %d rows of dataset %s, table %s has %d and %d were purged",
+			v.problem(path, "it counts %d rows of dataset %s, but table %s has %d, and %d were purged",
 				totals.Written[name], name, table, rows, purged)
 		}
 	}
@@ -245,7 +245,7 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 	schools := manifest.Schools
 	if ok, denied, failed, known := totals.Schools(); known &&
 		(ok != schools.OK || denied != schools.Denied || failed != schools.Failed) {
-		v.problem(path, "it counts %d schools ok, %d denied and %d failed, the manifest %d, %d and %d",
+		v.problem(path, "it counts %d schools ok, %d denied and %d failed, but the manifest counts %d, %d and %d",
 			ok, denied, failed, schools.OK, schools.Denied, schools.Failed)
 	}
 	if schools.Total != schools.OK+schools.Denied+schools.Failed {

@@ -45,7 +45,7 @@ func (v *verification) history(ctx context.Context) error {
 	m := history.Manifest
 	v.report.SnapshotDate, v.report.HistoryID = m.Through(), m.HistoryID
 	if history.Pointer.Through != m.Through() {
-		v.problem(snapshot.HistoryPointerPath, "it ends on %s, its manifest on %s", history.Pointer.Through, m.Through())
+		v.problem(snapshot.HistoryPointerPath, "it ends on %s, but its manifest ends on %s", history.Pointer.Through, m.Through())
 	}
 	v.tables(history.Pointer.Manifest, m.Tables)
 	_, err = sink.Map(ctx, hashConcurrency, m.Files(), v.file)

@@ -92,7 +92,7 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 		return located{}, &snapshot.RefusedError{Reason: fmt.Sprintf("run %s at %s was replaced by run %s and its files are not kept, "+
 			"so there is nothing to verify", run, v.catalog, pointer.RunID)}
 	}
-	v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
+	v.problem(path, "names run %s, but the manifest of run %s is not marked as replaced", pointer.RunID, run)
 	return located{run: run}, nil
 }
 
@@ -171,7 +171,7 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 				return p == Problem{Path: snapshot.LatestPath, Problem: isMissing}
 			})
 		case latest != nil:
-			v.problem(snapshot.LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+			v.problem(snapshot.LatestPath, "names the snapshot of %s, but the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
 		}
 	}
 	if latest == nil {

@@ -111,7 +111,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 			table := m.Tables["students"]
 			table.Rows++
 			m.Tables["students"] = table
-		}, "_runs/run-1/manifest.json: table students has 3 rows, its files have 2"},
+		}, "_runs/run-1/manifest.json: table students has 3 rows, but its files have 2"},
 		{"a dataset's schools", func(m *snapshot.Manifest) {
 			count := m.Datasets["students"]
 			count.Denied++
@@ -123,7 +123,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 		},
 		{
 			"schools", func(m *snapshot.Manifest) { m.Schools.OK, m.Schools.Failed = 1, 1 },
-			"_runs/run-1/ledger.parquet: it counts 2 schools ok, 0 denied and 0 failed, the manifest 1, 0 and 1",
+			"_runs/run-1/ledger.parquet: it counts 2 schools ok, 0 denied and 0 failed, but the manifest counts 1, 0 and 1",
 		},
 		{
 			"the number of schools", func(m *snapshot.Manifest) { m.Schools.Total = 9 },
@@ -131,7 +131,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 		},
 		{
 			"a file's rows", func(m *snapshot.Manifest) { m.Tables["schools"].Files[0].Rows = 5 },
-			"schools/snapshot_date=2026-11-20/part-0000-run-1.parquet: its footer counts 1 rows, the manifest 5",
+			"schools/snapshot_date=2026-11-20/part-0000-run-1.parquet: its footer counts 1 rows, but the manifest says 5",
 		},
 		{
 			"a file's size", func(m *snapshot.Manifest) { m.Tables["schools"].Files[0].Bytes = 5 },
@@ -143,11 +143,11 @@ func TestVerifyComparesTotals(t *testing.T) {
 		},
 		{
 			"the date", func(m *snapshot.Manifest) { m.SnapshotDate = "2026-11-21" },
-			"_runs/run-1/manifest.json: it is not what _runs/run-1/plan.json planned",
+			"_runs/run-1/manifest.json: it does not match _runs/run-1/plan.json",
 		},
 		{
 			"the kind", func(m *snapshot.Manifest) { m.Kind = "fulk" },
-			"_runs/run-1/manifest.json: it is not what _runs/run-1/plan.json planned",
+			"_runs/run-1/manifest.json: it does not match _runs/run-1/plan.json",
 		},
 		{
 			"the status", func(m *snapshot.Manifest) { m.Status = "" },
@@ -359,7 +359,7 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, []maintenance.Problem{{
-		Path: snapshot.LatestPath, Problem: "names the snapshot of 2026-11-19, the newest is of 2026-11-20",
+		Path: snapshot.LatestPath, Problem: "names the snapshot of 2026-11-19, but the newest is of 2026-11-20",
 	}}, report.Problems)
 
 	t.Log("the pointer of a date names another run than the one published for it")

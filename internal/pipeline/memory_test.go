@@ -60,5 +60,5 @@ func TestStagedUnitsLetGo(t *testing.T) { //nolint:paralleltest // it weighs the
 	require.NoError(t, err)
 	require.NotZero(t, weigher.late)
 	grown := int64(weigher.late) - int64(weigher.early)
-	require.Less(t, grown, int64(8<<20), "260 units more are staged, of two files on average")
+	require.Less(t, grown, int64(8<<20), "260 more tasks are staged, with two files each on average")
 }

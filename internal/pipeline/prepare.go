@@ -137,7 +137,7 @@ func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (f
 	}
 	yesterday := r.now.AddDate(0, 0, -1).Format(time.DateOnly)
 	if s.kind() != snapshot.AsOf && r.date < yesterday && !s.Backdate {
-		return found, Usagef("%s %s is before yesterday, and the service only reports the state of today:"+
+		return found, Usagef("%s %s is before yesterday, and the service only reports today's state:"+
 			" use %s %s for the enrollment as of that date, or %s to store today's data under it",
 			snapshotDate, r.date, effectiveDate, r.date, wording.Setting("backdate"))
 	}
@@ -257,7 +257,7 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 		return nil
 	}
 	if len(differs) == 1 && suppressed {
-		return Usagef("run %s was planned before the suppression list changed (%s): use %s to make it again with the list of today, or another %s",
+		return Usagef("run %s was planned before the suppression list changed (%s): use %s to make it again with the current list, or another %s",
 			plan.RunID, differs[0], wording.Setting("replace"), wording.Setting("run-id"))
 	}
 	return Usagef("run %s was planned with other settings (%s): use those, or another %s",

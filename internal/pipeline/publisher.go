@@ -22,7 +22,7 @@ type publisher struct {
 	summary *Summary
 	compare bool // whether the run's comparison counts
 	fetched bool // this command has fetched the run, and had checked before that it may be published
-	// acceptHeld publishes a run whatever the limits say.
+	// acceptHeld publishes a run even if it exceeds limits or fails checks.
 	acceptHeld, replace, acceptBaseURL bool
 }
 
@@ -119,7 +119,7 @@ func (p *publisher) overtaken(ctx context.Context, refused error) error {
 		return errors.Join(refused, err)
 	}
 	return errors.Join(
-		fmt.Errorf("publish run %s: %w: run %s was published as the snapshot of %s while this one was at work, so this one is not needed",
+		fmt.Errorf("publish run %s: %w: run %s was published as the snapshot of %s while this one was running, so this one is not needed",
 			p.plan.RunID, sink.ErrConflict, current.RunID, p.plan.SnapshotDate),
 		p.Catalog.DropUnpublished(ctx, p.plan.RunID))
 }

@@ -191,7 +191,7 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 }
 
 // endShard reports the files that this shard staged. The command publish checks and publishes the whole run, and may
-// already have done so if this shard was thought dead.
+// already have done so if it considered this shard dead.
 func (r *exportRun) endShard(ctx context.Context) error {
 	if adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil

@@ -410,7 +410,7 @@ func TestPublishedDateAgain(t *testing.T) {
 	settings.Datasets = []string{"schools"}
 	_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
 	require.ErrorIs(t, err, pipeline.ErrUsage)
-	require.ErrorContains(t, err, "that date is past: the service only reports the state of today")
+	require.ErrorContains(t, err, "that date is in the past: the service only reports today's state")
 	require.NotContains(t, err.Error(), "--replace")
 	require.Len(t, s.server.Log(), requests)
 }
@@ -458,7 +458,7 @@ func TestLosesPastDate(t *testing.T) {
 	_, err := runAll(t.Context(), deps, settings)
 	require.ErrorIs(t, err, sink.ErrConflict)
 	require.NotErrorIs(t, err, pipeline.ErrUsage)
-	require.ErrorContains(t, err, "run winner was published as the snapshot of 2026-11-19 while this one was at work")
+	require.ErrorContains(t, err, "run winner was published as the snapshot of 2026-11-19 while this one was running")
 	staged, err := deps.Catalog.Staged(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, staged)

@@ -83,7 +83,7 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundR
 
 // chooseRun finds the run that this command begins or resumes: the one it names, or the first of its derived ids that
 // is not published. It returns a published run if this command has just finished the publishing of that run for another
-// command, or if its date is past, because a new run of that date would be refused.
+// command, or if its date is in the past, because a new run of that date would be refused.
 func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {
@@ -106,8 +106,8 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 			(past || slices.Contains(r.Recovered.Published, run.id)) {
 			published = run
 		}
-		// A derived id covers how many students are listed, but not which, because that would reveal who is not listed. Nor
-		// does it cover which are suppressed.
+		// A derived id depends on how many students are listed, but not on which ones, because that would reveal who is not
+		// listed. It does not depend on who is suppressed either.
 		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) && run.plan.Suppressed.Same(r.suppression.described) {
 			return run, nil
 		}

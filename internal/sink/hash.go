@@ -39,7 +39,7 @@ func HashFile(ctx context.Context, file io.ReaderAt, size int64) (string, error)
 func CheckHash(ctx context.Context, file Object, want string) error {
 	hash, err := HashFile(ctx, file, file.Size())
 	if err == nil && hash != want {
-		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", ErrDamaged)
+		err = fmt.Errorf("%w: its SHA-256 is not the one in the manifest", ErrDamaged)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school,
 		return nil, nil
 	// A purge may have written its manifest, but not the ledger.
 	case hash != m.Ledger.SHA256 && purged.File.SHA256 != m.Ledger.SHA256:
-		return nil, fmt.Errorf("%w: the SHA-256 of %s is not the manifest's", sink.ErrDamaged, m.Ledger.Path)
+		return nil, fmt.Errorf("%w: the SHA-256 of %s is not the one in the manifest", sink.ErrDamaged, m.Ledger.Path)
 	}
 	totals, err := ReadLedgerTotals(bytes.NewReader(purged.Data), purged.File.Bytes)
 	if err != nil {

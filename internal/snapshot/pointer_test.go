@@ -127,7 +127,7 @@ func TestCheckReplace(t *testing.T) {
 			name: "today, same scope in another order", kind: snapshot.Full, date: snapshottest.Today, today: true,
 			scope: with(func(s *snapshot.Scope) { s.Datasets = []string{"students", "schools"} }),
 		},
-		{name: "past, same scope", kind: snapshot.Full, date: past, scope: scope, refused: "run standing-2026-10-01, and that date is past: the service only reports"},
+		{name: "past, same scope", kind: snapshot.Full, date: past, scope: scope, refused: "run standing-2026-10-01, and that date is in the past: the service only reports"},
 		{name: "past, replaced", kind: snapshot.Full, date: past, scope: scope, replace: true},
 		{
 			name: "other datasets", kind: snapshot.Full, date: snapshottest.Today, today: true,

@@ -56,7 +56,7 @@ func (c *Candidate) check(current *Manifest) error {
 // service no longer has that data.
 func (c *Candidate) advice() string {
 	if c.Kind == Full && !c.Today {
-		return ", and that date is past: the service only reports the state of today"
+		return ", and that date is in the past: the service only reports today's state"
 	}
 	return fmt.Sprintf("; %s replaces it", replace)
 }
