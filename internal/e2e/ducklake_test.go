@@ -62,7 +62,7 @@ func TestDuckLake(t *testing.T) {
 		t.Parallel()
 		path := filepath.ToSlash(filepath.Join(t.TempDir(), "growth.ducklake"))
 		d := newDuckWithDuckLake(t)
-		// A client that goes on after errors, and a DuckLake with other names.
+		// A client that continues after errors, and a DuckLake with other names.
 		failed := 0
 		for _, statement := range statements(strings.ReplaceAll(script, ".ducklake_table_column_stats", ".renamed"), "") {
 			if _, err := d.db.ExecContext(t.Context(), strings.ReplaceAll(statement, "'growth.ducklake'", literal(path))); err != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Ahead opens objects whose order is known, the next ones before they are asked for. On a remote store, opening waits for
-// tens of milliseconds.
+// Ahead opens objects in a known order, some of them before they are needed, because opening an object on a remote
+// store takes tens of milliseconds.
 type Ahead struct {
 	open  func(ctx context.Context, path string) (Object, error)
 	paths []string
@@ -35,8 +35,8 @@ func NewAhead(open func(ctx context.Context, path string) (Object, error), paths
 	return a
 }
 
-// Open opens an object, and in the background those that come after it. The caller closes the object. The context bounds
-// also what is opened in the background.
+// Open opens an object, and in the background those that come after it. The caller closes the object. The context also
+// applies to the objects that are opened in the background.
 func (a *Ahead) Open(ctx context.Context, path string) (Object, error) {
 	a.mu.Lock()
 	if next, known := a.after[path]; known {
@@ -67,7 +67,7 @@ func (a *Ahead) openInBackground(ctx context.Context, path string) {
 	}()
 }
 
-// Close closes what was opened ahead and never asked for.
+// Close closes the objects that were opened ahead and never used.
 func (a *Ahead) Close() error {
 	a.mu.Lock()
 	begun := a.begun

@@ -167,13 +167,13 @@ type StagedReader interface {
 
 // ConditionAdapter can write under conditions in other ways, for servers that do not treat conditions like S3.
 type ConditionAdapter interface {
-	// Conditions returns the current way of conditional writes, which the response to a write may have changed.
+	// Conditions returns how conditional writes are made now, which the response to a write may have changed.
 	Conditions() Conditions
-	// AdaptConditions sets the way of future writes.
+	// AdaptConditions sets how conditional writes are made from now on.
 	AdaptConditions(way Conditions)
 }
 
-// Conditions is a way of conditional writes.
+// Conditions says how conditional writes are made.
 type Conditions int32
 
 const (

@@ -79,7 +79,7 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 		case failed != nil && change.Publishes():
 			err = errors.Join(err, failed)
 		case failed != nil:
-			// The change is neither made nor given up, so the cause must not say so.
+			// The change is neither made nor given up, so the error must not wrap the cause, which would say so.
 			err = fmt.Errorf("undo the change, because %s: %w", err.Error(), failed)
 		case change.Publishes():
 			err = &undoneError{err}

@@ -59,7 +59,7 @@ func TestDateTakenAfterTheChangeWasMade(t *testing.T) {
 	slow := &overtakenAt{Lockless: store, path: today(), act: func() {
 		require.NoError(t, recoverAll(t, store).Err())
 		_, err := snapshot.At(killedBefore{store, snapshot.ManifestPath("first")}).Publish(t.Context(), snapshottest.Collect(t, store, "next"), snapshottest.Options())
-		require.ErrorIs(t, err, snapshottest.ErrKilled, "it is killed with the date in its hands")
+		require.ErrorIs(t, err, snapshottest.ErrKilled, "it is killed after it has taken the date")
 	}}
 	_, err := snapshot.At(killedBefore{store, today()}).Publish(t.Context(), snapshottest.Collect(t, store, "first"), snapshottest.Options())
 	require.ErrorIs(t, err, snapshottest.ErrKilled)

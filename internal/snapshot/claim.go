@@ -146,10 +146,10 @@ func (a *applying) withdraw(ctx context.Context) error {
 
 // removeOthers removes the files of the date that the manifest does not name.
 //
-// Files of a run with its own change are left alone. Changes are listed after the files, so the change of any run whose
-// files were listed is found unless it is complete, and then the pointer names another run. A run with a change either
-// takes the date and removes the files of others, or gives up the date and removes its own. Files of runs that this one
-// replaces are always removed.
+// Files of a run with its own change are left alone. Changes are listed after the files. The change of a run whose
+// files were listed is therefore found, unless it is already complete; in that case the pointer names another run. A
+// run with a change either takes the date and removes the files of others, or gives up the date and removes its own.
+// Files of runs that this one replaces are always removed.
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
 	named := m.Paths()

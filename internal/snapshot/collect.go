@@ -144,7 +144,7 @@ func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift 
 		g.addRow(*row)
 	}
 	if rows := checkpoint.Files[dataset.Tables[0].Name].Rows; rows != written {
-		return fmt.Errorf("its ledger counts %d rows, table %s has %d", written, dataset.Tables[0].Name, rows)
+		return fmt.Errorf("its ledger counts %d rows, but table %s has %d", written, dataset.Tables[0].Name, rows)
 	}
 	for _, d := range checkpoint.Drift {
 		drift.Add(d)

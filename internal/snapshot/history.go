@@ -144,17 +144,17 @@ func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	case m.Parameters.Filtered():
 		return "it holds only some schools"
 	case !SameService(baseURL, m.BaseURL):
-		return fmt.Sprintf("its base URL is %s, the history's is %s", m.BaseURL, baseURL)
+		return fmt.Sprintf("its base URL is %s, but the history's is %s", m.BaseURL, baseURL)
 	case own.Perspectives != scope.Perspectives:
-		return fmt.Sprintf("it was taken with %s %s, the history's with %s", wording.Setting("perspectives"), own.Perspectives, scope.Perspectives)
+		return fmt.Sprintf("it was taken with %s %s, but those in the history with %s", wording.Setting("perspectives"), own.Perspectives, scope.Perspectives)
 	case own.Privacy != scope.Privacy:
-		return fmt.Sprintf("it was taken with %s %s, the history's with %s", wording.Setting("privacy"), m.Parameters.Profile(), cmp.Or(scope.Privacy, string(schemas.Full)))
+		return fmt.Sprintf("it was taken with %s %s, but those in the history with %s", wording.Setting("privacy"), m.Parameters.Profile(), cmp.Or(scope.Privacy, string(schemas.Full)))
 	case own.PrivacyKey != scope.PrivacyKey:
-		return fmt.Sprintf("its pseudonyms have the privacy key %s, the history's %s", own.PrivacyKey, scope.PrivacyKey)
+		return fmt.Sprintf("its pseudonyms have the privacy key %s, but the history's have %s", own.PrivacyKey, scope.PrivacyKey)
 	case own.IncludeRemoved && !scope.IncludeRemoved:
-		return "it was taken with " + includeRemoved.String() + ", the history's were not"
+		return "it was taken with " + includeRemoved.String() + ", but those in the history were not"
 	case own != scope:
-		return "it was taken without " + includeRemoved.String() + ", the history's with it"
+		return "it was taken without " + includeRemoved.String() + ", but those in the history with it"
 	}
 	return ""
 }

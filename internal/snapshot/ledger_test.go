@@ -121,7 +121,7 @@ func TestLedgerDoesNotAddUp(t *testing.T) {
 		`school "s1": 7 records were received, 1 written and 1 dropped`: func(j *snapshot.Checkpoint) {
 			j.Ledger[0].RecordsReceived = 7
 		},
-		"its ledger counts 3 rows, table students has 2": func(j *snapshot.Checkpoint) {
+		"its ledger counts 3 rows, but table students has 2": func(j *snapshot.Checkpoint) {
 			j.Ledger[0].RecordsReceived, j.Ledger[0].RowsWritten = 3, 2
 		},
 		`its ledger has a row of "schools"`: func(j *snapshot.Checkpoint) { j.Ledger[0].Dataset = "schools" },

@@ -34,7 +34,7 @@ type Plan struct {
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 	// Filters are the optional parameters of the enrollment operations, pinned.
 	Filters map[string]string `json:"filters,omitempty"`
-	// Fingerprint covers the settings that the run id is derived from. A run is resumed only with an equal one.
+	// Fingerprint covers the settings that the run id is derived from. A run is resumed only with an equal fingerprint.
 	Fingerprint    string `json:"fingerprint"`
 	SchoolsPerFile int    `json:"schools_per_file"`
 	// Shards is the number of processes that share the run.

@@ -54,7 +54,7 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	default:
 		manifest, err := c.ReadManifest(ctx, run)
 		if err == nil {
-			// Another process may have gone on staging files of the run.
+			// Another process may have continued to stage files of the run.
 			err = unfinished(c.RemoveStaging(ctx, run))
 		}
 		if !errors.Is(err, sink.ErrNotFound) {

@@ -30,7 +30,7 @@ type Scope struct {
 	Students     *Students `json:"students,omitempty"`
 	Perspectives string    `json:"perspectives"`
 	PartitionBy  string    `json:"partition_by"`
-	// ModifiedSince is the parameter as given, auto included.
+	// ModifiedSince is the parameter as given, which may be auto.
 	ModifiedSince  string `json:"modified_since,omitempty"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
 	// Privacy is the profile; empty means full. PrivacyKey is the fingerprint of the key of the pseudonyms.
@@ -56,7 +56,7 @@ func (s Scope) SamePrivacy(other Scope) bool {
 	return s.Profile() == other.Profile() && s.PrivacyKey == other.PrivacyKey
 }
 
-// Students describes a list of students that must not appear in any document.
+// Students describes a list of students. The list itself must not appear in any document.
 type Students struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestRemoveStaging drops files that another process of a published run goes on staging, and nothing else of this or
+// TestRemoveStaging drops files that another process of a published run continues to stage, and nothing else of this or
 // other runs.
 func TestRemoveStaging(t *testing.T) {
 	t.Parallel()

@@ -73,14 +73,14 @@ type RunState struct {
 	Report bool `json:"-"`
 	// Resumable reports whether an unpublished run has checkpoints, or files beside them.
 	Resumable bool `json:"-"`
-	// Stamp changes with the manifest. It is empty if there are Problems or more than the manifest was read.
+	// Stamp changes with the manifest. It is empty if there are Problems, or if the state also comes from other documents.
 	Stamp string `json:"-"`
 	// planWritten orders runs that were planned in the same second.
 	planWritten time.Time
 }
 
-// ShardState is the progress of a shard: how many of its tasks are staged. A shard of which none is has not begun, or has just
-// begun.
+// ShardState is the progress of a shard: how many of its tasks are staged. A shard without staged tasks has not begun,
+// or has just begun.
 type ShardState struct {
 	Shard  int `json:"shard"`
 	Staged int `json:"staged"`

@@ -243,7 +243,7 @@ func (c Catalog) RetireSuppressed(ctx context.Context, fingerprint, retired stri
 		own.Students = orEmpty(own.Students)
 		own.Purges = slices.Compact(slices.Sorted(slices.Values(slices.Concat(own.Purges, purges))))
 		list.Keys[fingerprint] = own
-		// The key stays, so that runs do not take its list for a lost one.
+		// The key stays, so that runs do not consider its list lost.
 		list.Keys[retired] = SuppressedStudents{Students: []SuppressedStudent{}, Purges: []string{}}
 		return WriteDocument(ctx, c.store, SuppressedPath, list, sink.Condition{Absent: version == "", Version: version})
 	})

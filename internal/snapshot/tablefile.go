@@ -150,7 +150,7 @@ func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (strin
 		return "", err
 	}
 	if info.Rows != rowCount {
-		return "", fmt.Errorf("its footer counts %d rows, %d were written", info.Rows, rowCount)
+		return "", fmt.Errorf("its footer counts %d rows, but %d were written", info.Rows, rowCount)
 	}
 	return hash, nil
 }
@@ -168,7 +168,7 @@ func (c Catalog) ReadStaged(ctx context.Context, run string, file sink.File, tab
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
 	if object.Size() != file.Bytes {
-		return fmt.Errorf("read back %s: it has %d bytes, %d were staged", file.Path, object.Size(), file.Bytes)
+		return fmt.Errorf("read back %s: it has %d bytes, but %d were staged", file.Path, object.Size(), file.Bytes)
 	}
 	if err := ReadRows(object, object.Size(), table, use); err != nil {
 		return fmt.Errorf("read back %s: %w", file.Path, err)

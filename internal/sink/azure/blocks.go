@@ -31,7 +31,7 @@ const (
 
 // stagedBlocks is the File.Staged of a Store.
 type stagedBlocks struct {
-	// ID is in the ids of the blocks, and in the metadata of the blob that they will be.
+	// ID is in the ids of the blocks, and in the metadata of the blob that they become.
 	ID        string `json:"id"`
 	Begun     int64  `json:"begun"` // Unix time in seconds
 	Bytes     int64  `json:"bytes"`
@@ -162,7 +162,7 @@ func (s *Store) uploadBlock(ctx context.Context, path string, b block, content i
 	return err
 }
 
-// overwrite writes as many bytes that mean nothing as the block with the id of b.
+// overwrite replaces the content of block b with meaningless bytes.
 func (s *Store) overwrite(ctx context.Context, path string, b block, bytes int64) error {
 	return s.uploadBlock(ctx, path, b, strings.NewReader(strings.Repeat("-", int(bytes))))
 }

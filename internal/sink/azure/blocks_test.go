@@ -32,7 +32,7 @@ func stage(t *testing.T, store *azure.Store, path string, data []byte) sink.File
 }
 
 // TestDroppedRowsAreGone expects that the blocks of a dropped file hold nothing of it, even for someone who commits them,
-// and that the service drops them for good with the next commit at the path.
+// and that the service removes them with the next commit at the path.
 func TestDroppedRowsAreGone(t *testing.T) {
 	t.Parallel()
 	server := server(t)

@@ -73,8 +73,8 @@ func (s *Store) CheckReading(ctx context.Context) error {
 	return nil
 }
 
-// ListsStaged uploads a block and reports whether a list shows its blob: what is documented of accounts with a flat
-// namespace may not hold for others. The block counts as dropped, so that a killed process leaves nothing staged.
+// ListsStaged uploads a block and reports whether a list shows its blob: the documented behaviour of accounts with a
+// flat namespace may not apply to others. The block counts as dropped, so that a killed process leaves nothing staged.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.Ask(func() (listed bool, err error) {
 		path := checkFolder + rand.Text()

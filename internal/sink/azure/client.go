@@ -42,7 +42,7 @@ func (s *Store) connect() error {
 	case a.key != "":
 		key, err := blob.NewSharedKeyCredential(s.opts.account(), a.key)
 		if err != nil {
-			return errors.New("the account key is not in base64: copy it once more")
+			return errors.New("the account key is not in base64: copy it again")
 		}
 		s.client, err = container.NewClientWithSharedKeyCredential(address, key, options)
 		return err
@@ -102,8 +102,8 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// attemptBody is the body of one attempt. The connection may go on reading when the attempt has ended, while the SDK rewinds the
-// body for the next one.
+// attemptBody is the body of one attempt. The connection may continue to read after the attempt has ended, while the
+// SDK rewinds the body for the next one.
 type attemptBody struct {
 	io.ReadCloser
 

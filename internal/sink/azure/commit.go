@@ -16,8 +16,8 @@ import (
 // maxCommits bounds the attempts to commit a file while other processes commit others at its path.
 const maxCommits = 5
 
-// Commit puts the list of the blocks of a staged file and looks at the blob, which decides: this process, whose response
-// was lost, or another may have committed the file before.
+// Commit puts the list of the blocks of a staged file and then checks the blob, which decides: the file may have been
+// committed before by another process, or by this one if the response was lost.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {

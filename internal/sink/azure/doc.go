@@ -11,18 +11,19 @@
 // # Blocks that are never committed
 //
 // All uncommitted blocks of a path, of any process, are in one list, and the service has no request to drop one. So the
-// id of a block names its upload, number, size and time, and a block is dropped by writing another with its id, of one
-// byte that means nothing: the rows are gone at once, other uploads of the path are not affected, and nothing becomes
-// visible. A block whose size differs from its id is not staged any more. The byte goes when any file is committed at
-// the path, or a week later, when the service removes uncommitted blocks.
+// id of a block names its upload, number, size and time, and a block is dropped by writing another one with its id and
+// one meaningless byte: the rows are gone at once, other uploads of the path are not affected, and nothing becomes
+// visible. A block whose size differs from its id is not staged any more. The byte disappears when any file is
+// committed at the path, or a week later, when the service removes uncommitted blocks.
 //
-// That week also ends a staged file. Commit compares the list of blocks with what was staged before it commits, and the
-// size of the blob afterwards, and reports sink.ErrStagedLost.
+// A staged file also expires after this week. Commit compares the list of blocks with what was staged before it
+// commits, and the size of the blob afterwards, and reports sink.ErrStagedLost.
 //
 // # Lost responses
 //
 // If a response is lost, the request may have been carried out. So every file and document has a random id in its metadata
-// (growth_export_id), and the blob is looked at when a condition is refused, perhaps because an earlier attempt succeeded.
+// (growth_export_id), and the blob is checked when a condition is refused, perhaps because an earlier attempt
+// succeeded.
 //
 // # Locks
 //
@@ -30,7 +31,7 @@
 //
 // # Permissions
 //
-// An identity needs the role Storage Blob Data Contributor on the container; a shared access signature the permissions
-// read, add, create, write, delete and list. Accounts with a hierarchical namespace list folders as empty blobs, which are
-// skipped.
+// An identity needs the role Storage Blob Data Contributor on the container; a shared access signature needs the
+// permissions read, add, create, write, delete and list. Accounts with a hierarchical namespace list folders as empty
+// blobs, which are skipped.
 package azure

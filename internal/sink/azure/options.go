@@ -71,7 +71,7 @@ func (p Place) account() string {
 	return account
 }
 
-// check does not repeat the host in its errors: what is not a host may be a password.
+// check does not repeat the host in its errors, because text that is not a host may be a password.
 func (p Place) check() error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	account, service, _ := strings.Cut(p.Host, ".")
@@ -136,7 +136,7 @@ func (a *access) parseConnectionString(text, account string) error {
 	case a.key == "" && a.sas == "":
 		return errors.New("it has neither AccountKey nor SharedAccessSignature")
 	case named != "" && named != account:
-		return fmt.Errorf("it is of the account %s, and the destination of %s", named, account)
+		return fmt.Errorf("it belongs to the account %s, but the destination to %s", named, account)
 	}
 	switch endpoint, suffix := members["blobendpoint"], members["endpointsuffix"]; {
 	case endpoint != "":

@@ -198,7 +198,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 			func(o *azure.Options) { o.ConnectionString = "AccountName=account;c2VjcmV0" }, "AZURE_STORAGE_CONNECTION_STRING: it has neither AccountKey nor SharedAccessSignature",
 		},
 		"another account": {
-			func(o *azure.Options) { o.ConnectionString = "AccountName=other;AccountKey=c2VjcmV0" }, "it is of the account other, and the destination of account",
+			func(o *azure.Options) { o.ConnectionString = "AccountName=other;AccountKey=c2VjcmV0" }, "it belongs to the account other, but the destination to account",
 		},
 		"a signature without TLS": {
 			func(o *azure.Options) {

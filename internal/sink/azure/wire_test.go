@@ -229,7 +229,8 @@ func TestLostResponses(t *testing.T) {
 	require.Greater(t, lost.Load(), int64(10))
 }
 
-// TestBrokenBodies expects that reading goes on where a body broke off, and that a list that was cut short is repeated.
+// TestBrokenBodies expects that reading continues where a body broke off, and that a list that was cut short is
+// repeated.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -394,7 +395,7 @@ func requireContent(t *testing.T, store *azure.Store, path string, want []byte) 
 }
 
 // TestConditions expects that a file is committed on condition that there is none at its path, or of the ETag of the one that it
-// replaces, and that a file that a store has staged itself is looked at only when it is committed.
+// replaces, and that a file that a store has staged itself is checked only when it is committed.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

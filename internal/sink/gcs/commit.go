@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// maxReplacements bounds how often Commit replaces what another process commits at the same path.
+// maxReplacements bounds how often Commit replaces a file that another process commits at the same path.
 const maxReplacements = 5
 
 // stagedObject is the File.Staged of a Store.
@@ -93,8 +93,9 @@ func lateContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 }
 
-// Commit has the service copy the staged object to its path and removes it. If something is at the path already, its id
-// shows whether it is this file, committed before by this process, whose response was lost, or by another.
+// Commit has the service copy the staged object to its path and removes it. If there is already an object at the path,
+// its id shows whether it is this file, which may have been committed before by another process, or by this one if the
+// response was lost.
 func (s *Store) Commit(ctx context.Context, owner string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -165,7 +166,8 @@ func (s *Store) requireCommitted(ctx context.Context, file sink.File, token stag
 	return err
 }
 
-// rewrite has the service copy a generation of an object, if the other name has the generation of the condition.
+// rewrite has the service copy a generation of an object to another name, if the object there has the generation that
+// the condition requires.
 func (s *Store) rewrite(ctx context.Context, from string, generation int64, to string, condition int64) error {
 	query := conditions(condition)
 	query.Set("sourceGeneration", strconv.FormatInt(generation, 10))
@@ -184,7 +186,7 @@ func (s *Store) rewrite(ctx context.Context, from string, generation int64, to s
 		case progress.Done:
 			return nil
 		case progress.Token == "":
-			return errors.New("the service has copied a part of the file and does not say how to go on")
+			return errors.New("the service has copied a part of the file and does not say how to continue")
 		}
 		query.Set("rewriteToken", progress.Token) // A large file that has to be moved to other disks takes several requests.
 	}

@@ -31,7 +31,8 @@ type tokens struct {
 	source oauth2.TokenSource // nil until it is found
 }
 
-// newTokens returns the tokens that requests within ctx get. They are looked for when the first is needed.
+// newTokens returns the source of tokens for requests within ctx. It looks for credentials when the first token is
+// needed.
 func newTokens(ctx context.Context, client *http.Client) *tokens {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: client.Transport, Timeout: tokenTimeout})
 	return &tokens{find: func() (oauth2.TokenSource, error) {
@@ -76,7 +77,7 @@ func (t *tokens) found() (oauth2.TokenSource, error) {
 	return source, nil
 }
 
-// renew forgets the token, so that the next request gets another.
+// renew discards the token, so that the next request gets another.
 func (t *tokens) renew() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +112,7 @@ func explainToken(err error) error {
 		Description string `json:"error_description"`
 	}{refused.ErrorCode, refused.ErrorDescription}
 	if answer.Code == "" { // The library does not decode the answers to service accounts.
-		_ = json.Unmarshal(refused.Body, &answer) // Without a code the status has to do.
+		_ = json.Unmarshal(refused.Body, &answer) // Without a code, the status is reported.
 	}
 	text := answer.Code
 	switch {

@@ -13,12 +13,12 @@
 // # Lost responses
 //
 // If a response is lost, the request may have been carried out. So every object has a random id in its metadata
-// (growth-export-id), which a rewrite copies, and every upload to a new name has a condition. If a condition is refused,
-// the object is looked at: with the expected id an earlier attempt of the same request has written it.
+// (growth-export-id), which a rewrite copies, and every upload to a new name has a condition. If a condition is
+// refused, the object is checked: if it has the expected id, an earlier attempt of the same request has written it.
 //
 // # Locks
 //
-// There are no locks. Documents are written on conditions on their generation, and Lock excludes no one.
+// There are no locks. Documents are written only if their generation is the expected one, and Lock excludes no one.
 //
 // # Permissions
 //

@@ -21,7 +21,7 @@ import (
 const (
 	// noVersion is the version of a document whose generation is unknown, as behind some proxies.
 	noVersion = "none"
-	// noGeneration is a generation that no object has, as they are microseconds since 1970.
+	// noGeneration is a generation that no object has, because generations are microseconds since 1970.
 	noGeneration = 1
 )
 

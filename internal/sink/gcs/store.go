@@ -16,7 +16,7 @@ import (
 
 // Store is a destination on Google Cloud Storage.
 type Store struct {
-	remote.NoLocks // Documents are written on conditions instead.
+	remote.NoLocks // Documents are written conditionally instead.
 
 	opts     Options
 	bucket   string

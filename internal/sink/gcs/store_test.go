@@ -153,7 +153,7 @@ func TestReplacedWhileOpen(t *testing.T) {
 	require.NoError(t, object.Close())
 }
 
-// TestFortyPercent lets 40 % of all requests fail, in every way there is, and expects the same result as without.
+// TestFortyPercent lets 40 % of all requests fail, in every possible way, and expects the same result as without.
 func TestFortyPercent(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)

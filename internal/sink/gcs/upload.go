@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// chunkSize is how much of a larger file one request sends, so that a failure repeats little. It is a multiple of
-	// 256 KiB, as the service requires.
+	// chunkSize is how much of a larger file one request sends, so that little has to be sent again after a failure. It is
+	// a multiple of 256 KiB, as the service requires.
 	chunkSize = 8 << 20
 	// maxSessions bounds how often an upload starts over because the service has dropped it.
 	maxSessions = 3
@@ -82,7 +82,7 @@ func (s *Store) insert(
 			return resource{}, sink.ErrConflict
 		}
 	case err == nil && (found.Size != size || found.CRC32C != object.CRC32C):
-		err = fmt.Errorf("the service has stored %d bytes with the checksum %s; %d with %s were sent",
+		err = fmt.Errorf("the service has stored %d bytes with the checksum %s, but %d with %s were sent",
 			found.Size, found.CRC32C, size, object.CRC32C)
 	}
 	return found, err
@@ -192,7 +192,7 @@ func (s *Store) sendChunks(ctx context.Context, session call, content io.ReaderA
 			offset, asking = progress.received, false
 			continue
 		case err == nil:
-			offset, err = progress.received, errors.New("the service has not kept what was sent")
+			offset, err = progress.received, errors.New("the service did not keep the data that was sent")
 		case ctx.Err() != nil:
 			return resource{}, context.Cause(ctx)
 		case statusOf(err) == http.StatusNotFound, statusOf(err) == http.StatusGone:
@@ -211,14 +211,14 @@ func (s *Store) sendChunks(ctx context.Context, session call, content io.ReaderA
 	}
 }
 
-// chunkProgress is how far a session is.
+// chunkProgress is the progress of a session.
 type chunkProgress struct {
 	done     bool
 	object   resource // if done
 	received int64    // bytes, if not
 }
 
-// sendChunk sends the chunk at an offset or, if asking, nothing, and returns how far the session is.
+// sendChunk sends the chunk at an offset, or nothing if asking is set, and returns the progress of the session.
 func (s *Store) sendChunk(
 	ctx context.Context, session call, content io.ReaderAt, offset, size int64, asking bool,
 ) (progress chunkProgress, err error) {
@@ -246,7 +246,7 @@ func (s *Store) sendChunk(
 	return progress, err
 }
 
-// dropSession drops what was sent to a session, which otherwise takes a week.
+// dropSession drops the data that was sent to a session, which otherwise expires after a week.
 func (s *Store) dropSession(ctx context.Context, session call) {
 	ctx, cancel := lateContext(ctx)
 	defer cancel()

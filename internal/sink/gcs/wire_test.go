@@ -25,7 +25,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// TestErrorsSayWhatIsWrong expects the cause and the remedy of what stops every command.
+// TestErrorsSayWhatIsWrong expects the cause and the remedy of errors that stop every command.
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -354,7 +354,7 @@ func TestStoredOtherwise(t *testing.T) {
 		fmt.Fprint(w, `{"generation": "7", "size": "3", "crc32c": "AAAAAA=="}`)
 	})
 	err := open(t, f.wired(t, "bucket")).Write(t.Context(), "document", []byte("abc"), sink.Condition{})
-	require.ErrorContains(t, err, "the service has stored 3 bytes with the checksum AAAAAA==; 3 with Nks/tw== were sent")
+	require.ErrorContains(t, err, "the service has stored 3 bytes with the checksum AAAAAA==, but 3 with Nks/tw== were sent")
 }
 
 const chunk = 8 << 20
@@ -485,7 +485,7 @@ func TestUploadNotKept(t *testing.T) {
 	_, err = draft.Finish()
 	require.NoError(t, err)
 	_, err = draft.Stage(t.Context())
-	require.ErrorContains(t, err, "the service has not kept what was sent (3 attempts)")
+	require.ErrorContains(t, err, "the service did not keep the data that was sent (3 attempts)")
 	require.Len(t, f.requests("resumable PUT"), 3)
 	require.NoError(t, draft.Abort())
 }

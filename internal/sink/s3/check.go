@@ -129,7 +129,7 @@ func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 }
 
 // abortHarms reports whether aborting an upload would remove the object at its path, or the parts of another upload, as on
-// S3Mock. It tries that out if there is an object, or another upload, which beside reports.
+// S3Mock. It tries that out if there is an object at the path, or if beside reports another upload.
 func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool, error)) (bool, error) {
 	if hurts, known := s.abortHurts.Known(); known && !hurts || s.endpoint == "" || strings.HasPrefix(path, checkFolder) {
 		return false, nil

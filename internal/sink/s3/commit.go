@@ -23,9 +23,9 @@ var (
 	atOnce          = remote.Waits(0, 0, 0)
 )
 
-// Commit completes the upload of a staged file and looks at the object, which decides: the upload may have been
-// completed before, by this process whose response was lost or by another, and some stores confirm a completion that is
-// still in progress, or one of a missing upload if there is some object at its key.
+// Commit completes the upload of a staged file and then checks the object, which decides. The upload may have been
+// completed before by another process, or by this one if the response was lost. Some stores confirm a completion that
+// is still in progress, or the completion of a missing upload if there is any object at its key.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {

@@ -11,7 +11,7 @@
 // # Lost responses
 //
 // If a response is lost, the request may have been carried out. So every upload and document has a random id in its
-// metadata (growth-export-id), and the object is looked at where it matters: after each completion, which some stores
+// metadata (growth-export-id), and the object is checked where it matters: after each completion, which some stores
 // confirm before it is done or although the upload is gone; when an upload has disappeared; and when a conditional
 // write is refused, perhaps because an earlier attempt of it succeeded.
 //

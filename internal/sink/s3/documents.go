@@ -154,10 +154,10 @@ func (s *Store) put(ctx context.Context, in *s3.PutObjectInput, data []byte) err
 	return again
 }
 
-// Conditions returns the way of conditional writes.
+// Conditions returns how conditional writes are made.
 func (s *Store) Conditions() sink.Conditions { return sink.Conditions(s.conditions.Load()) }
 
-// AdaptConditions sets the way of conditional writes.
+// AdaptConditions sets how conditional writes are made.
 func (s *Store) AdaptConditions(way sink.Conditions) { s.conditions.Store(int32(way)) }
 
 func (s *Store) writeEmulated(

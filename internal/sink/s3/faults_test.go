@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// TestFortyPercent lets 40 % of all requests fail, in every way there is, and expects the same result as without.
+// TestFortyPercent lets 40 % of all requests fail, in every possible way, and expects the same result as without.
 func TestFortyPercent(t *testing.T) {
 	t.Parallel()
 	server := server(t)

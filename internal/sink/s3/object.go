@@ -86,7 +86,7 @@ func (s *Store) readTail(ctx context.Context, path string) (tail, error) {
 		if _, total, ranged := strings.Cut(aws.ToString(out.ContentRange), "/"); ranged {
 			found.size, err = strconv.ParseInt(total, 10, 64)
 		} else if out.ContentLength == nil || found.size > remote.Window {
-			err = errors.New("the store ignores that a part was requested")
+			err = errors.New("the store ignores ranges in requests")
 		}
 		if err != nil {
 			return tail{}, errors.Join(err, out.Body.Close())

@@ -113,7 +113,7 @@ func TestReadAtEverywhere(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestBrokenBodies expects that opening is repeated, and that reading goes on where a body broke off.
+// TestBrokenBodies expects that opening is repeated, and that reading continues where a body broke off.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	data := noise(3 << 20)

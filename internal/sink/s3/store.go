@@ -32,11 +32,11 @@ type Store struct {
 	own sync.Map
 	// open holds the paths of the uploads that this Store has started and neither completed nor aborted, by their ids.
 	open sync.Map
-	// conditions holds the way of conditional writes, a sink.Conditions.
+	// conditions is a sink.Conditions: how conditional writes are made.
 	conditions atomic.Int32
 	// refusesChecksums is set once the server has refused a request for its checksum.
 	refusesChecksums atomic.Bool
-	// listing and abortHurts are what the server was found to do.
+	// listing and abortHurts are the behaviour of the server, as far as it is known.
 	listing, abortHurts remote.Answer
 }
 

@@ -390,8 +390,8 @@ func TestHoldsUploadedParts(t *testing.T) {
 	}
 }
 
-// TestIntactWithoutRequests expects that a file that the store has staged itself is not looked at again, until it is
-// committed or one turns out to be lost.
+// TestIntactWithoutRequests expects that a file that the store has staged itself is not checked again until it is
+// committed, or until a file turns out to be lost.
 func TestIntactWithoutRequests(t *testing.T) {
 	t.Parallel()
 	server := newWire(t)
