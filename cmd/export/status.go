@@ -61,7 +61,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		cleaned, err := maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter)
 		if listed, unknown := catalog.ListsStaged(ctx); unknown == nil && !listed {
 			o.log.WarnContext(ctx, "this store lists uploads by exact key only: uploads of the history, and of runs without a plan, cannot be found",
-				"advice", "configure the store to expire stale uploads, later than any held run is published")
+				"advice", "configure the store to expire stale uploads, but not before a held run would be published")
 		}
 		return cleaned, err
 	})

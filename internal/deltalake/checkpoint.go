@@ -37,8 +37,8 @@ func (t *table) checkpointPath(version int64) string {
 func (t *table) lastCheckpointPath() string { return t.folder + logFolder + "/_last_checkpoint" }
 
 // updateCheckpoint writes the newest checkpoint that is due, unless it exists, and then the document that names the newest
-// one. Killed in between, the next call writes what is missing. It returns the version of the checkpoint that it wrote, or
-// 0: commit 0 gets no checkpoint.
+// one. If it is killed in between, the next call writes the rest. It returns the version of the checkpoint that it
+// wrote, or 0: commit 0 gets no checkpoint.
 func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written int64, err error) {
 	interval := cmp.Or(r.opts.CheckpointInterval, checkpointInterval)
 	due := t.version - t.version%interval
@@ -54,13 +54,13 @@ func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written in
 		classic, written = true, due
 	}
 	if !classic {
-		return 0, nil // another program's, in parts, which the document would have to count
+		return 0, nil // by another program, in several parts, whose number the document would have to contain
 	}
 	return written, sink.Swap(ctx, t.lastCheckpointPath(), func() error { return t.nameCheckpoint(ctx, r.catalog.Store(), due) })
 }
 
-// nameCheckpoint writes the document that names the newest checkpoint, here of a version, unless it names that or a later
-// one already.
+// nameCheckpoint makes the document name the checkpoint of a version as the newest one, unless it already names that or
+// a later one.
 func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version int64) error {
 	path, condition := t.lastCheckpointPath(), sink.Condition{Absent: true}
 	data, current, err := store.Read(ctx, path)
@@ -188,7 +188,7 @@ func (b *checkpointBuilder) first(path string) bool {
 	return true
 }
 
-// finish adds what is not about files, in a row group of its own, which readers need first.
+// finish adds the actions that are not about files, in a row group of their own, because readers need them first.
 func (b *checkpointBuilder) finish() ([]byte, error) {
 	if err := b.writer.flush(); err != nil {
 		return nil, err

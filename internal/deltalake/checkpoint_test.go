@@ -162,7 +162,7 @@ func checkpointTexts(t *testing.T, content string) string {
 	}
 }
 
-// TestCheckpoints depend on the commits alone, and are completed if they are missing.
+// TestCheckpoints expects checkpoints that depend on the commits alone, and that are written if they are missing.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -198,7 +198,7 @@ func TestCheckpoints(t *testing.T) {
 		require.Equal(t, whole, snapshottest.Tree(t, filepath.Join(d.root, "students", "_delta_log")), name)
 	}
 
-	// A process that has listed the log before others went on leaves their newer checkpoint named.
+	// A process that listed the log before others committed does not replace the name of their newer checkpoint.
 	require.NoError(t, os.WriteFile(last, []byte(`{"version":6,"size":6}`), 0o600))
 	mustReconcile(t, d.store, options())
 	var named struct{ Version int }
@@ -206,7 +206,8 @@ func TestCheckpoints(t *testing.T) {
 	require.Equal(t, 6, named.Version)
 }
 
-// TestCheckpointsOfOtherPrograms are as good as own ones. One in several parts is not named in the document.
+// TestCheckpointsOfOtherPrograms expects checkpoints of other programs to count like this program's own. One in several
+// parts is not named in the document.
 func TestCheckpointsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -269,7 +270,8 @@ func TestForeignCommitsInCheckpoints(t *testing.T) {
 	require.Equal(t, 1, verified.Tables[1].Checkpoints)
 }
 
-// TestVerifyCheckpoints finds every difference between a checkpoint and the commits, and what it advises mends it.
+// TestVerifyCheckpoints expects Verify to find every difference between a checkpoint and the commits, and its advice to
+// repair it.
 func TestVerifyCheckpoints(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -305,7 +307,7 @@ func TestVerifyCheckpoints(t *testing.T) {
 	}{
 		"empty":     {nil, "is damaged"},
 		"cut":       {whole[:len(whole)-1], "is damaged"},
-		"older":     {older, "has 3 live files, the log 5"},
+		"older":     {older, "has 3 live files, but the log has 5"},
 		"of others": {ofSchools, file},
 		"size":      {adds(func(r *deltalake.CheckpointRow) { r.Add.Size++ }), file},
 		"path":      {adds(func(r *deltalake.CheckpointRow) { r.Add.Path += "x" }), file},

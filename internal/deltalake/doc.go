@@ -7,8 +7,8 @@
 // that was killed before its commit is repaired by the next one.
 //
 // The order of reads makes this safe without locks: the log first, then the pointers, then the commit, which is written
-// only if its version does not exist yet. A process that wrote in between has taken that version, and this one starts
-// over with what the other has seen.
+// only if its version does not exist yet. A process that wrote in between has taken that version, so this one reads
+// everything again and starts over.
 //
 // # The log
 //
@@ -24,7 +24,7 @@
 //
 // After every hundredth commit, Reconcile writes <version>.checkpoint.parquet, the sum of the commits up to that version,
 // and names it in _last_checkpoint, so that engines need not read the commits before it. Commits are never removed, and
-// they alone count: this package makes a checkpoint of them and otherwise ignores checkpoints, its own ones too. So a
+// only they count: this package makes checkpoints from them and otherwise ignores checkpoints, including its own. So a
 // checkpoint that is missing after a kill is written by the next command. Its bytes depend on the commits alone, and two
 // processes that write it at once write the same. [Verify] compares checkpoints with the commits.
 //

@@ -95,7 +95,7 @@ func followNights(t *testing.T, d destination, dates []string, edit func(*snapsh
 	requireUpToDate(t, d.root, "at once")
 }
 
-// TestFirstCommit has everything that the protocol asks for.
+// TestFirstCommit expects the first commit to have everything that the protocol requires.
 func TestFirstCommit(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -260,7 +260,8 @@ func TestOtherWriters(t *testing.T) {
 	require.False(t, report.Tables[1].Committed)
 }
 
-// TestLogsThatCannotBeKept are left alone, and the others are brought up to date.
+// TestLogsThatCannotBeKept expects logs that cannot be updated to be left alone, and the others to be brought up to
+// date.
 func TestLogsThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	folder := func(d destination) string { return filepath.Join(d.root, "students", "_delta_log") }
@@ -337,7 +338,8 @@ func (s *losingOnce) Open(ctx context.Context, path string) (sink.Object, error)
 	return s.Store.Open(ctx, path)
 }
 
-// TestMissingFiles leaves out, or as it was, a snapshot with a missing file, and registers the others.
+// TestMissingFiles expects that a snapshot with a missing file is left out, or left as it was, and that the others are
+// registered.
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestNoValueOfAStudent plants a value in every column that reveals something about a person, and looks for it in every
-// byte of the logs.
+// TestNoValueOfAStudent plants a value in every column that reveals something about a person, and searches all bytes of
+// the logs for it.
 func TestNoValueOfAStudent(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -115,7 +115,7 @@ func plantedValue(kind schemas.Type, n int) (value, shown string) {
 	}
 }
 
-// TestStatistics are exact for columns of schools and districts, and there are no others.
+// TestStatistics expects exact statistics for columns of schools and districts, and no others.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)

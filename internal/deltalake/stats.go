@@ -13,8 +13,8 @@ import (
 )
 
 // statistics are the statistics of a file. Either every bounded column that has values has its least and greatest one
-// in MinValues and MaxValues, or both are absent: delta-rs (1.6) finds no row by a column that it expects bounds of, if
-// others have them. A null count without bounds does no harm.
+// in MinValues and MaxValues, or both are absent: delta-rs (1.6) finds no rows by a column that lacks bounds if other
+// columns have them. A null count without bounds does no harm.
 type statistics struct {
 	NumRecords int64            `json:"numRecords"`
 	MinValues  map[string]any   `json:"minValues,omitzero"`

@@ -75,8 +75,8 @@ func tables() []*table {
 
 // load returns the tables that have a log or files. If there is no log and none is to be created, it returns none.
 //
-// The logs are listed before the manifests are read: a commit after the listed version is not made with what this
-// process has read, because that version is then taken.
+// The logs are listed before the manifests are read: if another process commits in between, the commit of this one
+// fails, because its version is taken.
 func load(ctx context.Context, catalog snapshot.Catalog, create bool) ([]*table, error) {
 	all := tables()
 	err := sink.ForEach(ctx, all, func(ctx context.Context, t *table) error { return t.listLog(ctx, catalog) })
@@ -113,7 +113,7 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 	published := make(map[string]time.Time) // by run
 	for s, err := range catalog.Snapshots(ctx, snapshot.Full, "") {
 		if err == nil && s.Err != nil {
-			err = fmt.Errorf("follow %s: %w", s.Path, s.Err)
+			err = fmt.Errorf("read the manifest named by %s: %w", s.Path, s.Err)
 		}
 		if err != nil {
 			return fmt.Errorf("list the files of the tables: %w", err)
@@ -175,7 +175,7 @@ func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, pu
 	return nil
 }
 
-// publishedAt returns when a folded snapshot was published, or the begin of its date if it has been pruned.
+// publishedAt returns when a folded snapshot was published, or the beginning of its date if it has been pruned.
 func publishedAt(s snapshot.FoldedSnapshot, published map[string]time.Time) time.Time {
 	if at, ok := published[s.RunID]; ok {
 		return at

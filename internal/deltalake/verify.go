@@ -130,7 +130,7 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 		case live.odd:
 			v.problem(t.folder+"/"+path, "has other partition values in the log than in its path"+remedy)
 		case live.differs(wanted):
-			v.problem(t.folder+"/"+path, "has %d bytes and %d rows in the log, %d and %d in the manifest"+remedy, live.size, live.rows, wanted.size, wanted.rows)
+			v.problem(t.folder+"/"+path, "has %d bytes and %d rows in the log, but %d and %d in the manifest"+remedy, live.size, live.rows, wanted.size, wanted.rows)
 		}
 	}
 	if err := v.checkLastCheckpoint(ctx, catalog); err != nil {
@@ -155,7 +155,7 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 		case !ok:
 			v.problem(t.folder+"/"+path, "is live in the log but missing")
 		case size != live.size:
-			v.problem(t.folder+"/"+path, "has %d bytes, %d in the log", size, live.size)
+			v.problem(t.folder+"/"+path, "has %d bytes, but %d in the log", size, live.size)
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (c *checkpointComparison) finish() string {
 	case c.problem != "":
 		return c.problem
 	case len(c.files) != len(c.log.live):
-		return fmt.Sprintf("has %d live files, the log %d", len(c.files), len(c.log.live))
+		return fmt.Sprintf("has %d live files, but the log has %d", len(c.files), len(c.log.live))
 	case c.protocol == nil || c.log.protocol == nil || *c.protocol != *c.log.protocol:
 		return "differs from the log in the version of the protocol"
 	case !c.meta.equal(c.log.meta):

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestVerify finds every difference between logs, manifests and files.
+// TestVerify expects Verify to find every difference between logs, manifests and files.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	const path = "snapshot_date=2026-09-01/part-0000-run-2026-09-01.parquet"

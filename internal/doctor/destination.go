@@ -36,7 +36,7 @@ type Destination struct {
 	Now         func() time.Time
 }
 
-// CheckDestination checks everything that a run needs of the destination. It ends early once ctx is done.
+// CheckDestination checks everything that a run needs from the destination. It ends early once ctx is done.
 func CheckDestination(ctx context.Context, d Destination) []Finding {
 	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
 	if d.Store != nil {
@@ -145,7 +145,7 @@ func (c *destinationCheck) checkList(ctx context.Context) {
 	case !complete:
 		c.warn(List, "the store lists multipart uploads by exact key only, as MinIO does, "+
 			"so uploads of a process that was killed are found only by the paths in its plan",
-			"configure the store to expire stale uploads, later than any held run is published")
+			"configure the store to expire stale uploads, but not before a held run would be published")
 	default:
 		c.ok(List, "published and staged files can be listed")
 	}

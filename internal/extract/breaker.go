@@ -69,7 +69,7 @@ type outage struct {
 	// turn holds one value unless a request probes. The request that receives it is the probe and puts it back; requests
 	// receive it in the order in which they began to wait.
 	turn   chan struct{}
-	failed int // probes; guarded by turn
+	failed int // failed probes; guarded by turn
 }
 
 // permit allows one attempt.
@@ -292,7 +292,7 @@ func (b *breaker) gaveUpOn(ctx context.Context, call *Call, f *failure) {
 	dies := o.dead() && !before
 	b.mu.Unlock()
 	if dies {
-		message := "operation " + o.name + " answers for no school (" + f.cause() + "): its calls are not retried until one succeeds"
+		message := "operation " + o.name + " fails for every school (" + f.cause() + "): its calls are not retried until one succeeds"
 		b.log.LogAttrs(ctx, slog.LevelWarn, message, //nolint:sloglint // a complete sentence
 			slog.String("operation", o.name), slog.String("cause", f.cause()))
 	}
@@ -326,7 +326,8 @@ func (*breaker) release(p permit) {
 	}
 }
 
-// status returns why requests are held back and until when at most, or an empty cause while the breaker is closed.
+// status returns why requests are held back and the latest time at which that ends, or an empty cause while the breaker
+// is closed.
 func (b *breaker) status() (cause string, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -362,7 +363,7 @@ func (o *operation) addCanary(call *Call) {
 	o.canaries = kept
 }
 
-// canary returns a canary that is not of the school, or nil.
+// canary returns a canary of another school, or nil.
 func (o *operation) canary(school string) *Call {
 	for _, c := range o.canaries {
 		if c.School != school {
@@ -374,8 +375,8 @@ func (o *operation) canary(school string) *Call {
 
 // canariesFor returns the calls to send after a probe has failed: a canary of the same operation and one of another
 // operation, a different one after every failed probe. If there is no canary of another school, one of the same school
-// is used. Lookups are canaries only for each other and for calls that are not found: if the service answers nothing but
-// lookups, the run can only wait.
+// is used. Lookups are canaries only for each other and for calls that got 404: if the service answers only lookups,
+// the run has to wait anyway.
 func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -397,7 +398,7 @@ func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	}
 	if len(others) > 0 {
 		next := 0
-		if p.outage != nil { // not a lookup, which is a probe in no outage
+		if p.outage != nil { // nil for a lookup, which is a probe without an outage
 			next = p.outage.failed
 		}
 		found = append(found, others[next%len(others)])

@@ -186,14 +186,14 @@ func TestDeadOperationPausesNothing(t *testing.T) {
 						require.Equal(t, test.status, asError(t, o.err).Status)
 						require.Less(t, o.after, 6*time.Minute)
 						if first, later = max(first, o.tally.Requests), o.tally.Requests; later == 1 {
-							require.ErrorContains(t, o.err, "not tried again, because this operation answers for no school")
+							require.ErrorContains(t, o.err, "not tried again, because this operation fails for every school")
 							require.False(t, extract.NotFound(o.err), "it was not tried as often as a record that may be gone")
 						}
 					}
 				}
 				require.Greater(t, first, int64(9), "attempts of the first schools, with canaries")
 				require.EqualValues(t, 1, later)
-				require.Contains(t, log.String(), "operation test_results answers for no school (status ")
+				require.Contains(t, log.String(), "operation test_results fails for every school (status ")
 				if test.status != 503 { // a 503 may also come from an overloaded service
 					require.NotContains(t, log.String(), "pausing")
 				}

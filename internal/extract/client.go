@@ -40,7 +40,7 @@ type Options struct {
 	Concurrency    int           // maximum of concurrent requests; fewer while the service throttles, see Stats.Limit
 	RatePerSecond  float64       // maximum of requests per second, 0 for no limit
 	Retries        int           // maximum of attempts after the first
-	RequestTimeout time.Duration // of one attempt, its body included
+	RequestTimeout time.Duration // of one attempt, including its body
 	GiveUpAfter    time.Duration // bounds an outage, a pause the service asks for, and the time for a lookup or a token
 	MaxBody        int64         // maximum size of a response in bytes, decompressed
 	UserAgent      string

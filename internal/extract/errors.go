@@ -30,7 +30,7 @@ func EndsRun(err error) bool {
 }
 
 // errNotRetried is the reason why a call had fewer attempts than --retries allows.
-var errNotRetried = errors.New("not tried again, because this operation answers for no school")
+var errNotRetried = errors.New("not tried again, because this operation fails for every school")
 
 // NotFound reports whether err is from a call that got 404 in its last attempt. Stray 404s on existing resources
 // disappear on retry (observed), so a 404 that was not retried does not count.

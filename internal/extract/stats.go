@@ -20,7 +20,7 @@ type Stats struct {
 	TokenRequests  int64            // sent to the token endpoint
 	TokenRefreshes int64            // tokens after the first
 	ByStatus       map[string]int64 // by status code, "timeout", "network", "unreadable" (an unusable 200) or "cancelled"
-	InFlight       int64            // requests in flight now, token requests included
+	InFlight       int64            // requests in flight now, including token requests
 	Limit          int64            // limit of concurrent reads: --concurrency, or less while the service throttles
 }
 

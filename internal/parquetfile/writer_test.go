@@ -41,7 +41,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The bytes are a function of the rows: not of how they come, of rows that are dropped by an order, or of what the
+// The bytes depend only on the rows: not on how they are batched, on rows that an order leaves out, or on what the
 // writer did before.
 func TestBytesDependOnRowsAlone(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,7 @@ func code(r *rand.Rand, b *rows.Batch) {
 	}
 }
 
-// shuffled returns a batch whose Order names the rows amid rows that do not count.
+// shuffled returns a batch whose Order names the rows among others that do not count.
 func shuffled(t *testing.T, r *rand.Rand, table *schemas.Table, all []row) *rows.Batch {
 	t.Helper()
 	mixed := make([]row, 0, 2*len(all))

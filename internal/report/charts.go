@@ -61,7 +61,7 @@ func seriesOf(cause string) string {
 func (t *timeline) requestsChart() chart {
 	c := chart{
 		timeline: t, ID: "plot-requests", Title: "Completed requests",
-		About: "Per interval, token requests included. Colours show why a request was retried.",
+		About: "Per interval, including token requests. Colours show why a request was retried.",
 	}
 	seen := make(map[string]bool)
 	for _, in := range t.Intervals {

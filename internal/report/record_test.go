@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/report"
 )
 
-// TestRecordOfSearchedRuns: a record says that it is complete only if all runs were searched.
+// TestRecordOfSearchedRuns expects that a record is called complete only if all runs were searched.
 func TestRecordOfSearchedRuns(t *testing.T) {
 	t.Parallel()
 	for unsearchable, want := range map[int]string{
@@ -24,7 +24,8 @@ func TestRecordOfSearchedRuns(t *testing.T) {
 	}
 }
 
-// TestRecordCountsMentions: a record counts the rows of others that mention the student, which it does not show.
+// TestRecordCountsMentions expects that a record counts the rows of others that mention the student, but does not show
+// them.
 func TestRecordCountsMentions(t *testing.T) {
 	t.Parallel()
 	for mentions, want := range map[int]string{1: "1 row about others that mentions the student", 12: "12 rows about others that mention the student"} {

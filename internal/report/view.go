@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// view is the data of the template, in its order.
+// view is the data of the template, in the order in which the template uses it.
 type view struct {
 	Icon    template.URL
 	Style   template.CSS
@@ -182,7 +182,7 @@ func facts(p *Page, v *view) []fact {
 	}
 	if p.State == Incomplete {
 		staged := wording.Count(p.Tasks-len(p.Missing)) + " of " + wording.Count(p.Tasks)
-		all = append(all, fact{Name: "tasks staged", Value: staged, Note: "one dataset of one group of schools each"})
+		all = append(all, fact{Name: "tasks staged", Value: staged, Note: "each is one dataset of a group of schools"})
 	}
 	return all
 }

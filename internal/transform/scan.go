@@ -13,7 +13,7 @@ const (
 	limitReached = -4 // d.limitErr is the reason
 )
 
-// maxDepth is the maximum nesting of a body; no honest answer comes near it.
+// maxDepth is the maximum nesting of a body; real answers are far below it.
 const maxDepth = 10_000
 
 const (

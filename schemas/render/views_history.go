@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The columns of a history besides a table's own. valid_to is its partition column.
+// The columns that a history adds to a table's own. valid_to is its partition column.
 const (
 	validFrom    = "valid_from"
 	validTo      = "valid_to"
