@@ -19,7 +19,7 @@ EXPORTER = sys.argv[1]
 
 
 def problems(value, model: type, at: str) -> list[str]:
-    """What the SDK's model of a resource does not have, or requires."""
+    """The members of a resource that the SDK's model does not have, or has with other values, and those that are missing."""
     model({})  # It finds its fields when it is first used.
     hints = {}
     for base in model.__mro__:

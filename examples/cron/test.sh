@@ -55,7 +55,7 @@ small 2 1 --dest bad --concurrency none
 small 0 1 --dest partial --simulate-failing 1 --max-failed-schools 1
 grep -q '^night.sh: warning: .* is published with problems' err.txt || fail "a night without a school has no warning: $(cat err.txt)"
 small 5 3 --dest held --simulate-failing 1
-[ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the tries of a night were runs of their own"
+[ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "each attempt of a night was a separate run"
 night 0 1 --dest shrunk --simulate --simulate-results 9000 --snapshot-date 2025-11-20 --backdate
 night 5 1 --dest shrunk --simulate --simulate-results 900
 
@@ -85,7 +85,7 @@ signalled() {
 	done
 	victim=
 	for process in /proc/[0-9]*; do
-		# Its own process, by what it works at.
+		# Find this test's process by its destination.
 		if tr '\0' '\n' 2>/dev/null <"$process/cmdline" | grep -qx "$4" && [ "$(readlink "$process/exe")" = "$export_bin" ]; then
 			victim=${process#/proc/}
 		fi
@@ -96,7 +96,7 @@ signalled() {
 }
 signalled KILL 0 2 killed
 grep -q '^night.sh: attempt 1 of 3 exited with code 137,' err.txt || fail "the kill was not noticed: $(cat err.txt)"
-[ "$(find killed/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the second try was a run of its own"
+[ "$(find killed/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the second attempt was a separate run"
 signalled TERM 130 1 interrupted
 [ ! -e interrupted/_latest.json ] || fail "an interrupted night was published"
 

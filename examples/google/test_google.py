@@ -24,7 +24,7 @@ TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array"
 
 
 def problems(value, schema: dict, at: str, api: dict = CLOUD_RUN) -> list[str]:
-    """What Cloud Run's description of its API does not have, or has otherwise."""
+    """The members that Cloud Run's description of its API does not have, or has with other types or values."""
     schema = api["schemas"][schema["$ref"]] if "$ref" in schema else schema
     if not isinstance(value, TYPES[schema["type"]]):
         return [f"{at}: not of type {schema['type']}"]

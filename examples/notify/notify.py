@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tells people how a run ended, by Slack, Teams or e-mail. For --on-finish; needs only Python 3.9.
+"""Notifies people of the outcome of a run, by Slack, Teams or e-mail. For --on-finish; needs only Python 3.9.
 
     growth-export run ... --on-finish '/etc/growth-export/notify.py slack'
 
@@ -138,7 +138,7 @@ def from_systemd() -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Tells people how a run of growth-export ended.")
+    parser = argparse.ArgumentParser(description="Notifies people of the outcome of a run of growth-export.")
     parser.add_argument("how", choices=["slack", "teams", "email"])
     parser.add_argument("--always", action="store_true", help="also after a good night")
     parser.add_argument("--systemd", action="store_true", help="for OnFailure: read systemd's variables, not a summary")

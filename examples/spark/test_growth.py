@@ -83,7 +83,7 @@ class World:
         self.tables[table].append(values | {"valid_from": dates[0], "valid_to": dates[1], "ended_because": ended})
 
     def spells(self) -> list[tuple]:
-        """Spans of days that do not overlap; the last one may go on."""
+        """Spans of days that do not overlap; the last one may be open."""
         cuts = sorted(self.random.sample(DAYS, self.random.choice([1, 1, 2, 3])))
         ends = [*cuts[1:], self.maybe(END, 0.8, DAYS[-1])]
         return [(begin, end) for begin, end in zip(cuts, ends) if begin < end]

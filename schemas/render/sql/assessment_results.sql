@@ -13,7 +13,7 @@ numbered AS (
     FROM {{results "ever"}}
 ),
 students AS (
-    -- Of a student who has left, what the last roster had.
+    -- For a student who has left, the row of the last roster.
     SELECT
         students.student_bid,
         students.student_id,
