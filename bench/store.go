@@ -45,7 +45,7 @@ type storeStep struct {
 	most     int // requests in flight
 }
 
-// measureStore takes a destination with thousands of files through its life, on S3.
+// measureStore runs all steps of a destination's life on S3, with thousands of files.
 func measureStore(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := storeScale{settings: settings{env: env}}
 	flags := flag.NewFlagSet("store", flag.ContinueOnError)

@@ -237,7 +237,7 @@ func (s *Session) logForeign(ctx context.Context, report *deltalake.Report) {
 	}
 }
 
-// UpdateHistory adds the snapshots that are newer than the history to it, or rebuilds it.
+// UpdateHistory adds the snapshots newer than the history, or rebuilds it.
 func (s *Session) UpdateHistory(ctx context.Context, rebuild bool) (*history.Report, error) {
 	return history.Update(ctx, s.Catalog, history.Options{
 		Rebuild:   rebuild,

@@ -47,7 +47,7 @@ func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments,
 	i := &instruments{}
 	var errs [11]error
 	i.requestDuration, errs[0] = m.Float64Histogram("http.client.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of requests to the service, body included."),
+		metric.WithDescription("Duration of requests to the service, including the body."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60))
 	i.retries, errs[1] = m.Int64Counter("growth_export.request.retries", metric.WithUnit("{request}"),
 		metric.WithDescription("Retries, by the status of the previous attempt."))
