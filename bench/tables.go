@@ -48,7 +48,7 @@ func writeMemory(b *strings.Builder, scenarios []scenario, outcomes [][]outcome)
 	}
 }
 
-// write writes the medians, and compares the files of the first build with the other's.
+// write writes the medians, and compares the files of the first build with the files of the other one.
 func (q *queried) write(b *strings.Builder, names []string) {
 	b.WriteString("CPU in milliseconds.\n\n| reader | query")
 	for _, name := range names {

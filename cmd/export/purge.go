@@ -224,7 +224,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	return nil
 }
 
-// findBid says how to erase a student of whom only the number is known.
+// findBid says how to erase a student for whom only the number is known.
 const findBid = "growth-export find --number gives the bid, and purge --students erases by bid"
 
 // placesOf returns where the lists have some students, in the order of the lists.
@@ -245,7 +245,7 @@ func (o *purgeOptions) placesOf(students []string) string {
 	return strings.Join(places, ", ")
 }
 
-// unmatchedText says where the list has students of whom nothing was found. It does not name them.
+// unmatchedText says where the list has students for whom nothing was found. It does not name them.
 func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 	if len(r.Unmatched) == 0 {
 		return ""

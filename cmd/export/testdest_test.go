@@ -151,7 +151,7 @@ func (s *testDest) command(t *testing.T, name string, flags ...string) *process 
 	return &process{t: t, cmd: cmd, stdout: stdout, stderr: stderr}
 }
 
-// open returns a store that reads the objects as files, or the cloud's.
+// open returns a store that reads the objects as files, or the store in the cloud.
 func (s *testDest) open(t *testing.T) sink.Store {
 	t.Helper()
 	if s.storage.cloud != nil {

@@ -34,7 +34,7 @@ FIRST = datetime.date(2025, 9, 1)
 WORLD = ["--simulate", "--simulate-districts", "2", "--simulate-schools", "4", "--simulate-results", "80", "--simulate-sizes", "0,1,40"]
 KEYS = {"ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret-key"}
 
-# The tables of which all versions are read, and those that are read in between.
+# The tables whose versions are all read, and those that are read in between.
 TRAVEL = ["schools", "students", "test_results", "history/students"]
 
 
@@ -442,7 +442,7 @@ class DeltaLake(unittest.TestCase):
         self.assertEqual(found, sum(to.rows()["students"].values()))
 
     def test_other_writers(self):
-        """What delta-rs commits is named by verify and undone by the next delta-lake, or that says what it cannot do."""
+        """verify names the commits of delta-rs, and the next delta-lake undoes them, or says what it cannot do."""
         to = self.on_disk("others")
         for date in dates()[:3]:
             self.run_night(to, date, "--delta-lake", "--datasets", "schools,students")
@@ -480,7 +480,7 @@ class DeltaLake(unittest.TestCase):
         self.assertIn("is missing or damaged, so snapshot_date=", found.stderr)
         print("after VACUUM: " + found.stderr.strip(), file=sys.stderr)
         self.command(to, "verify", "--delta-lake", code=1)
-        # Exporting these dates again is what the message advises.
+        # The message advises exporting these dates again.
         for date in dates()[:3]:
             self.run_night(to, date, "--replace", "--simulate-seed", "7", "--datasets", "schools,students")
         self.command(to, "verify", "--delta-lake")

@@ -102,7 +102,7 @@ class TestPage(unittest.TestCase):
         self.assertEqual([growth_page.share(9, 91), growth_page.share(91, 9), growth_page.share(10, 30)], ["–", "–", "25 %"])
 
     def test_figures(self):
-        """The table has what the views have."""
+        """The table has the figures of the views."""
         for subject, school, students, growth, met in self.query(
             "SELECT subject_area, school_name, sum(students), sum(students * mean_observed_growth) / sum(students), sum(with_norms * share_met) / sum(with_norms)"
             " FROM analysis_growth_summary WHERE span = 'Fall to Winter' AND school_year = 2025 GROUP BY ALL HAVING sum(students) >= 50"

@@ -37,7 +37,7 @@ class TestQuestions(unittest.TestCase):
 
     @classmethod
     def run_commands(cls, commands: str, typed: str) -> str:
-        """Runs commands in the folder, of which the last reads what is typed. Returns what they print."""
+        """Runs commands in the folder; the last one reads the typed text. Returns their output."""
         commands = commands.replace("make demo", f"make -C '{REPOSITORY}' demo DEST='{cls.folder}/demo/growth-data'")
         done = subprocess.run(["bash", "-euc", commands], cwd=cls.folder, env=cls.environment, input=typed, capture_output=True, text=True)
         assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"

@@ -21,7 +21,7 @@ import polars
 import pyarrow
 import pyarrow.parquet
 
-# Small, but with every oddity of the simulated service, and odd district bids.
+# A small world, with every oddity of the simulated service and with odd district bids.
 ODD_WORLD = ["--simulate", "--simulate-quirks", "--simulate-districts", "26", "--simulate-schools", "26"]
 ODD_WORLD += ["--simulate-results", "1000", "--simulate-sizes", "0,1,40"]
 
@@ -129,7 +129,7 @@ stopifnot("ID" %in% names(read_parquet("sgp_long.parquet")))
         self.run_page("r.md", "r", ["Rscript", "-e"], check)
 
     def test_districts(self):
-        """With globs, every row has the date and district of its folder, in DuckDB and polars alike."""
+        """With globs, every row has the date and district of its folder, both in DuckDB and in polars."""
         dest, tables = self.export("--partition-by", "district")
         for name, table in tables.items():
             with self.subTest(table=name):

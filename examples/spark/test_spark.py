@@ -32,7 +32,7 @@ ZONE = "America/Chicago"
 # The number of nights in the history. If there are more than three, they are consecutive.
 NIGHTS = int(os.environ.get("NIGHTS", "3"))
 
-# Small, but with every oddity of the simulated service, and odd district bids.
+# A small world, with every oddity of the simulated service and with odd district bids.
 ODD_WORLD = ["--simulate-quirks", "--simulate-districts", "26", "--simulate-schools", "26"]
 ODD_WORLD += ["--simulate-results", "1000", "--simulate-sizes", "0,1,40"]
 
@@ -280,7 +280,7 @@ class TestSpark(unittest.TestCase):
             self.assertEqual(checksum(spark_rows(frame, columns)), checksum(duckdb_rows(duck, name, columns)), name)
 
     def test_sql_of_history(self):
-        """The views of a history have the same rows as in DuckDB, also in a schema."""
+        """The views of a history have the same rows as in DuckDB, even in a schema."""
         dest = f"{self.folder}/growth data [{self._testMethodName}]"
         run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--datasets", "students,test_results"]
         nights = ["2025-09-12", "2025-09-13", "2026-02-03"]

@@ -194,7 +194,7 @@ func (s *state) apply(t *table, actions []action) {
 	}
 }
 
-// liveFile returns what is kept of a file that the last commit has added.
+// liveFile returns the properties to keep of a file that the last commit has added.
 func (s *state) liveFile(a *add, path string) liveFile {
 	return liveFile{
 		raw: a.Path, size: a.Size, rows: rowsOf(a), odd: !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText),

@@ -22,7 +22,7 @@ type Options struct {
 	Now func() time.Time
 	// ToolVersion is the program's version, for Delta logs.
 	ToolVersion string
-	// Scratch is the folder of temporary files; empty for the system's.
+	// Scratch is the folder of temporary files; empty for the folder of the system.
 	Scratch string
 	// History adds new snapshots to the history, and DeltaLake creates missing Delta logs, after a run was published.
 	// Existing Delta logs are always kept up to date.

@@ -27,7 +27,7 @@ const cleanupTimeout = 15 * time.Second
 
 // AdaptConditions tests conditional writes with a document, which it removes again, and adapts the store to the
 // server's behavior. It reports whether the server ignores the conditions. The error is sink.ErrVersionRefused if the
-// server rejects the version that it has just returned, in every form.
+// server rejects every form of the version that it has just returned.
 func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (ignored bool, err error) {
 	removeStaleFiles(ctx, store, now)
 	_, path := probePaths(newRun(now))
@@ -109,7 +109,7 @@ const (
 	raceRounds = 3
 )
 
-// raceDocuments returns the paths of the documents that writers race for, named after another one.
+// raceDocuments returns the paths of the documents that writers race for, derived from the path of another document.
 func raceDocuments(document string) []string {
 	paths := make([]string, raceRounds)
 	for i := range paths {

@@ -63,7 +63,8 @@ func SelectText(names ...string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(TextColumns(table), names...) }
 }
 
-// ReadFile passes the rows of a visible file to use, page by page, with the columns that pick selects from the file's.
+// ReadFile passes the rows of a visible file to use, page by page, with the columns that pick selects from those of the
+// file.
 func ReadFile(
 	ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table,
 	pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,

@@ -36,9 +36,9 @@ type Students struct {
 	Least int
 
 	key    *privacy.Key // may be nil
-	listed []string     // in clear, sorted
-	// asked is the list in the forms that rows hold: in clear, and as pseudonyms under the key. Rows can be searched for
-	// both at once, because a pseudonym never equals a value in clear.
+	listed []string     // the original values, sorted
+	// asked is the list in the forms that rows hold: the original values, and their pseudonyms under the key. Rows can be
+	// searched for both at once, because a pseudonym never equals an original value.
 	asked Set
 	bids  Set // asked, or nil
 	// numbers are the listed numbers and those found in rows, with the level of the rows that are found by them.
@@ -52,7 +52,8 @@ const (
 	numberKind  = "student_number"
 )
 
-// NewStudents returns the students of a list of bids or numbers in clear. The key is needed where rows hold pseudonyms.
+// NewStudents returns the students of a list of bids or numbers, which are not pseudonyms. The key is needed where rows
+// hold pseudonyms.
 func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 	s := &Students{
 		ByNumber: byNumber, key: key, listed: slices.Compact(slices.Sorted(slices.Values(listed))), asked: make(Set), numbers: make(map[string]int),

@@ -22,7 +22,7 @@ type Event struct {
 }
 
 // Observer receives the requests of a client. Its methods are called concurrently, before the request frees its slot in
-// the limiter, and must return quickly. The context is the call's.
+// the limiter, and must return quickly. The context is the one of the call.
 type Observer interface {
 	// Requested is called after every request.
 	Requested(ctx context.Context, event Event)

@@ -99,7 +99,7 @@ type fileSearch struct {
 	table   *erasedTable
 	file    erasedFile
 	match   *versionMatch
-	records map[string][]days // to be added to the table's
+	records map[string][]days // to be added to the records of the table
 	cleared erase.Set         // the keys of rows that lose _extra
 	cuts    bool
 	// mentioning counts, by column, the rows about others that mention the target.

@@ -63,8 +63,8 @@ func openAhead(catalog snapshot.Catalog, files []sink.File) *sink.Ahead {
 	return sink.NewAhead(catalog.Open, paths, filesAhead)
 }
 
-// checkedFiles are files whose hashes equal the manifest's. Each file is hashed when it is first opened, but not again
-// when other units of it are read. It is safe for concurrent use.
+// checkedFiles are files whose hashes equal those in the manifest. Each file is hashed when it is first opened, but not
+// again when other units of it are read. It is safe for concurrent use.
 type checkedFiles struct{ paths sync.Map }
 
 // check begins to hash a file, unless that has been done. The result is sent once.

@@ -21,7 +21,7 @@ type parts struct {
 	before []sink.File
 	cuts   bool // the table is split into several files by school
 	day    int32
-	// If held is not nil, the files of before are made again, except for those in held.
+	// If held is not nil, the files of before are written again, except for those in held.
 	held map[string]bool
 
 	// at is the file of before that holds the next unread row, and start the position of the file's first row; pos rows

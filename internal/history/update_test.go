@@ -188,7 +188,7 @@ func TestDamagedHistory(t *testing.T) {
 		require.ErrorContains(t, err, "history --rebuild")
 		require.NoError(t, store.Write(t.Context(), path, before, sink.Condition{}))
 	}
-	// A pointer may be valid JSON but name nothing, and a stray file may lie beside the pointers of snapshots.
+	// A pointer may be valid JSON but name nothing, and there may be a stray file next to the pointers of snapshots.
 	require.NoError(t, store.Write(t.Context(), snapshot.HistoryPointerPath, []byte("{}"), sink.Condition{}))
 	_, err = update(t.Context(), t, store, false)
 	require.ErrorContains(t, err, "history --rebuild")

@@ -3,7 +3,7 @@
 // Every change of a published run is a snapshot.Change; nothing here writes manifests or pointers itself.
 //
 // A purge rewrites the affected files, run by run, and ends by reading every file again. It is recorded in the
-// manifests, whose counts then differ from the ledger's, and in its proof, _purges/<id>.json.
+// manifests, whose counts then differ from the counts in the ledger, and in its proof, _purges/<id>.json.
 //
 // Purge begins in purge.go. Package erase decides to whom a row belongs, and purge_ended.go which schools' agreements
 // have ended; purge_scan.go finds the rows, purge_rewrite.go writes files without them, purge_drop.go drops the staged

@@ -9,8 +9,9 @@ import (
 	"example.org/growthexport/internal/erase"
 )
 
-// addNumbered adds the students of the rows that were found and have no bid. Rows with a number in common are of one
-// student, also if another row has both numbers. A row with the number of a student with a bid is that student's.
+// addNumbered adds the students of the rows that were found and have no bid. Rows belong to one student if they have a
+// number in common, or if their numbers occur together in another row. A row with the number of a student with a bid is
+// that student's.
 func (f *finder) addNumbered(ctx context.Context) error {
 	ofBids := make(erase.Set)
 	for _, s := range f.students {

@@ -124,8 +124,8 @@ func after(start map[string][]byte, calls []journaled) *disk {
 	return d
 }
 
-// cut returns what is on disk when the power is back: everything durable, and of the rest what keep selects at random,
-// or nothing if keep is nil. No file is moved into a folder that is lost.
+// cut returns the content of the disk when the power is back: everything durable, and a random part of the rest, or
+// nothing of it if keep is nil. No file is moved into a folder that is lost.
 func (d *disk) cut(keep *rand.Rand) map[string][]byte {
 	found := make(map[string]*inode)
 	for name, data := range d.start {

@@ -114,7 +114,7 @@ func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 	}
 }
 
-// callers returns the stack of calls, in the code of purges, that led to it.
+// callers returns the stack of its callers, as far as they are in the code of purges.
 func callers() string {
 	var counters [64]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters[:])])

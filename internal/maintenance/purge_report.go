@@ -20,9 +20,9 @@ import (
 // agreement has ended.
 type PurgeOptions struct {
 	Schools, Districts []string
-	// Students are bids in clear, even if runs hold pseudonyms of them. Key is then the key of these runs.
+	// Students are bids, not pseudonyms, even if runs hold pseudonyms of them. Key is then the key of these runs.
 	Students []string
-	// StudentNumbers identify students to whom the service gives no bid. They are also in clear.
+	// StudentNumbers identify students to whom the service gives no bid. They are not pseudonyms either.
 	StudentNumbers []string
 	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
@@ -105,7 +105,8 @@ type PurgeReport struct {
 	// planned counts the rows that a resumed purge was about to change, by table. It is set if they are needed to
 	// recognize its list.
 	planned map[string]int64
-	// Unmatched are the listed students of whom nothing was found, without the blanks around them. They must not be logged.
+	// Unmatched are the listed students for whom nothing was found, without the blanks around them. They must not be
+	// logged.
 	Unmatched []string `json:"-"`
 	// Earlier is the last proof of a purge with the same request, or nil.
 	Earlier *PurgeReport `json:"-"`

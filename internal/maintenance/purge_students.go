@@ -222,7 +222,7 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 // HasBidError means that listed numbers belong to students with a bid, and to no rows without one. A purge by number
 // would erase none of their rows.
 type HasBidError struct {
-	// Numbers are in clear: they must not be logged.
+	// Numbers are not pseudonyms, so they must not be logged.
 	Numbers []string
 }
 

@@ -156,7 +156,7 @@ func asWritten(bid string) string { return bid }
 // writes names none of them.
 func TestPurgeStudents(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"in clear", "under a key"} {
+	for _, name := range []string{"without pseudonyms", "under a key"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
@@ -211,7 +211,7 @@ func TestPurgeStudents(t *testing.T) {
 			for path, text := range snapshottest.Tree(t, root) {
 				require.NotContains(t, text, "student-that-goes", path) // the proof included
 			}
-			if name == "in clear" {
+			if name == "without pseudonyms" {
 				requireRewrittenLikeNew(t, store, "night-2")
 			}
 

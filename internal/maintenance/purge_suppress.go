@@ -55,7 +55,7 @@ func (p *purger) numbersOfStudents() map[string][]string {
 	for bid, numbers := range p.students.NumbersOf() {
 		var digests []string
 		for number := range numbers {
-			// Rows hold the number in clear or its pseudonym, which may look the same.
+			// Rows hold the number itself or its pseudonym, which may look the same.
 			digests = append(digests, key.SuppressedNumber(number))
 			if len(number) == privacy.PseudonymLength {
 				digests = append(digests, key.SuppressedPseudonym(number))

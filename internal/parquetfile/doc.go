@@ -7,7 +7,7 @@
 // from the column vectors of package rows, and the library's format, thrift and encoding packages do what the format's
 // specification prescribes. Measured on test results (BenchmarkWrite) against the library's writer, which the tests
 // keep as a reference, this takes half the CPU time (a factor of 1.9 to 2.0) and produces files that are 17 to 22 %
-// smaller: 118 bytes per result instead of 142 with hand-picked encodings or 151 with the reference's. It also
+// smaller: 118 bytes per result instead of 142 with hand-picked encodings or 151 with the encodings of the reference. It also
 //   - chooses the encoding of each column and row group by the values: a dictionary only if it pays
 //   - cuts long texts in statistics and marks the bounds as inexact
 //   - checks the sort order that the footer declares

@@ -118,7 +118,7 @@ func TestReaderAfterOtherRows(t *testing.T) {
 	}
 }
 
-// TestReaderOfSomeColumns reads columns by name, in another order than the file's.
+// TestReaderOfSomeColumns reads columns by name, in another order than in the file.
 func TestReaderOfSomeColumns(t *testing.T) {
 	t.Parallel()
 	table := everyType()

@@ -264,7 +264,7 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 		plan.RunID, strings.Join(differs, ", "), wording.Setting("run-id"))
 }
 
-// differences describes the settings behind the run id that differ from the plan's.
+// differences describes the settings behind the run id that differ from those in the plan.
 func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []string {
 	var found []string
 	value := func(name, theirs, ours string) {

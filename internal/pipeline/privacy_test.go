@@ -39,7 +39,7 @@ func TestProfilesOfLargeLists(t *testing.T) {
 }
 
 // TestFeedsStayInMemory checks that lists that supply ids for other calls are never written to a scratch file under a
-// profile, because these ids are in clear.
+// profile, because these ids are not pseudonyms.
 func TestFeedsStayInMemory(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []schemas.Profile{schemas.Full, schemas.Minimal} {

@@ -28,7 +28,7 @@ func TestTermsOfResultsAreSessions(t *testing.T) {
 		end, _ := session["end_date"].(string)
 		at, _ := row["administration_start_date_time"].(int64)
 		taken := time.UnixMicro(at).UTC().Format(time.DateOnly)
-		require.True(t, begin <= taken && taken <= end, "%s lies in %s to %s", taken, begin, end)
+		require.True(t, begin <= taken && taken <= end, "%s is between %s and %s", taken, begin, end)
 	}
 }
 

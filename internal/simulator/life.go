@@ -68,7 +68,7 @@ func (w *World) absence(school, seat, year int) absence {
 	return a
 }
 
-// partner returns the school to which the movers of a school go in a year, or -1.
+// partner returns the school to which students of a school move in a year, or -1.
 func (w *World) partner(school, year int) int { return w.shifted(school, w.partnerShift(year)) }
 
 // source returns the school whose movers come to a school in a year, or -1.

@@ -200,7 +200,7 @@ func (w *World) norms(a *Arena, r *testEvent) Value {
 	return a.array(list[:n]...)
 }
 
-// areaScores returns the scores by instructional area. They lie around the overall score and are less certain.
+// areaScores returns the scores by instructional area. They are close to the overall score, and less certain.
 func (w *World) areaScores(a *Arena, r *testEvent, paper *test) Value {
 	d := &r.draw
 	var list [5]Member

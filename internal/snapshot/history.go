@@ -244,7 +244,8 @@ func ValidTo(path string) (int32, error) {
 	return day, nil
 }
 
-// HistoryTable returns the declaration of a table's versions. Files are sorted like the table's, then by valid_from.
+// HistoryTable returns the declaration of a table's versions. Files are sorted like the files of the table, then by
+// valid_from.
 func HistoryTable(table *schemas.Table) *schemas.Table {
 	versions := *table
 	versions.Columns = append(slices.Clone(table.Columns), schemas.Column{

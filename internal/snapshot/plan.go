@@ -43,7 +43,7 @@ type Plan struct {
 	Replace bool `json:"replace,omitempty"`
 	// AcceptBaseURL lets the run move a destination that belongs to another service to this one.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
-	// Compare reports whether the rows are compared with the baseline's.
+	// Compare reports whether the rows are compared with the rows of the baseline.
 	Compare bool `json:"compare,omitempty"`
 	// Baseline is the previous snapshot, or nil. NoBaseline is the reason why a full run has none.
 	Baseline   *Baseline `json:"baseline,omitempty"`

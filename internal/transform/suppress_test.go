@@ -158,7 +158,7 @@ func readSuppressed(t *testing.T, plan *transform.Plan, page string, inRuns bool
 				return err
 			}
 			require.NotContains(t, spilled.String(), "s-erased\x00")
-			require.False(t, strings.Contains(spilled.String(), "GONE") && !strings.Contains(text.String(), "GONE"), "in memory that goes to scratch files")
+			require.False(t, strings.Contains(spilled.String(), "GONE") && !strings.Contains(text.String(), "GONE"), "in memory that is written to scratch files")
 			if i == 0 {
 				kept += b.Len()
 			}

@@ -60,7 +60,7 @@ func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
 	return data, etag, nil
 }
 
-// read reads a blob whole. It retries bodies that are cut short, which the SDK does not.
+// read reads a whole blob. It retries bodies that are cut short, which the SDK does not.
 func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := s.blob(path).DownloadStream(ctx, nil)

@@ -24,7 +24,7 @@ const (
 // Place is where a destination is; see ParseURL.
 type Place struct {
 	Container string
-	// Host is the account's, such as account.dfs.core.windows.net.
+	// Host is the host of the account, such as account.dfs.core.windows.net.
 	Host   string
 	Prefix string
 }

@@ -84,7 +84,7 @@ func (s *Store) Info() sink.Info {
 	}
 }
 
-// secret returns the options of a DuckDB secret for another endpoint than the service's.
+// secret returns the options of a DuckDB secret for an endpoint other than the default.
 func (s *Store) secret() string {
 	if s.endpoint == DefaultEndpoint {
 		return ""

@@ -40,7 +40,7 @@ func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
 	return data, etag, nil
 }
 
-// read reads an object whole. It retries bodies that are cut short, which the SDK does not.
+// read reads a whole object. It retries bodies that are cut short, which the SDK does not.
 func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: s.key(path)})

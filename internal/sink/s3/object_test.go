@@ -70,7 +70,7 @@ func TestReadingIsFewRequests(t *testing.T) {
 	require.Zero(t, requests.Load(), "they were read when it was opened")
 }
 
-// TestSmallObjectsAreOneRequest expects that a small object is read whole when it is opened.
+// TestSmallObjectsAreOneRequest expects that a small object is read completely when it is opened.
 func TestSmallObjectsAreOneRequest(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

@@ -29,7 +29,7 @@ type Options struct {
 	Prefix string
 	// Endpoint is the root of an S3-compatible store, such as https://host:9000.
 	Endpoint string
-	// Region is the bucket's; us-east-1 if there is an endpoint and none is set.
+	// Region is the region of the bucket; us-east-1 if there is an endpoint and no region is set.
 	Region string
 	// PathStyle requests https://host/bucket rather than https://bucket.host.
 	PathStyle bool

@@ -23,7 +23,7 @@ import (
 // Account is the name of the storage account.
 const Account = "districtdata"
 
-// Host is the account's in the URL of a destination.
+// Host is the host of the account in the URL of a destination.
 const Host = Account + ".dfs.core.windows.net"
 
 // Variable is the environment variable that names the folder with the emulator.
