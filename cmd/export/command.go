@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// newCommand completes a command that only takes flags. When it runs, it fills in the settings o and calls work. common
-// names the flags that -h shows, in order.
+// newCommand completes a command that only takes flags. When the command runs, it fills in the settings o and calls
+// work. common names the flags that -h shows, in order.
 func newCommand[O any](
 	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
 ) *cobra.Command {

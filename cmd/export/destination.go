@@ -121,8 +121,8 @@ func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) 
 	return unusable(from, err)
 }
 
-// unusable returns the error of a destination that cannot be used: a mistake in the settings, unless a store that answers
-// asks to wait.
+// unusable returns the error of a destination that cannot be used. It counts as a mistake in the settings, unless the
+// store has answered that it is overloaded or failing.
 func unusable(from sources, err error) error {
 	if errors.Is(err, sink.ErrUnavailable) {
 		return fmt.Errorf("%s: %w", destName(from), err)

@@ -24,8 +24,8 @@ const (
 	// onFinishTimeout bounds the command of --on-finish. That command gets less time if the user has interrupted this one.
 	onFinishTimeout            = time.Minute
 	interruptedOnFinishTimeout = 10 * time.Second
-	// onFinishOutputTimeout bounds the wait for its output after its end, because one of its background processes may keep
-	// the output open.
+	// onFinishOutputTimeout bounds the wait for the command's output after its end, because one of its background
+	// processes may keep the output open.
 	onFinishOutputTimeout = time.Second
 )
 

@@ -53,8 +53,8 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// headlineOf returns the headline that all rows of some schools or districts were erased. It says how many were listed
-// if some were not found.
+// headlineOf returns the headline, which says that all rows of some schools or districts were erased. It says how many
+// were listed if some were not found.
 func headlineOf(found, listed []string, kind string) string {
 	if len(found) < len(listed) {
 		return fmt.Sprintf("all rows of %s of %s", wording.Count(len(found)), wording.Many(len(listed), "listed "+kind))

@@ -32,7 +32,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Use:   "prune",
 		Short: "Removes whole old snapshots",
 		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind names\n" +
-			"another kind; --keep and --keep-days then apply to each kind on its own. The\n" +
+			"another kind; --keep and --keep-days then apply to each kind separately. The\n" +
 			"snapshot in _latest.json is always kept, and so are the history and the snapshots\n" +
 			"that it does not hold yet. The next prune finishes one that was killed.",
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +

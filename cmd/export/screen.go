@@ -66,7 +66,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wrapIndent begins the further lines of a line that is wrapped.
+// wrapIndent is the indent of the lines that continue a wrapped line.
 const wrapIndent = "    "
 
 // wrapLines breaks lines at blanks so that they fit into a terminal. Lines of JSON stay as they are.

@@ -354,7 +354,8 @@ func tableToShow(tables []pipeline.TableSummary) string {
 	return best
 }
 
-// inDuckDB says how to look at a run with DuckDB, which needs a secret for Azure and refuses a folder of any depth there.
+// inDuckDB says how to look at a run with DuckDB. For Azure, DuckDB needs a secret, and rejects patterns for folders of
+// any depth.
 func inDuckDB(s *pipeline.Summary, table string) string {
 	if strings.HasPrefix(s.Destination, azure.Scheme) {
 		return "in DuckDB: growth-export sql, with the same settings, prints the secret and the views that DuckDB needs"

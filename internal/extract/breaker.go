@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// minFailingSchools is how many schools must fail, with no success in between, to open the breaker. If all schools
-	// that have calls fail, which may be fewer, each must fail minFailingAttempts times.
+	// minFailingSchools is how many schools must fail, with no success in between, to open the breaker. If fewer schools
+	// have calls, and all of them fail, each must fail minFailingAttempts times.
 	minFailingSchools  = 3
 	minFailingAttempts = 3
 	// minWarnedPause is how long a pause must last before it is a warning. A shorter one does no harm.

@@ -63,7 +63,7 @@ type PrunedRun struct {
 	Bytes        int64         `json:"bytes"`
 }
 
-// Prune removes whole published snapshots of some kinds, each kind on its own, and the documents of replaced runs that
+// Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs that
 // are older than all snapshots kept. It never removes the run that _latest.json names or should name, or a snapshot
 // that an existing history does not hold yet. It does not change the history.
 //

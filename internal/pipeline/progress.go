@@ -66,7 +66,7 @@ func (m *Progress) returnCounts(c counts) {
 	m.activity.Return(&c.activity)
 }
 
-// requestsSince returns the requests in total that are not in counted.
+// requestsSince returns total without the requests in counted.
 func requestsSince(total, counted snapshot.Requests) snapshot.Requests {
 	diff := snapshot.Requests{
 		Total: total.Total - counted.Total, Retries: total.Retries - counted.Retries,

@@ -72,8 +72,8 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 }
 
 // Snapshots yields the snapshots of a kind with dates before the given one, or of all dates if that is empty, the
-// newest first. It reads ahead, more and more as it goes: finding the newest snapshot takes few requests, and reading
-// all of them little time. Delta runs have no pointers.
+// newest first. It reads ahead, further with each snapshot, so that finding the newest snapshot takes few requests, and
+// reading all of them takes little time. Delta runs have no pointers.
 func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
 		entries, err := c.pointers(ctx, kind)

@@ -46,7 +46,7 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	change, version, err := c.readChange(ctx, run)
 	switch {
 	case err == nil:
-		return c.goOn(ctx, change, version)
+		return c.resumePublishing(ctx, change, version)
 	case errors.Is(err, sink.ErrDamaged):
 		// The checkpoints have the same information, and finished steps stay finished.
 	case !errors.Is(err, sink.ErrNotFound):
@@ -71,12 +71,12 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	if change == nil {
 		return c.ReadManifest(ctx, run)
 	}
-	return c.goOn(ctx, change, version)
+	return c.resumePublishing(ctx, change, version)
 }
 
-// goOn applies the change of a run that is to be published. A purge or prune means that the run was published before.
-// That change is finished, and the resulting manifest is returned.
-func (c Catalog) goOn(ctx context.Context, change *Change, version string) (*Manifest, error) {
+// resumePublishing applies the change of a run that is to be published. A purge or prune means that the run was
+// published before: this change is finished, and the resulting manifest is returned.
+func (c Catalog) resumePublishing(ctx context.Context, change *Change, version string) (*Manifest, error) {
 	manifest, err := c.applyChange(ctx, change, version)
 	if change.Publishes() {
 		return manifest, err

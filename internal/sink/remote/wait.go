@@ -66,7 +66,7 @@ func Pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// Answer is the behaviour of a server that a test has found.
+// Answer is the behaviour of a server, which a test determines.
 type Answer struct {
 	known  atomic.Pointer[bool]
 	trying sync.Mutex

@@ -67,7 +67,7 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 	}
 }
 
-// position is how far uploads have been listed, in the order of keys.
+// position is where the list of uploads continues, in the order of keys.
 type position struct {
 	before, last string          // the last two keys
 	ids          map[string]bool // of the last key
