@@ -17,7 +17,7 @@ type Difference struct {
 	Units map[Unit]map[string]*snapshot.TableComparison
 	// Districts are the districts of the schools in the later snapshot.
 	Districts map[string]string
-	// NotCompared are the schools with the most rows of those that were not compared, or only in part.
+	// NotCompared are the schools with the most rows among those that were compared only in part or not at all.
 	NotCompared []*NotCompared
 }
 

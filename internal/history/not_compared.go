@@ -25,7 +25,7 @@ const (
 // maxNotCompared is the maximum number of schools in Difference.NotCompared.
 const maxNotCompared = 100
 
-// NotCompared is a school that is not compared, or only in part.
+// NotCompared is a school that is compared only in part or not at all.
 type NotCompared struct {
 	School string `json:"school"` // bid
 	Name   string `json:"name,omitempty"`

@@ -88,7 +88,7 @@ func TestLittleToShow(t *testing.T) {
 	single := night()
 	single.Manifest.Activity = *recorder.Take()
 	text = draw(t, single)
-	has(t, text, "Too short to chart.")
+	has(t, text, "The run was too short for charts.")
 	hasNot(t, text, "plot-latency")
 
 	single.Manifest.Activity.Steps = nil

@@ -166,8 +166,8 @@ func signInOf(err error) string {
 	return cmp.Or(strings.TrimSpace(description), "the status is "+e.RawResponse.Status)
 }
 
-// fromMachine reports whether the machine's metadata service, rather than Azure's sign-in, issued no token. Only it is asked
-// with GET.
+// fromMachine reports whether the machine's metadata service, rather than Azure's sign-in, issued no token. Only the
+// metadata service is asked with GET.
 func fromMachine(err error) bool {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	return ok && e.RawResponse != nil && e.RawResponse.Request != nil && e.RawResponse.Request.Method == http.MethodGet
@@ -200,7 +200,7 @@ func denied(err error) bool {
 	return bloberror.HasCode(err, bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions)
 }
 
-// noBlob reports whether an error says that there is no blob at the path. A missing container is another error.
+// noBlob reports whether an error says that there is no blob at the path. A missing container is a different error.
 func noBlob(err error) bool {
 	return errors.Is(err, errFolder) || statusOf(err) == http.StatusNotFound && codeOf(err) != string(bloberror.ContainerNotFound)
 }
