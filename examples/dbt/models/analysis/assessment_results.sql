@@ -39,7 +39,7 @@ numbered AS (
     FROM {{ ref('stg_growth_export__test_results') }}
 ),
 students AS (
-    -- Of a student who has left, what the last roster had.
+    -- For a student who has left, the row of the last roster.
     SELECT
         students.student_bid,
         students.student_id,
