@@ -33,8 +33,9 @@ func (a *app) pruneCommand() *cobra.Command {
 		Short: "Removes whole old snapshots",
 		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind names\n" +
 			"another kind; --keep and --keep-days then apply to each kind separately. The\n" +
-			"snapshot in _latest.json is always kept, and so are the history and the snapshots\n" +
-			"that it does not hold yet. The next prune finishes one that was killed.",
+			"snapshot in _latest.json is always kept, and so are the history, the snapshots that it\n" +
+			"does not hold yet, and the snapshots that a rebuild needs to add one of these. The next\n" +
+			"prune finishes one that was killed.",
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
 	})
@@ -98,7 +99,15 @@ func pruneText(r *maintenance.PruneReport, failed bool) string {
 		fmt.Fprintf(&b, "%s %s, run %s: %s\n", verb, snapshotName(run.Kind, run.SnapshotDate), run.RunID, contents(&run))
 	}
 	for _, run := range r.Unfolded {
-		fmt.Fprintf(&b, "kept snapshot %s, run %s: the history does not hold it yet; %s adds it\n", run.SnapshotDate, run.RunID, run.Command)
+		fmt.Fprintf(&b, "kept snapshot %s, run %s: the history does not hold it ", run.SnapshotDate, run.RunID)
+		if run.Command != "" {
+			fmt.Fprintf(&b, "yet; %s adds it\n", run.Command)
+		} else {
+			b.WriteString("and cannot be rebuilt to add it, because snapshots that it holds are pruned\n")
+		}
+	}
+	if n := len(r.NeededByRebuild); n > 0 {
+		fmt.Fprintf(&b, "kept %s that this rebuild needs: %s; prune again after the rebuild\n", wording.Many(n, "snapshot"), wording.First(r.NeededByRebuild, 5))
 	}
 	if failed { // the kept snapshots may not have been counted
 		return b.String()

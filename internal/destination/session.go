@@ -195,10 +195,15 @@ func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) 
 		return
 	}
 	m, err := s.Catalog.ReadManifest(ctx, summary.RunID)
-	if err == nil && held.Manifest.Misses(m) {
-		s.opts.Log.WarnContext(ctx, "the history lacks this snapshot, because it already holds later ones",
-			"snapshot_date", m.SnapshotDate, "through", held.Manifest.Through(), "remedy", wording.Command("history", wording.Setting("rebuild"))+" adds it")
+	if err != nil || !held.Manifest.Misses(m) {
+		return
 	}
+	remedy := wording.Command("history", wording.Setting("rebuild")) + " adds it"
+	if gone, err := s.Catalog.PrunedFrom(ctx, held.Manifest); err == nil && len(gone) > 0 {
+		remedy = "none: a rebuild, which would add it, needs the snapshots of " + wording.First(gone, 5) + ", which are pruned"
+	}
+	s.opts.Log.WarnContext(ctx, "the history lacks this snapshot, because it already holds later ones",
+		"snapshot_date", m.SnapshotDate, "through", held.Manifest.Through(), "remedy", remedy)
 }
 
 // Finish writes the pages and updates the Delta logs after the changes of a command that does not take a snapshot.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -96,7 +95,7 @@ func (u *updater) update(ctx context.Context) error {
 	if u.opts.Rebuild {
 		return u.rebuild(ctx, before, all)
 	}
-	replaced, err := checkFolded(before, all)
+	replaced, err := u.checkFolded(ctx, before, all)
 	if err != nil {
 		return err
 	}
@@ -208,22 +207,20 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 	var chosen []*published
 	u.report.LeftOut = u.report.LeftOut[:0]
 	baseURL, scope := like.BaseURL, like.Scope
+	gone := pruned(before, all)
 	for _, p := range all {
 		m := p.manifest
-		held := slices.ContainsFunc(before.Snapshots, func(f snapshot.FoldedSnapshot) bool {
-			return f.Date == m.SnapshotDate && f.RunID == m.RunID
-		})
-		reason := ""
-		switch {
-		case held:
+		if slices.ContainsFunc(before.Snapshots, p.is) {
 			continue
-		case len(like.Snapshots)+len(chosen) == 0 && !m.Parameters.Filtered():
+		}
+		reason := ""
+		if len(like.Snapshots)+len(chosen) == 0 && !m.Parameters.Filtered() {
 			baseURL, scope = m.BaseURL, m.HistoryScope()
-		default:
+		} else {
 			reason = m.OutsideHistory(baseURL, scope)
 		}
 		if reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through() {
-			reason = "the history already holds later snapshots: " + wording.Command("history", wording.Setting("rebuild")) + " includes it"
+			reason = tooLate(before, m.SnapshotDate, gone)
 		}
 		if reason != "" {
 			u.report.LeftOut = append(u.report.LeftOut, LeftOut{m.SnapshotDate, m.RunID, reason})
@@ -233,6 +230,21 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 	}
 	return chosen
 }
+
+// tooLate returns why a snapshot is not added to a history that holds later ones. gone are the dates that a rebuild lacks.
+func tooLate(before *snapshot.HistoryManifest, date string, gone []string) string {
+	why := "the history already holds later snapshots"
+	if i := slices.IndexFunc(before.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == date }); i >= 0 {
+		why = "the history holds run " + before.Snapshots[i].RunID + " of this date, which was pruned"
+	}
+	if len(gone) > 0 {
+		return why + ", and a rebuild needs the snapshots of " + wording.First(gone, maxDates) + ", which are pruned"
+	}
+	return why + ": " + wording.Command("history", wording.Setting("rebuild")) + " includes it"
+}
+
+// maxDates is the maximum number of dates that a message names.
+const maxDates = 5
 
 // NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
 type NeedsRebuildError struct {
@@ -245,31 +257,38 @@ type NeedsRebuildError struct {
 func (e *NeedsRebuildError) Error() string {
 	text := ""
 	if len(e.Dates) > 0 {
-		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been added to the history: ", strings.Join(e.Dates, ", "))
+		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been added to the history: ", wording.First(e.Dates, maxDates))
 	}
 	if len(e.Pruned) == 0 {
 		return text + "run " + wording.Command("history", wording.Setting("rebuild"))
 	}
 	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. To start a history without them, "+
 		"move %s and all of %s out of the destination, where a purge does not reach them, and run growth-export history",
-		strings.Join(e.Pruned, ", "), snapshot.HistoryPointerPath, snapshot.HistoryFilesPrefix)
+		wording.First(e.Pruned, maxDates), snapshot.HistoryPointerPath, snapshot.HistoryFilesPrefix)
 }
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
-// one folded, or nil.
-func checkFolded(before *snapshot.HistoryManifest, all []*published) (*published, error) {
+// one folded, or nil. If the history cannot be rebuilt, a snapshot that was published after the folded one of its date
+// had been pruned is left out and not an error, which would stop the history permanently.
+func (u *updater) checkFolded(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (*published, error) {
 	var last *published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}
 	for _, f := range before.Snapshots {
 		i := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == f.Date })
-		if i < 0 || all[i].is(f) {
+		switch {
+		case i < 0 || all[i].is(f):
 			continue
-		}
-		if f.Date == before.Through() {
+		case f.Date == before.Through():
 			last = all[i]
-		} else {
-			rebuild.Dates = append(rebuild.Dates, f.Date)
+			continue
+		case len(rebuild.Pruned) > 0:
+			if gone, err := u.wasPruned(ctx, f, all[i]); gone {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
 		}
+		rebuild.Dates = append(rebuild.Dates, f.Date)
 	}
 	if len(rebuild.Dates) > 0 {
 		return nil, rebuild
@@ -277,13 +296,25 @@ func checkFolded(before *snapshot.HistoryManifest, all []*published) (*published
 	return last, nil
 }
 
+// wasPruned reports whether a folded snapshot was pruned before another one of its date was published. A run that was
+// replaced keeps its manifest, and a new run may have the id of one that was pruned.
+func (u *updater) wasPruned(ctx context.Context, f snapshot.FoldedSnapshot, now *published) (bool, error) {
+	if now.manifest.RunID == f.RunID {
+		return true, nil
+	}
+	_, err := u.catalog.ReadManifest(ctx, f.RunID)
+	switch {
+	case errors.Is(err, sink.ErrNotFound):
+		return true, nil
+	case errors.Is(err, sink.ErrDamaged):
+		return false, nil
+	}
+	return false, err
+}
+
 // pruned lists the dates folded whose snapshots no longer exist.
 func pruned(before *snapshot.HistoryManifest, all []*published) []string {
-	var dates []string
-	for _, f := range before.Snapshots {
-		if !slices.ContainsFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == f.Date }) {
-			dates = append(dates, f.Date)
-		}
-	}
-	return dates
+	return before.Pruned(func(date string) bool {
+		return slices.ContainsFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == date })
+	})
 }

@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -361,6 +362,63 @@ func TestPrunedSnapshotIsPublishedAgain(t *testing.T) {
 	var rebuild *history.NeedsRebuildError
 	require.ErrorAs(t, err, &rebuild)
 	require.Equal(t, []string{n.date}, rebuild.Dates)
+}
+
+// TestPrunedDateIsExportedAgain checks that a new snapshot of a date that was folded and pruned does not stop a history that
+// cannot be rebuilt: it is left out. One that replaced the folded snapshot before others were pruned is an error.
+func TestPrunedDateIsExportedAgain(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		run    string // empty for the id of the pruned run
+		pruned bool   // the folded run of the date was pruned
+	}{"same id": {"", true}, "other id": {"other", true}, "replaced": {"other", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			for i := range 4 {
+				require.NoError(t, nightOf(i, []string{strconv.Itoa(i)}, 0).publish(t.Context(), store))
+			}
+			_, err := update(t.Context(), t, store, false)
+			require.NoError(t, err)
+			before, _ := readHistory(t, store)
+			prune := func(n *night) {
+				require.NoError(t, os.Remove(filepath.Join(root, snapshot.PointerPath(snapshot.Full, n.date))))
+				require.NoError(t, os.RemoveAll(filepath.Join(root, "_runs", n.run)))
+			}
+			prune(nightOf(0, nil, 0))
+			again := nightOf(1, []string{"9"}, 0)
+			if test.pruned {
+				prune(again)
+			}
+			pruned := again.run
+			again.run = cmp.Or(test.run, again.run)
+			require.NoError(t, again.publish(t.Context(), store))
+
+			report, err := update(t.Context(), t, store, false)
+			if !test.pruned {
+				var rebuild *history.NeedsRebuildError
+				require.ErrorAs(t, err, &rebuild)
+				require.Equal(t, []string{again.date}, rebuild.Dates)
+				require.Equal(t, []string{dateOf(0)}, rebuild.Pruned)
+				return
+			}
+			require.NoError(t, err)
+			leftOut := []history.LeftOut{{Date: again.date, RunID: again.run, Reason: "the history holds run " + pruned +
+				" of this date, which was pruned, and a rebuild needs the snapshots of " + dateOf(0) + ", which are pruned"}}
+			require.Equal(t, leftOut, report.LeftOut)
+			unchanged, _ := readHistory(t, store)
+			require.ElementsMatch(t, before, unchanged)
+
+			require.NoError(t, nightOf(4, []string{"3"}, 1).publish(t.Context(), store))
+			report, err = update(t.Context(), t, store, false)
+			require.NoError(t, err)
+			require.Equal(t, dateOf(4), report.Through)
+			require.Equal(t, leftOut, report.LeftOut)
+			_, err = update(t.Context(), t, store, true)
+			require.ErrorContains(t, err, "a rebuild needs the snapshots of "+dateOf(0)+", which are pruned; nothing was changed")
+		})
+	}
 }
 
 // meddler is a Store on which another process acts once the first file of a history is staged.

@@ -43,14 +43,17 @@ type PruneReport struct {
 	Kept int `json:"kept"`
 	// Unfolded are the snapshots that are kept only because the history needs them.
 	Unfolded []UnfoldedRun `json:"unfolded,omitempty"`
+	// NeededByRebuild are the dates of the snapshots that are kept only because the command of an unfolded one, a rebuild
+	// of the history, needs them.
+	NeededByRebuild []string `json:"needed_by_rebuild,omitempty"`
 }
 
 // UnfoldedRun is a snapshot that has expired and is kept, because the history does not hold it yet.
 type UnfoldedRun struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
-	// Command is the command that adds it to the history.
-	Command string `json:"command"`
+	// Command is the command that adds it to the history; empty if that needs snapshots that are pruned.
+	Command string `json:"command,omitempty"`
 }
 
 // PrunedRun is a run that was removed. A replaced run no longer has files.
@@ -65,7 +68,8 @@ type PrunedRun struct {
 
 // Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs that
 // are older than all snapshots kept. It never removes the run that _latest.json names or should name, or a snapshot
-// that an existing history does not hold yet. It does not change the history.
+// that an existing history does not hold yet. If only a rebuild of the history can add such a snapshot, the snapshots
+// that the rebuild needs are kept too. Prune does not change the history.
 //
 // A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
 // the manifest is removed last. The next command that changes the destination finishes an interrupted removal
@@ -125,7 +129,7 @@ type pruner struct {
 // run removes expired snapshots. It also reports removals that an earlier command began and recovery has finished, or
 // that a dry run leaves unfinished.
 func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
-	p.report.Kept, p.report.Unfolded = 0, nil // counted by an earlier attempt
+	p.report.Kept, p.report.Unfolded, p.report.NeededByRebuild = 0, nil, nil // found by an earlier attempt
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err != nil {
 		return err
@@ -143,11 +147,11 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 		delete(runs, change.RunID)
 	}
 	for _, kind := range slices.DeleteFunc([]snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta}, func(k snapshot.Kind) bool { return !p.opts.prunes(k) }) {
-		for _, manifest := range p.expired(kind, runs, protected) {
-			if history != nil && history.Manifest.Misses(manifest) {
-				p.keepUnfolded(manifest, history.Manifest.Through())
-				continue
-			}
+		expired := p.expired(kind, runs, protected)
+		if kind == snapshot.Full && history != nil {
+			expired = p.keepForHistory(expired, runs, history.Manifest)
+		}
+		for _, manifest := range expired {
 			change := removal(manifest)
 			if !p.opts.DryRun {
 				if err := p.catalog.Apply(ctx, change); err != nil {
@@ -166,13 +170,43 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	return unreadable
 }
 
-// keepUnfolded reports a snapshot that the history needs.
-func (p *pruner) keepUnfolded(m *snapshot.Manifest, through string) {
-	command := wording.Command("history")
-	if m.SnapshotDate < through {
-		command = wording.Command("history", wording.Setting("rebuild"))
+// keepForHistory returns the expired runs that the history does not need, and reports the others. If the history can be
+// rebuilt and only that adds an expired snapshot, it needs all the snapshots that it holds.
+func (p *pruner) keepForHistory(
+	expired []*snapshot.Manifest, runs map[string]*snapshot.Manifest, history *snapshot.HistoryManifest,
+) []*snapshot.Manifest {
+	dates := make(map[string]bool) // of the published full snapshots
+	for _, m := range runs {
+		if m.Kind == snapshot.Full && m.Status == snapshot.Published {
+			dates[m.SnapshotDate] = true
+		}
 	}
-	p.report.Unfolded = append(p.report.Unfolded, UnfoldedRun{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Command: command})
+	canRebuild := len(history.Pruned(func(date string) bool { return dates[date] })) == 0
+	rebuilds := false
+	for _, m := range expired {
+		if !history.Misses(m) {
+			continue
+		}
+		unfolded := UnfoldedRun{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Command: wording.Command("history")}
+		if m.SnapshotDate < history.Through() {
+			unfolded.Command = ""
+			if canRebuild {
+				unfolded.Command, rebuilds = wording.Command("history", wording.Setting("rebuild")), true
+			}
+		}
+		p.report.Unfolded = append(p.report.Unfolded, unfolded)
+	}
+	return slices.DeleteFunc(expired, func(m *snapshot.Manifest) bool {
+		folded := slices.ContainsFunc(history.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == m.SnapshotDate })
+		switch {
+		case history.Misses(m):
+			return true
+		case rebuilds && folded && m.Status == snapshot.Published:
+			p.report.NeededByRebuild = append(p.report.NeededByRebuild, m.SnapshotDate)
+			return true
+		}
+		return false
+	})
 }
 
 // protected returns the runs that are never removed.

@@ -215,7 +215,8 @@ func TestPurgeHistoryFiles(t *testing.T) {
 	require.Positive(t, same)
 }
 
-// TestPruneUnfolded checks that snapshots which are not folded yet are kept, unless they do not belong to the history.
+// TestPruneUnfolded checks that snapshots which are not folded yet are kept, unless they do not belong to the history, and so
+// is what a rebuild needs that adds them.
 func TestPruneUnfolded(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -235,18 +236,31 @@ func TestPruneUnfolded(t *testing.T) {
 	for _, options.DryRun = range []bool{true, false} {
 		report, err := maintenance.Prune(t.Context(), snapshot.At(store), options)
 		require.NoError(t, err)
-		require.Equal(t, []string{"full-12", "full-14", "full-15", "full-17", "full-18"}, removedRuns(report))
+		require.Equal(t, []string{"full-17", "full-18"}, removedRuns(report))
 		require.Equal(t, []maintenance.UnfoldedRun{
 			{RunID: "full-13", SnapshotDate: "2026-11-13", Command: "growth-export history --rebuild"},
 			{RunID: "full-16", SnapshotDate: "2026-11-16", Command: "growth-export history"},
 		}, report.Unfolded)
-		require.Equal(t, 3, report.Kept)
+		require.Equal(t, []string{"2026-11-12", "2026-11-14", "2026-11-15"}, report.NeededByRebuild)
+		require.Equal(t, 6, report.Kept)
 	}
-	require.NoError(t, foldHistory(t, false)(t.Context(), store))
+	// The advice can be followed.
+	require.NoError(t, foldHistory(t, true)(t.Context(), store))
 	report, err := maintenance.Prune(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
-	require.Equal(t, []string{"full-16"}, removedRuns(report))
+	require.Equal(t, []string{"full-12", "full-13", "full-14", "full-15", "full-16"}, removedRuns(report))
+	require.Empty(t, report.NeededByRebuild)
 	require.NotEmpty(t, versions(t, store))
+
+	// Once snapshots that a rebuild needs are pruned, no command adds an earlier one.
+	publish("11")
+	publish("20")
+	require.NoError(t, foldHistory(t, false)(t.Context(), store))
+	report, err = maintenance.Prune(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Equal(t, []string{"full-19"}, removedRuns(report))
+	require.Equal(t, []maintenance.UnfoldedRun{{RunID: "full-11", SnapshotDate: "2026-11-11"}}, report.Unfolded)
+	require.Empty(t, report.NeededByRebuild)
 }
 
 // TestReplacedAfterPurge purges the district that a school left on the newest night, and replaces that night. After the

@@ -165,6 +165,17 @@ func (m *HistoryManifest) Misses(run *Manifest) bool {
 		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
 }
 
+// Pruned returns the dates folded on which no snapshot is published any more, so that the history cannot be rebuilt.
+func (m *HistoryManifest) Pruned(published func(date string) bool) []string {
+	var dates []string
+	for _, f := range m.Snapshots {
+		if !published(f.Date) {
+			dates = append(dates, f.Date)
+		}
+	}
+	return dates
+}
+
 // FoldedSnapshot is a snapshot that a history holds.
 type FoldedSnapshot struct {
 	Date           string `json:"date"` // of the snapshot
@@ -319,6 +330,17 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 			return nil, err
 		}
 	}
+}
+
+// PrunedFrom returns the dates of a history on which no snapshot is published any more.
+func (c Catalog) PrunedFrom(ctx context.Context, m *HistoryManifest) ([]string, error) {
+	entries, err := c.pointers(ctx, Full)
+	if err != nil {
+		return nil, err
+	}
+	return m.Pruned(func(date string) bool {
+		return slices.ContainsFunc(entries, func(e sink.Entry) bool { return e.Path == PointerPath(Full, date) })
+	}), nil
 }
 
 // HistoryUnchanged returns ErrConflict if another process has changed the history and so may have removed files. The id
