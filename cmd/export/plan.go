@@ -126,6 +126,9 @@ func serviceLines(e *pipeline.Estimate, now time.Time) string {
 		text += fmt.Sprintf("replaces  run %s, published %s; --if-missing skips it\n",
 			e.Replaces.RunID, pipeline.Ago(now, e.Replaces.PublishedAt))
 	}
+	if !e.Deadline.IsZero() {
+		text += fmt.Sprintf("deadline  %s, in %s\n", pipeline.DeadlineText(e.Deadline), wording.Duration(e.Deadline.Sub(now)))
+	}
 	return text
 }
 

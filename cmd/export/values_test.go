@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/schemas"
 )
 
@@ -239,6 +240,8 @@ func TestTimeOfDay(t *testing.T) {
 		next := timeOfDay{test.hour, test.minute, test.zone}.next(now)
 		require.Equal(t, test.want, next.UTC().Format(time.RFC3339))
 	}
+	require.Equal(t, "2026-10-25 05:30Z", pipeline.DeadlineText(timeOfDay{5, 30, time.UTC}.next(now)), "it is the next day's")
+	require.Equal(t, "2026-10-25 07:30", pipeline.DeadlineText(timeOfDay{7, 30, berlin}.next(now)))
 	parsed, err := parseTimeOfDay("06:05Z")
 	require.NoError(t, err)
 	require.Equal(t, timeOfDay{6, 5, time.UTC}, parsed)

@@ -37,6 +37,13 @@ func (s *Settings) untilDeadline(ctx context.Context) (context.Context, context.
 	return context.WithDeadlineCause(ctx, s.Deadline, ErrDeadline)
 }
 
+// logDeadline logs when the run stops fetching.
+func (r *exportRun) logDeadline(ctx context.Context) {
+	if at := r.settings.Deadline; !at.IsZero() {
+		r.Logger.InfoContext(ctx, "the run stops fetching at its deadline", "deadline", DeadlineText(at), "time_left", wording.Duration(at.Sub(r.now)))
+	}
+}
+
 // readSchool fetches a dataset of a school. At the deadline it gives up, and the school has failed.
 func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Result, error) {
 	began := time.Now()
@@ -152,7 +159,7 @@ func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
 				stop(err)
 			} else if missing > 0 {
 				f.log.WarnContext(ctx, "the deadline has passed: publishing without the schools that are missing",
-					"deadline", clock(f.deadline), "missing", missing)
+					"deadline", DeadlineText(f.deadline), "missing", missing)
 			}
 			return
 		}
@@ -165,7 +172,7 @@ func (f *forecast) missed() (missing int, err error) {
 	defer f.mu.Unlock()
 	if missing = len(f.lacking); missing > f.maxMissing {
 		err = fmt.Errorf("%w (%s): %s incomplete, more than %s allows",
-			ErrDeadline, clock(f.deadline), wording.Many(missing, "school"), wording.Setting("max-failed-schools"))
+			ErrDeadline, DeadlineText(f.deadline), wording.Many(missing, "school"), wording.Setting("max-failed-schools"))
 	}
 	return missing, err
 }
@@ -190,10 +197,10 @@ func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.progress.setEnd(end)
 	switch late := end.After(f.deadline); {
 	case late && !f.late:
-		f.log.WarnContext(ctx, "the run will miss its deadline", "estimated_end", clock(end), "deadline", clock(f.deadline))
+		f.log.WarnContext(ctx, "the run will miss its deadline", "estimated_end", DeadlineText(end), "deadline", DeadlineText(f.deadline))
 		f.late = true
 	case !late && !f.known:
-		f.log.InfoContext(ctx, "the run will meet its deadline", "estimated_end", clock(end), "deadline", clock(f.deadline))
+		f.log.InfoContext(ctx, "the run will meet its deadline", "estimated_end", DeadlineText(end), "deadline", DeadlineText(f.deadline))
 	}
 	f.known = true
 }
@@ -222,10 +229,12 @@ func (f *forecast) end(now time.Time) time.Time {
 	return now.Add(time.Duration(float64(now.Sub(f.began)) * left / float64(took))).In(f.deadline.Location())
 }
 
-// clock formats a time of day like the value of --deadline.
-func clock(t time.Time) string {
+// DeadlineText formats a time like the value of --deadline, with its date: after the deadline of a day has passed, the
+// same setting means the next day.
+func DeadlineText(t time.Time) string {
+	text := t.Format("2006-01-02 15:04")
 	if t.Location() == time.UTC {
-		return t.Format("15:04Z")
+		text += "Z"
 	}
-	return t.Format("15:04")
+	return text
 }

@@ -21,6 +21,7 @@ type Estimate struct {
 	BaseURL          string                   `json:"base_url"`
 	MovesFrom        string                   `json:"moves_from,omitempty"` // the destination's service, if publishing the run would change it
 	Replaces         *ReplacedRun             `json:"replaces,omitempty"`   // the published run that this one would replace
+	Deadline         time.Time                `json:"deadline,omitzero"`    // when a run that begins now would stop fetching
 	Schools          int                      `json:"schools"`
 	Districts        int                      `json:"districts"` // those of 4.2, if the run needs them
 	FailedSchools    []snapshot.SchoolFailure `json:"failed_schools"`
@@ -149,6 +150,7 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *sna
 		FailedSchools: append([]snapshot.SchoolFailure{}, plan.FailedSchools...), Buckets: len(plan.Buckets), Students: plan.Scope.Students, Exact: true,
 		SchoolsPerFile: plan.SchoolsPerFile, Shards: s.Shards, IdleShards: max(0, s.Shards-len(plan.Buckets)),
 	}
+	e.Deadline = s.Deadline
 	if r.replaces != nil {
 		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}
 	}

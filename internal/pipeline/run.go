@@ -49,6 +49,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		r.summary.describePublished(ctx, &deps, found.manifest, stuck)
 		return r.summary, nil
 	}
+	r.logDeadline(ctx)
 	if r.restarts {
 		if err := deps.Catalog.Abandon(ctx, found.id); err != nil {
 			return r.summary, fmt.Errorf("restart run %s: %w", found.id, err)
