@@ -83,14 +83,23 @@ func deltaLakeText(r *deltalake.Report) string {
 			fmt.Fprintf(&b, ", checkpoint of version %d written", t.Checkpoint)
 		}
 		b.WriteByte('\n')
-		for _, f := range t.Foreign {
-			fmt.Fprintf(&b, "  warning: %s was written by another program\n", printable(f.String()))
+		if len(t.Foreign) > 0 {
+			fmt.Fprintf(&b, "  warning: %s\n", foreignText(t.Foreign))
 		}
 		if t.Problem != "" {
 			fmt.Fprintf(&b, "  %s\n", printable(t.Problem))
 		}
 	}
 	return b.String()
+}
+
+// foreignText names the last commit of another program, and counts the earlier ones.
+func foreignText(foreign []deltalake.Foreign) string {
+	text := printable(foreign[len(foreign)-1].String()) + " was written by another program"
+	if more := len(foreign) - 1; more > 0 {
+		text += ", and so were " + wording.Count(more) + " earlier ones"
+	}
+	return text
 }
 
 func verifiedDeltaLake(r *deltalake.VerifyReport) string {
@@ -102,12 +111,9 @@ func verifiedDeltaLake(r *deltalake.VerifyReport) string {
 		files += t.Files
 		checkpoints += t.Checkpoints
 		rows += t.Rows
-		for _, f := range t.Foreign {
-			fmt.Fprintf(&b, "%s: %s was written by another program\n", t.Table, printable(f.String()))
+		if len(t.Foreign) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", t.Table, foreignText(t.Foreign))
 		}
-	}
-	for _, problem := range r.Problems {
-		fmt.Fprintln(&b, printable(problem.String()))
 	}
 	if len(r.Problems) == 0 {
 		fmt.Fprintf(&b, "OK: the Delta logs of %s: %s, %s, %s\n", wording.Many(len(r.Tables), "table"),

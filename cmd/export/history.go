@@ -105,9 +105,11 @@ func historyText(r *history.Report, dest string, failed bool) string {
 		fmt.Fprintf(&b, "%s (run %s)\n", f.Date, f.RunID)
 		writeTableCounts(&b, f.Tables)
 	}
+	var leftOut []string
 	for _, left := range r.LeftOut {
-		fmt.Fprintf(&b, "left out %s (run %s): %s\n", left.Date, left.RunID, left.Reason)
+		leftOut = append(leftOut, fmt.Sprintf("%s (run %s): %s", left.Date, left.RunID, left.Reason))
 	}
+	writeFirst(&b, "left out ", leftOut)
 	switch {
 	case failed && len(r.Folded) == 0: // nothing was done
 	case r.HistoryID == "":

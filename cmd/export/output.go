@@ -129,3 +129,14 @@ func printable(text string) string {
 	}
 	return text
 }
+
+// writeFirst writes the first lines of a list of problems or warnings, each after a prefix, and counts the others.
+func writeFirst(b *strings.Builder, prefix string, lines []string) {
+	for i, line := range lines {
+		if i == maxListed {
+			fmt.Fprintf(b, "and %s more: %s %s lists all of them\n", wording.Count(len(lines)-i), wording.Setting("output"), outputJSON)
+			break
+		}
+		fmt.Fprintf(b, "%s%s\n", prefix, printable(line))
+	}
+}

@@ -85,6 +85,13 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	problems = append(problems, texts(purges)...)
+	newest, err := await(ctx, func() (string, error) { return catalog.WithoutLatest(ctx, runs) })
+	if err != nil {
+		return err
+	}
+	if newest != "" {
+		problems = append(problems, snapshot.LatestPath+" is missing, although snapshots are published: "+restoreLatest(catalog, newest))
+	}
 	value := struct {
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`
@@ -99,13 +106,16 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if history != nil {
 		fmt.Fprintf(&text, "history through %s\n", history.Through)
 	}
-	for _, problem := range problems {
-		fmt.Fprintf(&text, "problem: %s\n", printable(problem))
-	}
+	writeFirst(&text, "problem: ", problems)
 	if err := a.writeOutput(o.output, value, text.String()); err != nil || o.maxAge == nil {
 		return err
 	}
 	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)
+}
+
+// restoreLatest says how to write _latest.json again; newest is the run that it should name.
+func restoreLatest(catalog snapshot.Catalog, newest string) string {
+	return wording.Command("publish", wording.Setting("dest"), catalog, wording.Setting("run-id"), newest) + " writes it again"
 }
 
 // checkAge returns an error if the newest snapshot was published longer ago than maxAge.
@@ -157,6 +167,7 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 		})
 	}
 	b.WriteString(tableText(cells, columns))
+	var problems []string
 	for i := range runs {
 		r := &runs[i]
 		if r.PrivacyKey != "" {
@@ -173,9 +184,10 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 			fmt.Fprintf(&b, "%s is held back because %s\n", r.RunID, reason)
 		}
 		for _, problem := range r.Problems {
-			fmt.Fprintf(&b, "%s has a problem: %s\n", r.RunID, printable(problem))
+			problems = append(problems, r.RunID+" has a problem: "+problem)
 		}
 	}
+	writeFirst(&b, "", problems)
 	return b.String()
 }
 

@@ -168,6 +168,8 @@ func headline(s *pipeline.Summary) string {
 		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", wording.Duration(s.Duration), s.TasksResumed, s.TasksTotal)
 	}
 	switch {
+	case s.AlreadyPublished && s.LatestRestored:
+		return "Already published, only " + snapshot.LatestPath + " was written again: " + at
 	case s.AlreadyPublished:
 		return "Already published, nothing was done: " + at
 	case s.Outcome == pipeline.HeldBack:

@@ -92,12 +92,15 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	for _, purge := range purges {
 		work.LogUnfinishedPurge(ctx, o.log, purge)
 	}
-	unwritten := a.writeOutput(o.output, done.report, done.text)
+	var text strings.Builder
+	writeFirst(&text, "", done.problems)
+	text.WriteString(done.text)
+	unwritten := a.writeOutput(o.output, done.report, text.String())
 	if len(done.problems) == 0 {
 		return unwritten
 	}
 	first := ""
-	if o.output == outputJSON { // the text on stdout names all
+	if o.output == outputJSON { // the text on stdout names the problems
 		first = ", the first is " + done.problems[0]
 	}
 	return fmt.Errorf("found %s in %s at %s%s: %s",
@@ -121,16 +124,37 @@ func (a *app) verifyRun(ctx context.Context, catalog snapshot.Catalog, target ma
 	if err != nil {
 		return verified{}, err
 	}
-	remedy := "export it again"
-	if target.EffectiveDate == "" && report.Kind != snapshot.AsOf && report.Kind != snapshot.Delta &&
-		report.SnapshotDate != a.now().UTC().Format(time.DateOnly) {
-		// The service returns only its present state: exporting again would store today's data under an earlier date.
-		remedy = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
-	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the snapshot",
-		remedies: []string{remedy}, run: report.RunID,
+		remedies: a.remedies(catalog, target, report), run: report.RunID,
 	}, nil
+}
+
+// remedies says what to do about the problems of a run.
+func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget, report *maintenance.VerifyReport) []string {
+	var remedies []string
+	others, pointer := false, false
+	for _, p := range report.Problems {
+		if p.Path == snapshot.LatestPath && report.RunID != "" {
+			remedies = []string{restoreLatest(catalog, report.RunID)}
+			continue
+		}
+		others = true
+		pointer = pointer || p.Path == snapshot.PointerPath(snapshot.Full, report.SnapshotDate) ||
+			p.Path == snapshot.PointerPath(snapshot.AsOf, report.SnapshotDate)
+	}
+	past := target.EffectiveDate == "" && report.Kind != snapshot.AsOf && report.Kind != snapshot.Delta &&
+		report.SnapshotDate != a.now().UTC().Format(time.DateOnly)
+	switch {
+	case !others:
+	case past, pointer:
+		// The service returns only its present state, so exporting again would store today's data under an earlier date. A run
+		// without its pointer would not be marked as replaced.
+		remedies = append(remedies, `restore the file from a backup, or see "Damaged documents" in docs/operations.md`)
+	default:
+		remedies = append(remedies, "export it again")
+	}
+	return remedies
 }
 
 func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
@@ -201,7 +225,7 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	if reports.DeltaLake, err = all.add(verifyDeltaLake(ctx, catalog)); err != nil {
 		return verified{}, err
 	}
-	if all.text == "" {
+	if len(reports.Runs) == 0 && reports.History == nil && reports.DeltaLake == nil {
 		return verified{}, fmt.Errorf("nothing is published: %w", errNothingPublished)
 	}
 	all.report = reports
@@ -232,19 +256,15 @@ func texts[T fmt.Stringer](items []T) []string {
 	return all
 }
 
+// verifyText says what was verified; it is empty if there are problems.
 func verifyText(r *maintenance.VerifyReport) string {
-	var b strings.Builder
-	for _, problem := range r.Problems {
-		fmt.Fprintln(&b, printable(problem.String()))
-	}
 	switch {
 	case !r.OK():
+		return ""
 	case r.HistoryID != "":
-		fmt.Fprintf(&b, "OK: history through %s: %s, %s, %s\n",
+		return fmt.Sprintf("OK: history through %s: %s, %s, %s\n",
 			r.SnapshotDate, wording.Many(r.Files, "file"), wording.Many(r.Rows, "row"), wording.Size(r.Bytes))
-	default:
-		fmt.Fprintf(&b, "OK: %s, run %s: %s, %s, %s, and the ledger\n",
-			snapshotName(r.Kind, r.SnapshotDate), r.RunID, wording.Many(r.Files, "file"), wording.Many(r.Rows, "row"), wording.Size(r.Bytes))
 	}
-	return b.String()
+	return fmt.Sprintf("OK: %s, run %s: %s, %s, %s, and the ledger\n",
+		snapshotName(r.Kind, r.SnapshotDate), r.RunID, wording.Many(r.Files, "file"), wording.Many(r.Rows, "row"), wording.Size(r.Bytes))
 }

@@ -235,9 +235,10 @@ func (s *Session) logForeign(ctx context.Context, report *deltalake.Report) {
 		return
 	}
 	for i := range report.Tables {
-		for _, f := range report.Tables[i].Foreign {
+		if foreign := report.Tables[i].Foreign; len(foreign) > 0 {
+			last := foreign[len(foreign)-1]
 			s.opts.Log.WarnContext(ctx, "another program has written to a Delta log", "table", report.Tables[i].Table,
-				"version", f.Version, "operation", f.Operation, "engine", f.Engine)
+				"version", last.Version, "operation", last.Operation, "engine", last.Engine, "commits", len(foreign))
 		}
 	}
 }

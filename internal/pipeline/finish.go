@@ -67,9 +67,24 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 		s.Unfinished = unfinished.Cause().Error()
 	} else {
 		tidy(ctx, deps, manifest)
+		s.restoreLatest(ctx, deps, manifest)
 	}
 	s.AlreadyPublished = true
 	s.fromManifest(manifest)
+}
+
+// restoreLatest writes _latest.json again if it is lost or damaged, or names a run of an earlier date than this one.
+func (s *Summary) restoreLatest(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
+	if manifest.Kind != snapshot.Full || manifest.Status != snapshot.Published {
+		return
+	}
+	latest, err := snapshot.ReadIfSound[snapshot.Latest](ctx, deps.Catalog, snapshot.LatestPath)
+	if err == nil && (latest == nil || latest.SnapshotDate <= manifest.SnapshotDate) {
+		s.LatestRestored, err = deps.Catalog.UpdateLatest(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.Unfinished = err.Error()
+	}
 }
 
 // tidy removes leftover staged files of a published run, and of the reports of the runs that it replaced, because a

@@ -110,7 +110,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 // replaceOthers does the remaining steps once the pointer names the run.
 func (a *applying) replaceOthers(ctx context.Context) error {
 	if a.change.Kind == Full {
-		if err := a.catalog.updateLatest(ctx); err != nil {
+		if _, err := a.catalog.UpdateLatest(ctx); err != nil {
 			return err
 		}
 	}

@@ -201,11 +201,11 @@ func (c Catalog) newestBefore(
 	return nil, nil
 }
 
-// updateLatest makes _latest.json name the newest unfiltered published full run. It looks for that run after reading
-// the document it replaces. Of two publishers, the one that saw the older state therefore gets a conflict and looks
-// again.
-func (c Catalog) updateLatest(ctx context.Context) error {
-	return sink.Swap(ctx, LatestPath, func() error {
+// UpdateLatest makes _latest.json name the newest unfiltered published full run, and reports whether it did not. It looks
+// for that run after reading the document it replaces. Of two publishers, the one that saw the older state therefore
+// gets a conflict and looks again.
+func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
+	err = sink.Swap(ctx, LatestPath, func() error {
 		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)
 		when := sink.Condition{Version: version}
 		switch {
@@ -231,8 +231,32 @@ func (c Catalog) updateLatest(ctx context.Context) error {
 		if current != nil && *current == latest {
 			return nil
 		}
+		written = true
 		return WriteDocument(ctx, c.store, LatestPath, latest, when)
 	})
+	return written && err == nil, err
+}
+
+// WithoutLatest returns the newest unfiltered published full run if _latest.json, which should name it, does not exist.
+// runs are the states of all runs: a run that is being published does not count, because its publisher writes the
+// document.
+func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string, err error) {
+	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath, sink.ErrNotFound)
+	if latest != nil || errors.Is(err, sink.ErrDamaged) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	newest, err := c.NewestUnfiltered(ctx)
+	if newest == nil || err != nil {
+		return "", err
+	}
+	published := slices.ContainsFunc(runs, func(r RunState) bool { return r.RunID == newest.RunID && r.State == StatePublished })
+	if !published {
+		return "", nil
+	}
+	return newest.RunID, nil
 }
 
 func latestOf(m *Manifest) Latest {
