@@ -17,6 +17,6 @@
 // the wait for the limiter, so it is valid when it is sent. Delays of a single request (retries, breaker) are outside
 // the limiter, and free its slot for another request.
 //
-// Errors and logs contain no URL, query, cursor, body, token or key, only route templates and the bids of schools and
-// districts.
+// Errors and logs contain no URL, query, cursor, body, token or key, only route templates, the host of the token
+// endpoint, and the bids of schools and districts.
 package extract

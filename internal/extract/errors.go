@@ -46,6 +46,7 @@ type Error struct {
 	Template  string
 	School    string // bid, empty unless the call was for a school
 	District  string // bid, empty unless the call was for a district
+	Host      string // of the token endpoint, empty for other calls
 	Status    int    // of the last response, 0 if there was none
 	Code      string // the service's own error code, or unlistedCode
 	Attempts  int    // requests sent for the call, including those made while the circuit breaker was open
@@ -67,6 +68,9 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(": " + e.Err.Error())
 	var details []string
+	if e.Host != "" {
+		details = append(details, "host "+e.Host)
+	}
 	if e.Status != 0 {
 		details = append(details, "status "+strconv.Itoa(e.Status))
 	}
@@ -138,6 +142,15 @@ type failure struct {
 	code   string
 	err    error
 	retry  bool // another attempt may succeed
+	isPage bool // the body is a web page
+}
+
+// notThisService ends the reason of a failure whose body is a web page.
+const notThisService = ", but a web page of a proxy, or of a site that is not the service; "
+
+// isWebPage reports whether a response declares a web page.
+func isWebPage(header http.Header) bool {
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(header.Get("Content-Type"))), "text/html")
 }
 
 // failureOf returns the failure of an attempt without a complete response. An error that ends the run may contain the
@@ -209,6 +222,9 @@ func (f *failure) cause() string {
 	case 0:
 		return f.err.Error()
 	case http.StatusOK:
+		if f.isPage {
+			return "a web page instead of data"
+		}
 		return "unreadable response"
 	case http.StatusTooManyRequests:
 		return "throttled (429)"

@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -106,7 +107,11 @@ func (c *Client) attempt(ctx context.Context, req *request) *failure {
 			}
 		})
 	}
-	return &failure{status: res.status, err: err, retry: retry}
+	f := &failure{status: res.status, err: err, retry: retry, isPage: retry && isWebPage(res.header)}
+	if f.isPage {
+		f.err = fmt.Errorf("%w%s%s", err, notThisService, checkBaseURL)
+	}
+	return f
 }
 
 // releaseLast returns the permit of a call's last attempt. A complete 200, even one that cannot be used, shows that the

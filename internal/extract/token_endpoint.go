@@ -53,6 +53,11 @@ func tokenCall() *Call {
 func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	call := tokenCall()
 	defer e.retrying.done(call)
+	fail := func(f *failure, attempts int) error {
+		err := call.fail(f, attempts)
+		err.Host = e.url.Host
+		return err
+	}
 	budget, began := &budget{limit: e.giveUpAfter}, time.Now()
 	for attempt := 1; ; attempt++ {
 		t, f := e.request(ctx, call, attempt, budget)
@@ -67,7 +72,7 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 			return nil, context.Cause(ctx)
 		case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
 			f.err = fmt.Errorf("%w: no access token for this API key and secret; check both", ErrRefused)
-			return nil, call.fail(f, attempt)
+			return nil, fail(f, attempt)
 		case !e.succeeded.Load() && f.wrongAddress() && time.Since(began) >= firstTokenPatience:
 			f.err = fmt.Errorf("%w; growth-export doctor checks the settings", f.err)
 		case !final && (attempt <= e.retries || f.showsOutage(attempt)):
@@ -86,7 +91,7 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 			f.err = err
 		}
 		f.err = fmt.Errorf("%w: %w", ErrTokenEndpoint, f.err)
-		return nil, call.fail(f, attempt)
+		return nil, fail(f, attempt)
 	}
 }
 
@@ -111,6 +116,8 @@ func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, bu
 	switch {
 	case transport.failure != nil:
 		return nil, transport.failure
+	case (err != nil || checkHeaderText(t.AccessToken) != nil) && transport.isPage:
+		return nil, &failure{status: http.StatusOK, isPage: true, err: errors.New("the response is not a token" + notThisService + checkBaseURL)}
 	case err != nil || checkHeaderText(t.AccessToken) != nil:
 		return nil, &failure{status: http.StatusOK, err: errors.New("the response is not a token; " + checkBaseURL)}
 	}
@@ -122,6 +129,7 @@ type tokenTransport struct {
 	endpoint *tokenEndpoint
 	request  *request
 	failure  *failure
+	isPage   bool // the response is a web page
 }
 
 var _ http.RoundTripper = (*tokenTransport)(nil)
@@ -150,6 +158,7 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	if res.status != http.StatusOK {
 		t.failure = statusFailure(res.status, res.body, t.request, t.endpoint.hideCodes)
 	}
+	t.isPage = isWebPage(res.header) || bytes.HasPrefix(bytes.TrimSpace(res.body), []byte("<"))
 	return &http.Response{
 		StatusCode: res.status,
 		Status:     http.StatusText(res.status),

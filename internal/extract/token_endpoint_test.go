@@ -1,6 +1,7 @@
 package extract_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -60,6 +61,7 @@ func TestTokenResponses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		body, contentType string
 		rejected          bool
+		says              string
 	}{
 		"as observed":         {body: `{"access_token":"T","token_type":"BearerToken","expires_in":"3599","issued_at":"1"}`},
 		"numbers":             {body: `{"access_token":"T","token_type":"Bearer","expires_in":3599}`},
@@ -78,7 +80,8 @@ func TestTokenResponses(t *testing.T) {
 		"declared a form":     {body: `{"access_token":"T"}`, contentType: "application/x-www-form-urlencoded"},
 		"no token":            {body: `{"token_type":"Bearer"}`, rejected: true},
 		"empty token":         {body: `{"access_token":""}`, rejected: true},
-		"HTML":                {body: `<html>LEAKED</html>`, rejected: true},
+		"HTML":                {body: ` <html>LEAKED</html>`, contentType: "text/plain", rejected: true, says: ", but a web page of a proxy"},
+		"declared HTML":       {body: `LEAKED`, contentType: "Text/HTML; charset=utf-8", rejected: true, says: ", but a web page of a proxy"},
 		"nothing":             {body: ``, rejected: true},
 		"a multi-line token":  {body: `{"access_token":"LEAKED\r\nX-Evil: 1"}`, rejected: true},
 		"an error with a 200": {body: `{"access_token":"T","error":"LEAKED","error_description":"LEAKED"}`, rejected: true},
@@ -103,7 +106,8 @@ func TestTokenResponses(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, extract.ErrTokenEndpoint)
-			require.ErrorContains(t, err, "token (/auth/v1/token): cannot get an access token: the response is not a token")
+			require.ErrorContains(t, err, "token (/auth/v1/token): cannot get an access token: the response is not a token"+cmp.Or(tt.says, "; check --base-url"))
+			require.Regexp(t, `\(host 127\.0\.0\.1:[0-9]+, status 200\)$`, err.Error())
 			require.NotContains(t, err.Error(), "LEAKED")
 		})
 	}
@@ -121,7 +125,7 @@ func TestTokenEndpointRejectsCredentials(t *testing.T) {
 			_, err := c.Get(t.Context(), schools(), discard)
 			require.ErrorIs(t, err, extract.ErrRefused)
 			require.EqualError(t, err, fmt.Sprintf(
-				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both (status %d, code invalid_client)", status))
+				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both (host service.example, status %d, code invalid_client)", status))
 		}
 		require.EqualValues(t, 1, calls.Load(), "it is asked only once")
 	}

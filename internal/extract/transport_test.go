@@ -208,7 +208,7 @@ func TestBrokenResponsesAreRetried(t *testing.T) {
 		}, "unreadable", "unsupported Content-Encoding"},
 		"HTML": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "<html>Ann Lee</html>")
-		}, "unreadable", "not JSON"},
+		}, "unreadable", "not JSON, but a web page of a proxy, or of a site that is not the service; check --base-url"},
 		"an empty JSON string": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `""`)
 		}, "unreadable", "not JSON"},
