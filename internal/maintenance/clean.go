@@ -18,8 +18,8 @@ const MinCleanAge = 15 * time.Minute
 
 // Clean removes the leftovers of dead runs and of other killed processes, and returns the names of these runs in paths.
 // A run is dead if no process holds it and it is published or replaced, or if it has no plan or is staging and made no
-// progress for longer than age. A cleaned run can be started over but not resumed. Clean never touches runs that are
-// staged, held or being published.
+// progress for longer than age. A run that was staging is removed with its documents: it can be started over but not
+// resumed. Clean never touches runs that are staged, held or being published.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	if err := catalog.Check(ctx); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	for i := range runs {
 		name := sink.Escape(runs[i].RunID)
 		states[name] = &runs[i]
-		if _, found := staged[name]; !found && runs[i].Resumable {
+		if _, found := staged[name]; !found && (runs[i].Resumable || removable(&runs[i])) {
 			staged[name] = time.Time{}
 		}
 	}
@@ -85,7 +85,12 @@ func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snap
 	return catalog.HoldRunExclusive(ctx, run)
 }
 
-// cleanRun removes the staged files of a run, and its checkpoints if it was staging, unless a process holds the run.
+// removable reports whether a dead run is removed with its documents. One whose documents cannot all be read keeps them.
+func removable(state *snapshot.RunState) bool {
+	return state.State == snapshot.StateStaging && len(state.Problems) == 0
+}
+
+// cleanRun removes the staged files of a run, and the run if it was staging, unless a process holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (done bool, err error) {
 	release, err := hold(ctx, catalog, run, state)
 	if errors.Is(err, sink.ErrLocked) {
@@ -95,6 +100,9 @@ func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *
 		return false, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if state != nil && removable(state) {
+		return true, catalog.DropUnpublished(ctx, run)
+	}
 	if state != nil && state.State == snapshot.StateStaging {
 		if err := errors.Join(catalog.DropCheckpoints(ctx, run), catalog.RemoveHeartbeat(ctx, run)); err != nil {
 			return false, err

@@ -47,6 +47,7 @@ func TestClean(t *testing.T) {
 	}
 	plan("alive", now)
 	plan("killed", now)
+	plan("planned", now)
 	plan("fetching", now) // nothing is staged yet
 	fetched := snapshot.Task{Bucket: 0, Dataset: "student_details"}
 	require.NoError(t, snapshot.At(store).WriteCalls(ctx, "fetching", fetched, []byte("rows")))
@@ -67,7 +68,11 @@ func TestClean(t *testing.T) {
 	require.NoError(t, snapshot.At(store).WriteCheckpoint(ctx, "alive", journal))
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []string{"fetching", "killed", "unplanned"}, cleaned, "a held run waits for its user")
+	require.Equal(t, []string{"fetching", "killed", "planned", "unplanned"}, cleaned, "a held run waits for its user")
+	runs, err := snapshot.At(store).Runs(ctx)
+	require.NoError(t, err)
+	require.Len(t, runs, 1, "no plan of a cleaned run is left")
+	require.Equal(t, "alive", runs[0].RunID)
 	left, err := snapshot.At(store).CallFiles(ctx, "fetching", fetched)
 	require.NoError(t, err)
 	require.Empty(t, left)

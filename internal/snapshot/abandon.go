@@ -39,6 +39,7 @@ func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 
 // DropUnpublished removes the staged files of a run without a change, and its documents, the plan last.
 func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
+	c.changed.add(run)
 	if err := c.DropCheckpoints(ctx, run); err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (c Catalog) beginPublishing(
 	run := plan.RunID
 	// Without locks, a purge or Abandon may have removed the run while it was being staged.
 	if _, err := c.ReadPlan(ctx, run); errors.Is(err, sink.ErrNotFound) {
-		return nil, "", fmt.Errorf("growth-export purge or publish %s has removed the run: run it again", wording.Setting("abandon"))
+		return nil, "", fmt.Errorf("growth-export purge, publish %s or status %s has removed the run: run it again", wording.Setting("abandon"), wording.Setting("clean"))
 	} else if err != nil {
 		return nil, "", err
 	}
