@@ -53,9 +53,33 @@ func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *
 // warnOfOutcome explains on stderr, because stdout may be redirected, why a run that ended without an error does not
 // exit with 0.
 func (a *app) warnOfOutcome(s *pipeline.Summary) {
-	if what, err := outcomeError(s); err != nil {
-		a.warn(what, err)
+	what, err := outcomeError(s)
+	if err == nil {
+		return
 	}
+	if s.Outcome == pipeline.HeldBack {
+		err = fmt.Errorf("%w%s", err, heldSteps(s))
+	}
+	a.warn(what, err)
+}
+
+// heldSteps names the report of a run that is held back, and what to do next.
+func heldSteps(s *pipeline.Summary) string {
+	var steps []string
+	for _, step := range s.Next {
+		if s.Report != "" && strings.Contains(step.Say, s.Report) {
+			continue
+		}
+		steps = append(steps, strings.TrimSpace(strings.TrimSuffix(step.Say, ".")+" "+step.Command))
+		if step.Command != "" {
+			break
+		}
+	}
+	text := "; next: " + strings.Join(steps, "; or: ")
+	if s.Report != "" {
+		text = "; report: " + joinPath(s.Destination, s.Report) + text
+	}
+	return text
 }
 
 // outcomeError returns the reason why a run that ended without an error does not exit with 0, or nil if it does.

@@ -90,14 +90,19 @@ func (v *progressView) refresh() {
 	v.show(p)
 }
 
-// throttled shows the first reading of each phase, and then one per lineInterval, or less often as time passes.
+// throttled shows the first reading of each phase, and then one per lineInterval, or less often as time passes, above all
+// while the service is failing.
 func throttled(show func(p pipeline.Reading)) func(p pipeline.Reading) {
-	phase, next := "", time.Duration(0)
+	phase, last := "", time.Duration(0)
 	return func(p pipeline.Reading) {
-		if p.Phase == "" || p.Phase == phase && p.Elapsed < next {
+		share := time.Duration(4)
+		if p.Paused != "" {
+			share = 2
+		}
+		if p.Phase == "" || p.Phase == phase && p.Elapsed < last+min(max(lineInterval, last/share), maxLineInterval) {
 			return
 		}
-		phase, next = p.Phase, p.Elapsed+min(max(lineInterval, p.Elapsed/4), maxLineInterval)
+		phase, last = p.Phase, p.Elapsed
 		show(p)
 	}
 }

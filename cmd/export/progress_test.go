@@ -68,6 +68,40 @@ func TestPlainLines(t *testing.T) {
 	})
 }
 
+// TestOutageFitsAScreen counts the lines of an outage of 440 seconds. The log and the rest of the run have some more, and all
+// of them fit on one screen. Once the service answers again, lines come as often as without the outage.
+func TestOutageFitsAScreen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var during, after int
+		w := &progressView{read: func() pipeline.Reading {
+			p := pipeline.Reading{Elapsed: time.Since(began), Phase: "fetch", SchoolsTotal: 100, SchoolsDone: 50}
+			if p.Elapsed > 5*time.Second && p.Elapsed < 445*time.Second {
+				p.Paused, p.GivesUpIn = "connection refused", 30*time.Minute-p.Elapsed
+			}
+			return p
+		}}
+		w.show = throttled(func(p pipeline.Reading) {
+			line := plainLine(p, w.pace)
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 120, line)
+			if p.Paused != "" {
+				during++
+			} else if p.Elapsed >= 445*time.Second {
+				after++
+			}
+		})
+		done := make(chan struct{})
+		go func() {
+			<-time.After(446 * time.Second)
+			close(done)
+		}()
+		w.refreshUntil(done)
+		require.Equal(t, 9, during)
+		require.Equal(t, 1, after)
+	})
+}
+
 // TestProgressIsCleared draws a bar and clears it.
 func TestProgressIsCleared(t *testing.T) {
 	t.Parallel()

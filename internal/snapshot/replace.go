@@ -52,11 +52,11 @@ func (c *Candidate) check(current *Manifest) error {
 	return nil
 }
 
-// advice returns what to do about the current run. It does not suggest replacing a snapshot of a past date, because the
-// service no longer has that data.
+// advice returns what to do about the current run. Replacing a snapshot of a past date loses data, because the service no
+// longer has it.
 func (c *Candidate) advice() string {
 	if c.Kind == Full && !c.Today {
-		return ", and that date is in the past: the service only reports today's state"
+		return fmt.Sprintf(", and that date is in the past: the service only reports today's state, which %s would put in its place", replace)
 	}
 	return fmt.Sprintf("; %s replaces it", replace)
 }
