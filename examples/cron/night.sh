@@ -21,8 +21,17 @@ set -u
 tries=${NIGHT_TRIES:-4}
 pause=${NIGHT_PAUSE:-600}
 # With a fixed date, an attempt after midnight resumes the same run. The date is
-# in UTC and can differ from the local date.
+# in UTC and can differ from the local date. A --snapshot-date among the flags of
+# run counts instead.
 date=$(date -u +%F)
+before=
+for flag in "$@"; do
+	case $before,$flag in
+	--snapshot-date,*) date=$flag ;;
+	*,--snapshot-date=*) date=${flag#*=} ;;
+	esac
+	before=$flag
+done
 
 try=1
 while :; do

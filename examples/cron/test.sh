@@ -57,6 +57,10 @@ grep -q '^night.sh: warning: .* is published with problems' err.txt || fail "a n
 small 5 3 --dest held --simulate-failing 1
 [ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "each attempt of a night was a separate run"
 night 0 1 --dest shrunk --simulate --simulate-results 9000 --snapshot-date 2025-11-20 --backdate
+small 0 1 --dest dated --simulate-failing 1 --max-failed-schools 1 --snapshot-date=2025-11-20 --backdate
+grep -q '^night.sh: warning: the snapshot of 2025-11-20 is published' err.txt || fail "the warning names another date: $(cat err.txt)"
+small 5 3 --dest dated-held --simulate-failing 1 --snapshot-date 2025-11-20 --backdate
+grep -q '^night.sh: the snapshot of 2025-11-20 failed with exit code 5' err.txt || fail "the failure names another date: $(cat err.txt)"
 night 5 1 --dest shrunk --simulate --simulate-results 900
 
 growth-export simulate --schools 4 --sizes 1000x4 --latency 200ms >service.env 2>service.log &
