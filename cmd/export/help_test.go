@@ -69,7 +69,7 @@ func TestLongHelp(t *testing.T) {
 			require.Equal(t, 1, strings.Count(text, "\n"+flagUsage(f)+" "), "%s of %s", f.Name, cmd.Name())
 		}
 		names := strings.Fields(cmd.Annotations[commonAnnotation])
-		require.Len(t, commonFlags(cmd), len(names), "%s names flags as often used that it does not have", cmd.Name())
+		require.Len(t, commonFlags(cmd), len(names), "%s lists common flags that it does not have", cmd.Name())
 		for _, name := range names {
 			often++
 			_, first, _ := strings.Cut(text, "Common options:")
@@ -90,7 +90,7 @@ func TestHelpListsAllCommands(t *testing.T) {
 	}
 }
 
-// TestHelpOfLongFlags wraps descriptions and notes.
+// TestHelpOfLongFlags expects descriptions and notes to be wrapped.
 func TestHelpOfLongFlags(t *testing.T) {
 	t.Parallel()
 	cmd := &cobra.Command{}

@@ -9,8 +9,8 @@ Each shard is a task. More shards than slots keep all slots busy to the end, bec
 --shards-at-once 8` suggests a number. AT_ONCE must equal the number of slots: each shard gets an equal part of the rate-total in the
 configuration file. rate and concurrency apply to each shard.
 
-A retry resumes its shard, and only after all shards is the run published. If it is held because schools failed, clear all tasks of
-the DAG run: the shards fetch these schools again. A second DAG run of the same date does nothing once the first is published.
+A retry resumes its shard. The run is published only after all shards are staged. If it is held because schools failed, clear all
+tasks of the DAG run: the shards fetch these schools again. A second DAG run of the same date does nothing once the first is published.
 """
 
 from datetime import timedelta

@@ -6,8 +6,8 @@
 #
 # RUN is the name of the run (default night-DATE); submitting it again resumes it.
 # QUEUE is the job queue, SHARDS the number of shards, and SLOTS the number of shards
-# that run at the same time: the quantity of the consumable resource. If a shard
-# fails finally, AWS Batch fails the publishing job, too.
+# that run at the same time: the quantity of the consumable resource. If the
+# last attempt of a shard fails, AWS Batch fails the publishing job, too.
 set -eu
 run=${1:-night-$(date -u +%F)}
 queue=${QUEUE:-growth-export}

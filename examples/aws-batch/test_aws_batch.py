@@ -35,7 +35,7 @@ def load(name: str) -> dict:
 
 
 def problems(operation: str, value: dict) -> list[str]:
-    """What the API's description of an operation does not have, or has otherwise."""
+    """The members of a request that the API's description of the operation does not have, or has with other types or values."""
     shape = API.operation_model(operation).input_shape
     found = ParamValidator().validate(value, shape)
     return [found.generate_report()] if found.has_errors() else enums(value, shape)

@@ -46,7 +46,7 @@ awk '
 	/^[^ ]/ { name = "" }
 	name != "" && match($0, /\(default .*\)/) { print name "=" substr($0, RSTART + 9, RLENGTH - 10) }
 ' help.txt | grep -v '^config=\|^simulate-' | sort >flags.txt
-[ "$(wc -l <flags.txt)" -ge 30 ] || fail "the help was not understood: $(wc -l <flags.txt) flags"
+[ "$(wc -l <flags.txt)" -ge 30 ] || fail "only $(wc -l <flags.txt) flags were found in the help"
 sed -n 's/^#\{0,1\}\([a-z][a-z0-9-]*\): .*/\1/p' "$here/nightly.yaml" | sort >names.txt
 cut -d= -f1 flags.txt | sort | diff - names.txt || fail "nightly.yaml does not have the settings of run (<), each once, but these (>)"
 
@@ -64,7 +64,7 @@ done <flags.txt
 
 run --config "$here/nightly.yaml" --dest whole --run-id trial >whole.txt
 grep -q '^Published: .* run trial,' whole.txt || fail "nightly.yaml published nothing"
-"$export_bin" verify --config "$here/nightly.yaml" --dest whole >/dev/null || fail "the run of nightly.yaml does not verify"
+"$export_bin" verify --config "$here/nightly.yaml" --dest whole >/dev/null || fail "verify found problems in the run of nightly.yaml"
 [ "$(find whole -type f ! -perm 640 | wc -l)" -eq 0 ] || fail "group-readable had no effect"
 sums whole >whole.sums
 

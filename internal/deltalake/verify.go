@@ -21,13 +21,13 @@ type VerifyReport struct {
 type VerifiedTable struct {
 	Table   string `json:"table"`
 	Version int64  `json:"version"`
-	// Files, Rows and Bytes are of the live files.
+	// Files, Rows and Bytes count the live files, their rows and their bytes.
 	Files int   `json:"files"`
 	Rows  int64 `json:"rows"`
 	Bytes int64 `json:"bytes"`
 	// Checkpoints counts the checkpoints that were compared with the log.
 	Checkpoints int `json:"checkpoints"`
-	// Foreign are all commits of other programs.
+	// Foreign lists all commits of other programs.
 	Foreign []Foreign `json:"foreign,omitempty"`
 }
 

@@ -236,7 +236,7 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 	}
 	for name := range totals.Datasets {
 		if _, ok := manifest.Datasets[name]; !ok {
-			v.problem(path, "it has rows of dataset %s, which the manifest does not know", name)
+			v.problem(path, "it has rows of dataset %s, which is not in the manifest", name)
 		}
 	}
 	if totals.Uneven > 0 {

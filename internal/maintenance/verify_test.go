@@ -119,7 +119,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 		}, "_runs/run-1/ledger.parquet: dataset students: the ledger counts"},
 		{
 			"a dataset too few", func(m *snapshot.Manifest) { delete(m.Datasets, "schools") },
-			"_runs/run-1/ledger.parquet: it has rows of dataset schools, which the manifest does not know",
+			"_runs/run-1/ledger.parquet: it has rows of dataset schools, which is not in the manifest",
 		},
 		{
 			"schools", func(m *snapshot.Manifest) { m.Schools.OK, m.Schools.Failed = 1, 1 },

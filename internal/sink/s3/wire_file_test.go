@@ -176,7 +176,7 @@ func TestUploadThatEndsEarly(t *testing.T) {
 			cut()
 		},
 		"refused": func(rw http.ResponseWriter, _ func()) { refuse(rw, http.StatusForbidden, "AccessDenied") },
-		"no end of trouble": func(rw http.ResponseWriter, _ func()) {
+		"failing all the time": func(rw http.ResponseWriter, _ func()) {
 			refuse(rw, http.StatusServiceUnavailable, "SlowDown")
 		},
 	} {
@@ -250,7 +250,7 @@ func TestCompletions(t *testing.T) {
 			refuse(rw, http.StatusNotFound, "NoSuchUpload")
 			return true
 		}},
-		"a part is not that part": {lost: true, answer: func(_ *wire, rw http.ResponseWriter, _ sent) bool {
+		"a part is not the one that was uploaded": {lost: true, answer: func(_ *wire, rw http.ResponseWriter, _ sent) bool {
 			refuse(rw, http.StatusBadRequest, "InvalidPart")
 			return true
 		}},
@@ -258,7 +258,7 @@ func TestCompletions(t *testing.T) {
 			refuse(rw, http.StatusNotFound, "NoSuchUpload")
 			return true
 		}},
-		"the upload is gone, by another name": {lost: true, answer: func(_ *wire, rw http.ResponseWriter, _ sent) bool {
+		"the upload is gone, with another error code": {lost: true, answer: func(_ *wire, rw http.ResponseWriter, _ sent) bool {
 			refuse(rw, http.StatusNotFound, "NoSuchKey")
 			return true
 		}},

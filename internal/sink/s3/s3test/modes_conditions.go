@@ -43,7 +43,7 @@ func (s *Server) IgnoredConditions(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// UnquotedETags behaves like Ceph: a write under an ETag holds only if the ETag is sent without quotes.
+// UnquotedETags behaves like Ceph: a condition on an ETag holds only if the ETag is sent without quotes.
 func (s *Server) UnquotedETags(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		tag := r.Header.Get("If-Match")
