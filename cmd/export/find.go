@@ -48,8 +48,8 @@ func (a *app) findCommand() *cobra.Command {
 	g := group{cmd.Flags(), "Whom to find"}
 	define(g, &o.name, "name", "TEXT", "", parseName,
 		"a name, or @FILE with one: each word must be the beginning of a first, middle or last name")
-	g.list(&o.numbers, "number", nil, "the student's school, district or state numbers: a comma list, or @FILE")
-	g.list(&o.bids, "bid", nil, "the service's own identifiers of the student, as above")
+	g.listStudents(&o.numbers, nil, "number", "the student's school, district or state numbers: a comma list, or @FILE")
+	g.listStudents(&o.bids, nil, "bid", "the service's own identifiers of the student, as above")
 	define(g, &o.record, "record", "FILE", "", parsePath,
 		"also write all rows of the student, readable only by you: a page to print if FILE ends in .html, else JSON")
 	o.general.define(cmd)

@@ -56,8 +56,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	g := group{cmd.Flags(), "What to remove (as flags only: elsewhere these names restrict runs)"}
 	g.listExactly(&o.schools, "schools", "rows of these schools: bids as a comma list, or @FILE")
 	g.listExactly(&o.districts, "districts", "rows of these districts and their schools: bids as above")
-	g.listPlaces(&o.students, &o.places, "students", "rows about these students: bids as above, @FILE is safer")
-	g.listPlaces(&o.studentNumbers, &o.places, "student-numbers", "rows of students without a bid: their numbers, as above")
+	g.listStudents(&o.students, &o.places, "students", "rows about these students: bids as above, @FILE is safer")
+	g.listStudents(&o.studentNumbers, &o.places, "student-numbers", "rows of students without a bid: their numbers, as above")
 	define(g, &o.endedForDays, "ended-for", "DAYS", "", parseDays,
 		"rows of schools denied or missing for this long, such as 60d")
 	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
@@ -65,7 +65,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write an HTML page about the purge, to print and sign")
 	g.toggle(&o.noticeNames, "notice-names", "list in the notice the bids or numbers that were given to the command")
 	g.toggle(&o.yes, "yes", "do not ask for confirmation on a terminal")
-	g.list(&o.unsuppress, "unsuppress", nil, "purge nothing, but take these students off the suppression list: bids or numbers, as above")
+	g.listStudents(&o.unsuppress, nil, "unsuppress", "purge nothing, but take these students off the suppression list: bids or numbers, as above")
 	define(g, &o.retireKey, "retire-key", "FINGERPRINT", "", parseFingerprint,
 		"purge nothing, but empty the suppression list of a replaced or lost key")
 	o.general.define(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -55,6 +56,9 @@ type list struct {
 	places *map[string]string
 	// blank reports whether a line that holds only blanks counts as a text.
 	blank bool
+	// students reports whether the texts are bids or numbers of students. A file of them must not begin with a header, which
+	// would count as a student.
+	students bool
 }
 
 func (l *list) Set(text string) error {
@@ -71,6 +75,9 @@ func (l *list) Set(text string) error {
 		}
 		if err != nil {
 			return err
+		}
+		if l.students && len(items) > 0 && isHeader(items[0]) {
+			return fmt.Errorf("file %s begins with a header: remove that line, so that every line is the bid or number of a student and nothing else", quoted(path))
 		}
 	} else {
 		for item := range strings.SplitSeq(text, ",") {
@@ -144,15 +151,40 @@ func readNumberedLines(path string, blank bool) (items []string, numbers []int, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the list: %w", err)
 	}
+	if isUTF16(data) {
+		return nil, nil, fmt.Errorf("file %s is UTF-16 text: save it as UTF-8, which Excel calls CSV UTF-8", quoted(path))
+	}
 	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		number++
+		if !utf8.ValidString(line) {
+			return nil, nil, fmt.Errorf("line %d of file %s is not UTF-8 text: save the file as UTF-8, which Excel calls CSV UTF-8", number, quoted(path))
+		}
 		if strings.TrimSpace(line) != "" || blank && line != "" {
 			items, numbers = append(items, line), append(numbers, number)
 		}
 	}
 	return items, numbers, nil
+}
+
+// isUTF16 reports whether a file is text in UTF-16: it begins with a byte order mark, or every other byte is zero.
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) ||
+		len(data) > 0 && 2*bytes.Count(data, []byte{0}) >= len(data)
+}
+
+// isHeader reports whether the first line of a list of students names a column instead of a student.
+func isHeader(line string) bool {
+	name, _, _ := strings.Cut(line, ",")
+	name, _, _ = strings.Cut(name, ";")
+	name, _, _ = strings.Cut(name, "\t")
+	switch strings.NewReplacer(" ", "", "_", "", "-", "", `"`, "").Replace(strings.ToLower(name)) {
+	case "student", "students", "bid", "bids", "studentbid", "studentbids", "requestedstudentbid", "number", "numbers",
+		"studentnumber", "studentnumbers", "id", "ids", "studentid", "studentids", "stateid", "statestudentid", "districtstudentid":
+		return true
+	}
+	return false
 }
 
 // group adds flags below one heading of the help.
@@ -195,9 +227,10 @@ func (g group) listExactly(target *[]string, name, doc string) {
 	g.add(&list{target: target, blank: true}, name, doc)
 }
 
-// listPlaces works like list, and notes where the list has each text, such as "line 3".
-func (g group) listPlaces(target *[]string, places *map[string]string, name, doc string) {
-	g.add(&list{target: target, places: places}, name, doc)
+// listStudents works like list for bids or numbers of students. Unless it is nil, places receives where the list has each
+// text, such as "line 3".
+func (g group) listStudents(target *[]string, places *map[string]string, name, doc string) {
+	g.add(&list{target: target, places: places, students: true}, name, doc)
 }
 
 func (g group) add(value pflag.Value, name, doc string) *pflag.Flag {

@@ -56,6 +56,30 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestListOfStudents reads files of students as other programs save them.
+func TestListOfStudents(t *testing.T) {
+	t.Parallel()
+	read := func(text string) error {
+		return (&list{target: new([]string), students: true}).Set("@" + writeFile(t, text))
+	}
+	for _, utf16 := range []string{"\xff\xfeb\x001\x00\r\x00\n\x00", "\xfe\xff\x00b\x001\x00\n", "b\x001\x00\n\x00", "\x00b\x001"} {
+		require.ErrorContains(t, read(utf16), "is UTF-16 text: save it as UTF-8, which Excel calls CSV UTF-8", "%q", utf16)
+	}
+	err := read("b1\n\nZo\xeb\n")
+	require.ErrorContains(t, err, "line 3 of file ")
+	require.ErrorContains(t, err, " is not UTF-8 text: save the file as UTF-8, which Excel calls CSV UTF-8")
+	for _, header := range []string{"student_bid", "Student", "\ufeffSTUDENT BID\r", `"bid","name"`, "state_student_id;x", "Number\tx", "\nstudentBid"} {
+		require.ErrorContains(t, read(header+"\nb1\n"), "begins with a header: remove that line", "%q", header)
+	}
+	var got []string
+	for _, text := range []string{"b1\nstudent_bid", "student-1\nb1", "1\nb1", "students of 4\nb1", "\ufeffb1"} {
+		require.NoError(t, (&list{target: &got, students: true}).Set("@"+writeFile(t, text)), "%q", text)
+	}
+	require.NoError(t, (&list{target: &got, students: true}).Set("student"), "it is not a file")
+	require.NoError(t, (&list{target: &got}).Set("@"+writeFile(t, "Student\n")), "it is not a list of students")
+	require.Contains(t, got, "Student")
+}
+
 // TestPrecedence sets one flag in every combination of sources.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.shownDefault("schools", "all")
 	g.listExactly(&o.districts, "districts", "only schools of these districts: bids as with --schools")
 	g.shownDefault("districts", "all")
-	g.list(&o.students, "students", nil, "only rows about these students: bids as with --schools; @FILE hides them from process lists")
+	g.listStudents(&o.students, nil, "students", "only rows about these students: bids as with --schools; @FILE hides them from process lists")
 	g.shownDefault("students", "all")
 	choose(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
 		[]string{pipeline.AllPerspectives, pipeline.OwnPerspective},
