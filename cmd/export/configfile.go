@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -36,16 +37,18 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 
 // readMapping reads a file of one YAML mapping, which is nil if the file is empty.
 func readMapping(path string) (*yaml.Node, error) {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration file: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	decoder := yaml.NewDecoder(file)
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, more yaml.Node
 	err = decoder.Decode(&document)
 	if errors.Is(err, io.EOF) {
 		return nil, nil // empty, or comments only
+	}
+	if line := lineWithTab(data); err != nil && line > 0 {
+		return nil, fmt.Errorf("%s line %d: a tab comes before the text, which YAML does not allow: use spaces", path, line)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
@@ -61,6 +64,20 @@ func readMapping(path string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("%s line %d: write settings as name: value, one per line", path, root.Line)
 	}
 	return root, nil
+}
+
+// lineWithTab returns the number of the first line with a tab before its text; 0 if there is none.
+func lineWithTab(data []byte) int {
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		text := bytes.TrimLeft(line, " \t-")
+		before := line[:len(line)-len(text)]
+		if bytes.ContainsRune(before, '\t') && len(bytes.TrimSpace(text)) > 0 && text[0] != '#' {
+			return number
+		}
+	}
+	return 0
 }
 
 func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) error {

@@ -9,10 +9,13 @@ import (
 )
 
 // expandHome replaces a leading ~ by the home folder. Shells do not expand it in configuration files, in --dest=~/data
-// or in quoted words.
+// or in quoted words. A path that begins with a variable, such as $HOME, is an error.
 func expandHome(path string) (string, error) {
 	first, rest, _ := strings.Cut(path, "/")
 	switch {
+	case isVariable(first):
+		return "", fmt.Errorf("%s: environment variables are not expanded here: write the whole path, or ~/... for your home folder, or ./%s for a name that begins with $",
+			quoted(path), first)
 	case !strings.HasPrefix(first, "~"):
 		return path, nil
 	case first != "~":
@@ -24,6 +27,12 @@ func expandHome(path string) (string, error) {
 		return "", fmt.Errorf("%s: the home folder is unknown: set HOME, or write the whole path", quoted(path))
 	}
 	return filepath.Join(home, rest), nil
+}
+
+// isVariable reports whether a shell would replace the beginning of a name by an environment variable.
+func isVariable(name string) bool {
+	next, found := strings.CutPrefix(name, "$")
+	return found && next != "" && strings.ContainsAny(strings.ToLower(next[:1]), "{_abcdefghijklmnopqrstuvwxyz")
 }
 
 // parsePath parses the path of a file.
