@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas/render"
 )
@@ -26,6 +29,7 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 		return nil, err
 	}
 	lake := &render.Lake{Place: o.placeOf(catalog, "Delta Lake tables.")}
+	var run *snapshot.Manifest
 	found, err := await(ctx, func() ([]deltalake.Table, error) {
 		if which == "" {
 			return deltalake.Tables(ctx, catalog)
@@ -34,12 +38,13 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 		if err != nil {
 			return nil, err
 		}
-		lake.Date = runs[0].SnapshotDate
-		lake.Title = "Delta Lake tables, snapshot of " + lake.Date + ", run " + runs[0].RunID + "."
-		if runs[0].Kind != snapshot.Full {
-			return nil, usagef("run %s is not a full snapshot, and only these have Delta Lake tables", runs[0].RunID)
+		run = runs[0]
+		lake.Date = run.SnapshotDate
+		lake.Title = "Delta Lake tables, snapshot of " + lake.Date + ", run " + run.RunID + "."
+		if run.Kind != snapshot.Full {
+			return nil, usagef("run %s is not a full snapshot, and only these have Delta Lake tables", run.RunID)
 		}
-		return deltalake.Versions(ctx, catalog, runs[0])
+		return deltalake.Versions(ctx, catalog, run)
 	})
 	if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
 		err = usagef("%w", refused)
@@ -52,7 +57,8 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 		if t.History {
 			view = "history_" + t.Name
 		}
-		lake.Tables = append(lake.Tables, render.LakeTable{Table: t.Table, View: view, Folder: t.Folder, Version: t.Version})
+		byDistrict := run != nil && slices.ContainsFunc(run.Tables[t.Name].Files, func(f sink.File) bool { return strings.Contains(f.Path, "/district=") })
+		lake.Tables = append(lake.Tables, render.LakeTable{Table: t.Table, View: view, Folder: t.Folder, Version: t.Version, District: byDistrict})
 	}
 	return lake, err
 }

@@ -103,15 +103,14 @@ func testDeclaredColumns(t *testing.T, d *duck, views int) {
 	}
 }
 
-// testDescribedColumns checks that every column of every view has a comment and, unless it comes from the name of a folder, is
-// in analysis_columns.
+// testDescribedColumns checks that every column of every view has a comment and is in analysis_columns.
 func testDescribedColumns(t *testing.T, d *duck) {
 	t.Helper()
 	columns := " FROM duckdb_columns() AS c JOIN duckdb_views() AS v ON v.schema_name = c.schema_name AND v.view_name = c.table_name" +
 		" WHERE NOT v.internal"
 	require.Greater(t, d.one("SELECT count(*)"+columns), int64(100))
 	require.Empty(t, d.query("SELECT c.table_name, c.column_name"+columns+" AND (c.comment IS NULL OR"+
-		" c.column_name NOT IN ('snapshot_date', 'district') AND NOT EXISTS (SELECT 1 FROM analysis_columns AS a"+
+		" NOT EXISTS (SELECT 1 FROM analysis_columns AS a"+
 		" WHERE a.table_name = c.table_name AND a.column_name = c.column_name))"))
 }
 

@@ -193,7 +193,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: columnsView,
-			Doc:  "One row per column of the tables and of these views, without snapshot_date and district, which come from the names of folders.",
+			Doc:  "One row per column of the tables and of these views.",
 			Columns: slices.Concat(
 				key(text("table_name", "Name of the table or view.")), key(text("column_name", "Name of the column.")),
 				text("type", "Type of the column."),

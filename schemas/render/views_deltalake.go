@@ -25,6 +25,8 @@ type LakeTable struct {
 	// View is the name of the view, and Folder the table's folder, relative to the destination.
 	View, Folder string
 	Version      int64
+	// District is as in SnapshotTable.
+	District bool
 }
 
 // duckDBLake returns views of Delta Lake tables in DuckDB's dialect.
@@ -63,7 +65,7 @@ func (l *Lake) views(d *dialect, note string, query func(t *LakeTable) string) s
 	for i := range l.Tables {
 		t := &l.Tables[i]
 		b.WriteString(d.createView(l.view(d, t.View), query(t)+where, &schemas.Table{Doc: t.Doc}))
-		all.Tables = append(all.Tables, SnapshotTable{Table: t.Table})
+		all.Tables = append(all.Tables, SnapshotTable{Table: t.Table, District: t.District})
 	}
 	all.moreViews(&b, d)
 	return b.String()

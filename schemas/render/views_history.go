@@ -81,7 +81,7 @@ func (s *Snapshot) moreViews(b *strings.Builder, d *dialect) {
 				a.described = append(a.described, view.table(t))
 			}
 		} else {
-			a.described = append(a.described, t)
+			a.described = append(a.described, s.Tables[i].described(s))
 		}
 	}
 	b.WriteString(a.statements())

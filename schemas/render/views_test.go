@@ -310,6 +310,7 @@ func TestAnalysis(t *testing.T) {
 		require.Contains(t, text, "so their columns are null: schools, district_schools, districts, enrollment_sessions, academic_years, ")
 		require.Contains(t, text, "FROM \"night\".\"test_results\"\n")
 		require.Contains(t, text, " WHERE 1 = 0) AS students\n")
+		require.Contains(t, text, "('test_results', 'snapshot_date', 'date', false, 'none', 'Date of the snapshot, from the name of the folder.')")
 		require.Equal(t, len(analysisTables())-1, strings.Count(text, "CREATE OR REPLACE VIEW \"night\".\"analysis_"), d.Name)
 		_, views, found := strings.Cut(text, "-- Views for analysts")
 		require.True(t, found)
@@ -330,7 +331,8 @@ func TestAnalysis(t *testing.T) {
 	require.Contains(t, text, "ORDER BY name IS NULL, listed.valid_to DESC, list,")
 	require.Contains(t, text, `FROM "test_results_current"`)
 
-	lake := &Lake{Place: Place{Title: "All.", Root: "/d", Views: AnalysisViews}, Date: "2026-11-20", Tables: []LakeTable{{Table: results, View: results.Name}}}
+	lake := &Lake{Place: Place{Title: "All.", Root: "/d", Views: AnalysisViews}, Date: "2026-11-20", Tables: []LakeTable{{Table: results, View: results.Name, District: true}}}
+	require.Contains(t, duckDBLake(lake), "('test_results', 'district', 'string', ")
 	require.Contains(t, duckDBLake(lake), "CREATE OR REPLACE VIEW \"analysis_results\" AS\n")
 	require.Contains(t, sparkLake(lake), "CREATE OR REPLACE TEMPORARY VIEW `analysis_results` (\n    `requested_school_bid` COMMENT '")
 }
