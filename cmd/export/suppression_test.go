@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -213,6 +214,38 @@ func TestLostSuppressionList(t *testing.T) {
 	result = s.night(6)
 	require.NotContains(t, result.stderr+result.stdout, "exported again")
 	require.NotContains(t, s.run("doctor", "--simulate").stdout, "exported again")
+}
+
+// TestLostPurgesFolder loses the suppression list with all proofs before any run has followed the list. The newest snapshot,
+// or only the history, records that the purge made a list.
+func TestLostPurgesFolder(t *testing.T) {
+	t.Parallel()
+	for name, history := range map[string]bool{"newest snapshot": false, "history": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+			s.night(1, fmt.Sprintf("--history=%t", history))
+			erased := listFile(t, slices.Sorted(maps.Keys(s.students()))[:2])
+			if history { // the newest snapshot has no students, so that the purge does not change it
+				s.run("run", "--simulate", "--simulate-quirks", "--simulate-schools", "3", "--simulate-date", "2026-11-02", "--snapshot-date", "2026-11-02",
+					"--backdate", "--datasets", "schools")
+			}
+			s.run("purge", "--students", erased)
+			require.NotContains(t, s.run("doctor", "--simulate").stdout, "exported again")
+			require.NoError(t, os.RemoveAll(s.dest.path(snapshot.PurgesPrefix)))
+			for n := 3; n <= 4; n++ {
+				const again = "2 students may be exported again: the suppression list "
+				require.Regexp(t, `(?m)^warn  suppression list +`+again+".*, which an earlier purge made, is missing: restore", s.run("doctor", "--simulate").stdout)
+				result := s.night(n)
+				require.Contains(t, result.stderr, "level=WARN msg=\"students who were purged may be exported again\" students=2 reason=\"the suppression list ")
+				require.Contains(t, result.stdout, "warning: "+again)
+			}
+			s.run("purge", "--students", erased)
+			result := s.night(5)
+			require.Contains(t, result.stdout, "2 students on the suppression list, 2 left out of this run")
+			require.NotContains(t, result.stderr+result.stdout, "exported again")
+		})
+	}
 }
 
 // TestReplacedPrivacyKey purges a student again under a new key. Runs warn until the list of the replaced key is retired.

@@ -48,12 +48,13 @@ type Erasure struct {
 	// Mentioning counts, by table.column, the rows of others that mention the target.
 	Mentioning map[string]int64
 
-	opts     EraseOptions
-	target   *erase.Target
-	moved    map[string][]days // the days on which the schools of Moved belong to the districts
-	tables   []*erasedTable
-	cuts     bool // a version would have to be cut
-	complete bool // all snapshots exist
+	opts       EraseOptions
+	suppressed *snapshot.Suppression // the list that has the students; nil if they are on none
+	target     *erase.Target
+	moved      map[string][]days // the days on which the schools of Moved belong to the districts
+	tables     []*erasedTable
+	cuts       bool // a version would have to be cut
+	complete   bool // all snapshots exist
 }
 
 // days is a range of days that does not include the last one.
@@ -165,7 +166,7 @@ func (e *Erasure) Report(id string) *snapshot.HistoryPurge {
 	if e == nil {
 		return nil
 	}
-	purge := &snapshot.HistoryPurge{ID: id, RowsRemoved: make(map[string]int64)}
+	purge := &snapshot.HistoryPurge{ID: id, RowsRemoved: make(map[string]int64), Suppressed: e.suppressed}
 	for _, t := range e.tables {
 		for i := range t.files {
 			if f := &t.files[i]; f.changes() {
@@ -207,13 +208,15 @@ func (e *Erasure) folded(runs map[string]*snapshot.Manifest) ([]snapshot.FoldedS
 	return folded, nil
 }
 
-// Erase publishes the history without the rows that were found. Runs are the current published runs. The caller holds
-// the lock of the history.
-func (e *Erasure) Erase(ctx context.Context, catalog snapshot.Catalog, purge string, runs map[string]*snapshot.Manifest) error {
+// Erase publishes the history without the rows that were found. The purge is recorded with the suppression list that has
+// its students, if they are on one. Runs are the current published runs. The caller holds the lock of the history.
+func (e *Erasure) Erase(
+	ctx context.Context, catalog snapshot.Catalog, purge string, suppressed *snapshot.Suppression, runs map[string]*snapshot.Manifest,
+) error {
 	if e == nil {
 		return nil
 	}
-	e.opts.Runs = runs
+	e.opts.Runs, e.suppressed = runs, suppressed
 	if pending, err := e.Pending(); !pending || err != nil {
 		return err
 	}
@@ -243,7 +246,9 @@ func (e *Erasure) makeAnew(ctx context.Context, catalog snapshot.Catalog, purge 
 		return fmt.Errorf("%w: a snapshot of the history was replaced", sink.ErrConflict)
 	}
 	return u.makeAnew(ctx, e.Manifest, all, func(after *snapshot.HistoryManifest) {
-		after.AddPurge(removedBetween(purge, e.Manifest, after))
+		removed := removedBetween(purge, e.Manifest, after)
+		removed.Suppressed = e.suppressed
+		after.AddPurge(removed)
 	})
 }
 

@@ -358,7 +358,7 @@ func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 		p.moved = max(p.moved, len(p.history.Moved))
 	}
 	// The history is changed last, because it records the hashes of the snapshots' new manifests.
-	switch err := p.history.Erase(ctx, p.catalog, p.report.ID, p.runs); {
+	switch err := p.history.Erase(ctx, p.catalog, p.report.ID, p.suppressed, p.runs); {
 	case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
 		disturbed = errors.Join(disturbed, err)
 	case err != nil:

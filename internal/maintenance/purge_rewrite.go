@@ -83,7 +83,10 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 	if err := p.catalog.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
 	}
-	purge := snapshot.ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64), SchoolsEmptied: make(map[string]int64), Files: []snapshot.PurgedFile{}}
+	purge := snapshot.ManifestPurge{
+		ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64), SchoolsEmptied: make(map[string]int64),
+		Files: []snapshot.PurgedFile{}, Suppressed: p.suppressed,
+	}
 	tables := snapshot.NewTables(p.catalog, m.RunID)
 	rewritten := make([][]sink.File, len(units))
 	group, rewriting := errgroup.WithContext(ctx)

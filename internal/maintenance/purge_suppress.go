@@ -45,6 +45,14 @@ func (p *purger) suppress(ctx context.Context) error {
 	added, err := p.catalog.Suppress(ctx, key.Fingerprint(), students, append(purges, r.ID), p.opts.DryRun)
 	r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students), Added: added}
 	p.report.NotReached = p.notReached()
+	if err != nil || p.opts.DryRun {
+		return err
+	}
+	list, err := p.catalog.ReadSuppressed(ctx, key.Fingerprint())
+	if err != nil {
+		return err
+	}
+	p.suppressed, err = list.Describe(key.Fingerprint())
 	return err
 }
 

@@ -39,6 +39,7 @@ type purger struct {
 	own        erase.Set               // listed bids and numbers with rows in tables that give numbers
 	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
 	students   *erase.Students         // nil unless students are purged
+	suppressed *snapshot.Suppression   // the list with the students; nil without a privacy key, and in a dry run
 	// deepest is the highest level of a row that was found in a run; see erase.Students.
 	deepest int
 	// moved counts schools that have changed districts and whose history could not be rebuilt.

@@ -66,6 +66,7 @@ type HistoryPurge struct {
 	RowsRemoved    map[string]int64 `json:"rows_removed"`            // by table
 	ExtraRemoved   map[string]int64 `json:"extra_removed,omitempty"` // as in ManifestPurge
 	FilesRewritten int              `json:"files_rewritten"`         // files that were replaced or dropped
+	Suppressed     *Suppression     `json:"suppressed,omitempty"`    // as in ManifestPurge
 }
 
 // PurgeBy returns what a purge has removed from the history, or nil.
@@ -91,7 +92,7 @@ func (m *HistoryManifest) AddPurge(p *HistoryPurge) {
 func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	sum := &HistoryPurge{
 		ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), ExtraRemoved: maps.Clone(before.ExtraRemoved),
-		FilesRewritten: before.FilesRewritten + p.FilesRewritten,
+		FilesRewritten: before.FilesRewritten + p.FilesRewritten, Suppressed: cmp.Or(p.Suppressed, before.Suppressed),
 	}
 	for table, n := range p.RowsRemoved {
 		AddRows(&sum.RowsRemoved, table, n)

@@ -136,6 +136,9 @@ type ManifestPurge struct {
 	Files          []PurgedFile     `json:"files"`
 	// LedgerRemoved counts by dataset the rows that were removed from the ledger.
 	LedgerRemoved map[string]LedgerRemoved `json:"ledger_rows_removed,omitempty"`
+	// Suppressed describes the suppression list that has the students of the purge, so that runs notice if the list is
+	// lost.
+	Suppressed *Suppression `json:"suppressed,omitempty"`
 }
 
 // LedgerRemoved counts rows that were removed from the ledger, as ManifestDataset does, and adds up their rows_written.

@@ -40,10 +40,11 @@ type SuppressedStudent struct {
 	Numbers []string `json:"numbers,omitempty"`
 }
 
-// Suppression describes, in the documents of a run, the suppression list that the run follows.
+// Suppression describes, in the documents of a run, the suppression list that the run follows, and in the records of a
+// purge, the list to which the purge has added its students.
 type Suppression struct {
-	// Listed is how many students are on the list, and Matched how many of them the service still lists: nil before the
-	// run is published.
+	// Listed is how many students are on the list, and Matched how many of them the service still lists: nil in a purge
+	// and before the run is published.
 	Listed  int  `json:"listed"`
 	Matched *int `json:"matched,omitempty"`
 	// Key is the fingerprint of the privacy key.
@@ -280,7 +281,7 @@ type PurgedStudents struct {
 	Students int    `json:"students"`            // how many
 	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
 	Key string `json:"key_fingerprint,omitempty"`
-	// Missing means that the list, which earlier runs followed, is missing. Otherwise the run lacks the key.
+	// Missing means that the list, which a purge made, is missing. Otherwise the run lacks the key.
 	Missing bool `json:"list_missing,omitempty"`
 }
 
@@ -288,7 +289,7 @@ type PurgedStudents struct {
 func (p PurgedStudents) Because() string {
 	switch {
 	case p.Missing:
-		return "the suppression list with the key fingerprint " + p.Key + ", which earlier runs followed, is missing: restore " +
+		return "the suppression list with the key fingerprint " + p.Key + ", which an earlier purge made, is missing: restore " +
 			SuppressedPath + " from a backup, if there is one; then purge the same students again with that key, because snapshots made without the list may hold them"
 	case p.Key != "":
 		return "the run does not have the privacy key with the fingerprint " + p.Key +
@@ -313,8 +314,8 @@ func (p PurgedStudents) String() string {
 const keylessWarningDays = 30
 
 // PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy key, or
-// without one if it is empty, cannot leave out. The counts come from the reports of purges, which are never removed, and,
-// for students who never had rows, from the list or, if that is missing, from the newest snapshots.
+// without one if it is empty, cannot leave out. The counts come from the reports of purges and from the list. If these
+// have been removed, they come from the newest snapshots and the history.
 func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now time.Time) ([]PurgedStudents, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -369,13 +370,18 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 	return found, nil
 }
 
-// missingLists counts the students whom the newest snapshots left out, or warned of, although the suppression list no
-// longer has their key. Unsuppress keeps the key.
+// missingLists counts the students whose key the suppression list no longer has, although the newest snapshots left them
+// out, warned of them, or lost their rows to a purge, as the history may have. Unsuppress keeps the key.
 func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]PurgedStudents, error) {
 	before := make(map[string]int)
 	note := func(key string, students int) {
 		if _, has := list.Keys[key]; key != "" && !has {
 			before[key] = max(before[key], students)
+		}
+	}
+	noteList := func(s *Suppression) {
+		if !s.empty() {
+			note(s.Key, s.Listed)
 		}
 	}
 	for _, kind := range []Kind{Full, AsOf} {
@@ -386,11 +392,21 @@ func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]Pur
 		if newest == nil {
 			continue
 		}
-		if s := newest.Parameters.Suppressed; !s.empty() {
-			note(s.Key, s.Listed)
-		}
+		noteList(newest.Parameters.Suppressed)
 		for _, p := range newest.Parameters.NotSuppressed {
 			note(p.Key, p.Students)
+		}
+		for i := range newest.Purges {
+			noteList(newest.Purges[i].Suppressed)
+		}
+	}
+	switch history, err := c.ReadHistory(ctx); {
+	case Unreadable(err): // verify reports it
+	case err != nil:
+		return nil, err
+	case history != nil:
+		for i := range history.Manifest.Purges {
+			noteList(history.Manifest.Purges[i].Suppressed)
 		}
 	}
 	var missing []PurgedStudents
