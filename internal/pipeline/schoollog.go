@@ -17,7 +17,7 @@ import (
 // report and the ledger list all of them.
 const maxLoggedSchools = 5
 
-// schoolLog remembers which schools were logged as failed or denied.
+// schoolLog holds the schools that were logged as failed or denied.
 type schoolLog struct {
 	mu   sync.Mutex
 	seen map[snapshot.Status]map[string]bool // by bid

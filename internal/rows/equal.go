@@ -31,7 +31,7 @@ const (
 	onlyNulls
 )
 
-// Reset forgets the columns. It is called whenever one of the batches changes.
+// Reset clears the findings about the columns. It is called whenever one of the batches changes.
 func (m *Matcher) Reset() {
 	for i := range m.columns {
 		m.columns[i].nulls, m.columns[i].same = unknownNulls, m.columns[i].same[:0]

@@ -46,7 +46,7 @@ func (t *tokens) alive(token string, now time.Time) bool {
 // key also as apikey, and the grant type as a header or in a form. A body is optional.
 func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	if r.Method != http.MethodPost {
-		return refuse(http.StatusMethodNotAllowed, "the token endpoint wants POST")
+		return refuse(http.StatusMethodNotAllowed, "the token endpoint expects POST")
 	}
 	key, secret, basic := r.BasicAuth()
 	if !basic || key != s.options.Key || secret != s.options.Secret {

@@ -105,7 +105,7 @@ func (d *Dir) waitForLock(
 func lockPath(name string) string { return locksFolder + "/" + Escape(name) }
 
 // tryLock takes the lock whose file is at path, or fails with a *LockedError. The last holder removes the file, so the
-// file may be gone from its path when it is locked here. Such a lock does not exclude anyone, and tryLock tries again.
+// file may be gone from its path when it is locked here. Such a lock does not exclude other processes, and tryLock tries again.
 func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error, error) {
 	for range maxLockTries {
 		var f FileHandle

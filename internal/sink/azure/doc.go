@@ -27,7 +27,7 @@
 //
 // # Locks
 //
-// There are no locks. Documents are written with If-None-Match and If-Match, and Lock excludes no one.
+// There are no locks. Documents are written with If-None-Match and If-Match, and Lock does not exclude other processes.
 //
 // # Permissions
 //

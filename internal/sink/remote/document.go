@@ -19,7 +19,7 @@ func ContentType(path string) string {
 // NoLocks is embedded by stores that use conditional writes instead of locks.
 type NoLocks struct{}
 
-// Lock does not exclude anyone.
+// Lock does not exclude other processes.
 func (NoLocks) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Duration) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@
 //
 // # Locks
 //
-// There are no locks. Documents are written with If-None-Match and If-Match, and Lock excludes no one. If a store
+// There are no locks. Documents are written with If-None-Match and If-Match, and Lock does not exclude other processes. If a store
 // answers NotImplemented to a conditional write, the condition is checked before writing, a warning is logged, and the
 // user must run only one publisher at a time.
 //
