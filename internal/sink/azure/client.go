@@ -28,6 +28,7 @@ func (s *Store) connect() error {
 	if err != nil {
 		return err
 	}
+	s.access = a
 	if s.opts.Endpoint != "" {
 		if u, err := url.Parse(a.endpoint); err == nil {
 			s.endpoint = u.Scheme + "://" + u.Host
@@ -42,7 +43,7 @@ func (s *Store) connect() error {
 	case a.key != "":
 		key, err := blob.NewSharedKeyCredential(s.opts.account(), a.key)
 		if err != nil {
-			return errors.New("the account key is not in base64: copy it again")
+			return fmt.Errorf("%s is not in base64: copy the whole key again", s.opts.source("AccountKey", KeyVariable))
 		}
 		s.client, err = container.NewClientWithSharedKeyCredential(address, key, options)
 		return err

@@ -65,19 +65,24 @@ func (s *Store) explain(err error) (what, step string) {
 	_, unsent := errors.AsType[*transportError](err)
 	const dest, endpoint = wording.Setting("dest"), wording.Setting("azure-endpoint")
 	const variables = ConnectionStringVariable + ", " + KeyVariable + " or " + SASTokenVariable
+	const application = "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET" // which the SDK reads
 	where := "check the account in " + dest.String() + " and the network"
 	if s.endpoint != "" {
 		where = "check " + endpoint.String() + " and the network"
 	}
 	if _, ok := errors.AsType[*credentialError](err); ok {
+		give := "set " + variables + " in the environment, or " + application + " of an application"
+		if missing := missingOf(err); missing != "" {
+			give = "AZURE_TENANT_ID is set, so set " + missing + " too, or set " + variables
+		}
 		switch {
 		case fromMachine(err):
 			return "this machine has no Azure identity that the process may use",
-				"set " + variables + ", or assign a managed identity to the machine and let the process reach its metadata service"
+				give + ", or assign a managed identity to the machine and let the process reach its metadata service"
 		case signInOf(err) != "":
-			return "sign-in to Azure failed", "check the tenant, the client and its secret or federated credential"
+			return "sign-in to Azure failed", "check " + application + ", or the federated credential of the identity"
 		}
-		return "no Azure credentials found", "set " + variables + ", run under a workload or managed identity, or sign in with az login"
+		return "no Azure credentials found", give + ", run under a workload or managed identity, or sign in with az login"
 	}
 	switch {
 	case code == bloberror.ContainerNotFound:
@@ -118,7 +123,7 @@ func reason(err error) string {
 	message, _, _ := strings.Cut(strings.TrimSpace(answer.Message), "\n")
 	switch {
 	case isCredential:
-		return cmp.Or(signInOf(err), credential.cause.Error())
+		return cmp.Or(signInOf(err), strings.TrimPrefix(credential.cause.Error(), chainFailed))
 	case isUnsent && errors.Is(unsent.cause, io.EOF):
 		return "the store closed the connection"
 	case isUnsent:
@@ -130,6 +135,9 @@ func reason(err error) string {
 	}
 	return fmt.Sprintf("the store answered %d %s", status, http.StatusText(status))
 }
+
+// chainFailed begins the error of Azure's default chain, before the errors of its members.
+const chainFailed = "DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:"
 
 // answer is the body of an error response.
 type answer struct {
@@ -164,6 +172,18 @@ func signInOf(err error) string {
 	}
 	description, _, _ := strings.Cut(answer.Description, "Trace ID")
 	return cmp.Or(strings.TrimSpace(description), "the status is "+e.RawResponse.Status)
+}
+
+// missingOf returns the variable that is missing although others of an application are set, by the SDK's own words; empty if
+// there is none.
+func missingOf(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "missing environment variable AZURE_CLIENT_ID"):
+		return "AZURE_CLIENT_ID"
+	case strings.Contains(text, "Only AZURE_TENANT_ID and AZURE_CLIENT_ID are set"):
+		return "AZURE_CLIENT_SECRET"
+	}
+	return ""
 }
 
 // fromMachine reports whether the machine's metadata service, rather than Azure's sign-in, issued no token. Only the

@@ -115,12 +115,21 @@ func (o *Options) access() (access, error) {
 	}
 	a.sas = strings.TrimPrefix(a.sas, "?")
 	if values, err := url.ParseQuery(a.sas); a.sas != "" && (err != nil || !values.Has("sig")) {
-		return a, fmt.Errorf("the value of %s is not a shared access signature: it has no sig=", SASTokenVariable)
+		return a, fmt.Errorf("%s is not a shared access signature, because it has no sig=: set the whole signature, in quotes because it contains &",
+			o.source("SharedAccessSignature", SASTokenVariable))
 	}
 	if a.key == "" && remote.Plain(a.endpoint) != "" {
-		return a, errors.New("the Azure endpoint is not encrypted, so it takes only an account key: use https")
+		return a, errors.New("the Azure endpoint is not encrypted, so it takes only an account key: use https, or set " + KeyVariable)
 	}
 	return a, nil
+}
+
+// source names the setting that a credential comes from: a member of the connection string, or a variable.
+func (o *Options) source(member, variable string) string {
+	if o.ConnectionString != "" {
+		return member + " in " + ConnectionStringVariable
+	}
+	return variable
 }
 
 // parseConnectionString reads the members of a connection string, which are separated by semicolons.
@@ -134,7 +143,7 @@ func (a *access) parseConnectionString(text, account string) error {
 	a.key, a.sas = members["accountkey"], members["sharedaccesssignature"]
 	switch named := members["accountname"]; {
 	case a.key == "" && a.sas == "":
-		return errors.New("it has neither AccountKey nor SharedAccessSignature")
+		return errors.New("it has neither AccountKey nor SharedAccessSignature: set the whole string, in quotes because it contains semicolons")
 	case named != "" && named != account:
 		return fmt.Errorf("it belongs to the account %s, but the destination to %s", named, account)
 	}

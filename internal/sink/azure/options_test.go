@@ -152,7 +152,9 @@ func TestTokens(t *testing.T) {
 	opts.Credential = credential{err: errors.New("DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:\n\tEnvironmentCredential: missing")}
 	_, _, err = open(t, opts).Read(t.Context(), "a")
 	require.ErrorContains(t, err, "no Azure credentials found at https://127.0.0.1:")
-	require.ErrorContains(t, err, "set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, run under a workload or managed identity, or sign in with az login")
+	require.ErrorContains(t, err, "set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN in the environment, "+
+		"or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of an application, run under a workload or managed identity, or sign in with az login")
+	require.ErrorContains(t, err, "(EnvironmentCredential: missing)")
 	require.NotContains(t, err.Error(), "\n")
 	require.EqualValues(t, 1, requests.Load())
 
@@ -161,7 +163,7 @@ func TestTokens(t *testing.T) {
 	opts.Credential = credential{err: failed}
 	_, _, err = open(t, opts).Read(t.Context(), "a")
 	require.ErrorContains(t, err, "sign-in to Azure failed at https://127.0.0.1:")
-	require.ErrorContains(t, err, "(AADSTS7000222: The client secret has expired.): check the tenant, the client and its secret")
+	require.ErrorContains(t, err, "(AADSTS7000222: The client secret has expired.): check AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or the federated credential")
 
 	opts.Credential = credential{err: &azidentity.AuthenticationFailedError{RawResponse: &http.Response{
 		Status: "403 Forbidden", StatusCode: http.StatusForbidden, Body: io.NopCloser(strings.NewReader("denied")),
@@ -170,7 +172,7 @@ func TestTokens(t *testing.T) {
 	_, _, err = open(t, opts).Read(t.Context(), "a")
 	require.ErrorContains(t, err, "this machine has no Azure identity that the process may use at https://127.0.0.1:")
 	require.ErrorContains(t, err, "(the metadata service answered 403 Forbidden): set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or "+
-		"AZURE_STORAGE_SAS_TOKEN, or assign a managed identity to the machine and let the process reach its metadata service")
+		"AZURE_STORAGE_SAS_TOKEN in the environment, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of an application, or assign a managed identity to the machine and let the process reach its metadata service")
 
 	opts.HTTPClient = nil
 	opts.Credential = credential{token: "a-token"}
@@ -178,6 +180,31 @@ func TestTokens(t *testing.T) {
 	_, _, err = open(t, opts).Read(t.Context(), "a")
 	require.ErrorContains(t, err, "certificate not trusted at https://127.0.0.1:")
 	require.ErrorContains(t, err, "set SSL_CERT_FILE")
+}
+
+// TestIncompleteApplication expects the name of the variable that is missing, by what the SDK says about the environment,
+// which it reads itself.
+func TestIncompleteApplication(t *testing.T) {
+	for name, missing := range map[string]string{"tenant": "AZURE_CLIENT_ID", "tenant and client": "AZURE_CLIENT_SECRET"} {
+		t.Run(name, func(t *testing.T) {
+			for _, variable := range []string{"AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH", "AZURE_USERNAME"} {
+				t.Setenv(variable, "")
+			}
+			t.Setenv("AZURE_TENANT_ID", "tenant")
+			if missing != "AZURE_CLIENT_ID" {
+				t.Setenv("AZURE_CLIENT_ID", "client")
+			}
+			_, sdk := azidentity.NewEnvironmentCredential(nil)
+			require.Error(t, sdk)
+			opts := azure.Options{
+				Place:      azure.Place{Container: "rosters", Host: "account.dfs.core.windows.net"},
+				Credential: credential{err: errors.New("DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:\n\tEnvironmentCredential: " + sdk.Error())},
+			}
+			_, _, err := open(t, opts).Read(t.Context(), "a")
+			require.ErrorContains(t, err, "no Azure credentials found (EnvironmentCredential: ")
+			require.ErrorContains(t, err, ": AZURE_TENANT_ID is set, so set "+missing+" too, or set AZURE_STORAGE_CONNECTION_STRING, ")
+		})
+	}
 }
 
 // TestOptionsThatCannotBeMeant expects an error that shows no secret.
@@ -192,10 +219,20 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		"an endpoint with a signature": {
 			func(o *azure.Options) { o.Endpoint = "https://account.blob.core.windows.net?sig=c2VjcmV0" }, "Azure endpoint: not a URL",
 		},
-		"a key that is wrong":     {func(o *azure.Options) { o.Key = "c2VjcmV0!" }, "the account key is not in base64"},
-		"a signature that is not": {func(o *azure.Options) { o.Key, o.SASToken = "", "c2VjcmV0" }, "AZURE_STORAGE_SAS_TOKEN is not a shared access signature"},
+		"a key that is wrong": {func(o *azure.Options) { o.Key = "c2VjcmV0!" }, "AZURE_STORAGE_KEY is not in base64: copy the whole key again"},
+		"a key in a connection string that is wrong": {
+			func(o *azure.Options) { o.ConnectionString = "AccountName=account;AccountKey=c2VjcmV0!" }, "AccountKey in AZURE_STORAGE_CONNECTION_STRING is not in base64",
+		},
+		"a signature that is not": {
+			func(o *azure.Options) { o.Key, o.SASToken = "", "c2VjcmV0" },
+			"AZURE_STORAGE_SAS_TOKEN is not a shared access signature, because it has no sig=: set the whole signature, in quotes because it contains &",
+		},
+		"a signature in a connection string that is not": {
+			func(o *azure.Options) { o.ConnectionString = "SharedAccessSignature=c2VjcmV0" },
+			"SharedAccessSignature in AZURE_STORAGE_CONNECTION_STRING is not a shared access signature",
+		},
 		"a connection string without credentials": {
-			func(o *azure.Options) { o.ConnectionString = "AccountName=account;c2VjcmV0" }, "AZURE_STORAGE_CONNECTION_STRING: it has neither AccountKey nor SharedAccessSignature",
+			func(o *azure.Options) { o.ConnectionString = "AccountName=account;c2VjcmV0" }, "AZURE_STORAGE_CONNECTION_STRING: it has neither AccountKey nor SharedAccessSignature: set the whole string, in quotes",
 		},
 		"another account": {
 			func(o *azure.Options) { o.ConnectionString = "AccountName=other;AccountKey=c2VjcmV0" }, "it belongs to the account other, but the destination to account",
@@ -203,7 +240,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		"a signature without TLS": {
 			func(o *azure.Options) {
 				o.Key, o.SASToken, o.Endpoint = "", "sig=c2VjcmV0", "http://azurite:10000/account"
-			}, "use https",
+			}, "use https, or set AZURE_STORAGE_KEY",
 		},
 		"a token without TLS": {func(o *azure.Options) { o.Key, o.Endpoint = "", "http://azurite:10000/account" }, "use https"},
 		"negative uploads":    {func(o *azure.Options) { o.Uploads = -1 }, "must not be negative"},

@@ -22,6 +22,7 @@ type Store struct {
 	opts     Options
 	prefix   string // empty, or ends in a slash
 	endpoint string // for messages; empty for Azure's own
+	access   access
 	client   *container.Client
 	// uploading holds a token for every block that is being uploaded.
 	uploading chan struct{}
@@ -64,18 +65,17 @@ func (s *Store) String() string { return s.opts.String() }
 func (s *Store) Info() sink.Info {
 	info := sink.Info{URL: s.String(), HadoopURL: s.String(), Permissions: roles, PlainEndpoint: remote.Plain(s.endpoint)}
 	account := s.opts.account()
-	used, _ := s.opts.access() // New has checked it.
 	credential, place := "AccountKey=KEY", "EndpointSuffix="+strings.TrimPrefix(s.opts.Host, account+".dfs.")
-	if used.sas != "" {
+	if s.access.sas != "" {
 		credential = "SharedAccessSignature=SIGNATURE"
 	}
-	own := used.endpoint == "https://"+strings.Replace(s.opts.Host, ".dfs.", ".blob.", 1)
+	own := s.access.endpoint == "https://"+strings.Replace(s.opts.Host, ".dfs.", ".blob.", 1)
 	if !own {
 		info.URL = strings.TrimSuffix("az://"+s.opts.Container+"/"+s.opts.Prefix, "/")
-		place = "BlobEndpoint=" + strings.ReplaceAll(used.endpoint, "'", "''")
+		place = "BlobEndpoint=" + strings.ReplaceAll(s.access.endpoint, "'", "''")
 	}
 	secret := "PROVIDER credential_chain, ACCOUNT_NAME '" + account + "'"
-	if !own || used.key != "" || used.sas != "" {
+	if !own || s.access.key != "" || s.access.sas != "" {
 		secret = "CONNECTION_STRING 'AccountName=" + account + ";" + credential + ";" + place + "'"
 	}
 	info.Session = "INSTALL azure; LOAD azure; CREATE SECRET (TYPE azure, " + secret + ");"
