@@ -145,7 +145,7 @@ class TestGoogle(unittest.TestCase):
                 kubernetes_validate.validate(manifest, version, strict=True)
         template = cron["spec"]["jobTemplate"]["spec"]["template"]["spec"]
         self.assertEqual(template["serviceAccountName"], account["metadata"]["name"])
-        # Apart from Google Cloud it is the example for Kubernetes.
+        # Except for the parts about Google Cloud, it is the example for Kubernetes.
         plain = yaml.safe_load((HERE.parent / "kubernetes" / "cronjob.yaml").read_text("utf-8"))
         plain = plain["spec"]["jobTemplate"]["spec"]["template"]["spec"]
         for name in ("securityContext", "resources", "image", "command"):

@@ -202,13 +202,13 @@ within 60 "the publishing" has_ended "$publishing"
 outcome "$array"
 outcome "$publishing"
 [ "$(state "$array")" = COMPLETED ] || fail "the shards ended $(state "$array")"
-[ "$(state "$publishing")" = COMPLETED ] || fail "the publishing ended $(state "$publishing")"
+[ "$(state "$publishing")" = COMPLETED ] || fail "the job that publishes ended $(state "$publishing")"
 say "$(sed 1q "growth-export-publish-$publishing.log")"
 
 # --- the same bytes --------------------------------------------------------
 
 [ "$day" = "$(date -u +%F)" ] || fail "the date changed (midnight UTC), and so did the answers of the service: run this again"
-timeout 60 "$GROWTH_EXPORT" verify --dest "$tmp/sharded" || fail "the published run does not verify"
+timeout 60 "$GROWTH_EXPORT" verify --dest "$tmp/sharded" || fail "verify found problems in the published run"
 # Data files by path, without the run's id, and SHA-256.
 sums() { (cd "$1" && find . -name '*.parquet' -not -path './_*' -exec sha256sum {} + | sed "s/-$2\.parquet\$/.parquet/" | sort -k 2); }
 sums "$tmp/single" single >"$tmp/single.sums"
@@ -226,5 +226,5 @@ within 60 "the publishing job to be cancelled" has_ended "$publishing"
 outcome "$array"
 outcome "$publishing"
 [ "$(outcome "$array" | grep -c 'FAILED, exit code 4:0, restarts 0$')" -eq 3 ] || fail "a refused shard was tried again, or did not fail with 4"
-[ "$(state "$publishing")" = CANCELLED ] || fail "the publishing of refused shards ended $(state "$publishing")"
+[ "$(state "$publishing")" = CANCELLED ] || fail "the job that publishes refused shards ended $(state "$publishing")"
 say "PASSED"

@@ -31,7 +31,7 @@ type parts struct {
 
 	unit  string
 	begun bool // a row of the unit has been added
-	// The open part has count rows of the file from, unless it is being written to out.
+	// The open part consists of count rows of the file before[from], unless it is being written to out.
 	from   int
 	count  int64
 	out    *snapshot.TableFile

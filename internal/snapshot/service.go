@@ -105,7 +105,7 @@ func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, e
 
 const acceptBaseURL = wording.Setting("accept-base-url")
 
-// checkService returns a *RefusedError if the destination belongs to another service. The index is of all runs.
+// checkService returns a *RefusedError if the destination belongs to another service. The index lists all runs.
 func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, staged bool) error {
 	owner, run, err := c.serviceOf(ctx, index, staged)
 	if errors.Is(err, sink.ErrDamaged) {

@@ -74,7 +74,7 @@ func TestSuppressMoreNumbers(t *testing.T) {
 	require.Equal(t, []snapshot.SuppressedStudent{{Numbers: []string{"6", "7", "8"}}, {Numbers: []string{"9"}}, {Bid: "b", Numbers: []string{"1", "2", "3"}}}, list.Students)
 }
 
-// TestDamagedSuppressionList expects an error: without the list, students would come back.
+// TestDamagedSuppressionList expects an error: without the list, a run would export erased students again.
 func TestDamagedSuppressionList(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
