@@ -153,7 +153,7 @@ func (o *limits) define(g group, defaults bool) {
 		target          *review.Share
 		name, def, text string
 	}{
-		{&o.MaxShrink, "max-shrink", "20%", "do not publish if a table or dataset shrank by more since the previous snapshot; or off"},
+		{&o.MaxShrink, "max-shrink", "20%", "do not publish if a table, or the number of schools with rows in it, shrank by more; or off"},
 		{&o.MaxRemoved, "max-removed", "10%", "do not publish if more of a district's test results are gone for no known reason; or off"},
 		{&o.MaxChanged, "max-changed", "75%", "do not publish if more of a district's rows in a table changed; or off"},
 		{&o.MaxEmptied, "max-emptied", "50%", "do not publish if more of a district's values in a column are gone; or off"},

@@ -81,7 +81,7 @@ func (a *analysis) views() []*schemas.Table {
 }
 
 // noted returns the view's declaration, with a note if it has no rows without a history, and on each column that is null
-// because a table was not exported.
+// or incomplete because a table was not exported.
 func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 	noted := *t
 	if !a.history && slices.Contains(growthSpanViews(), t.Name) {
@@ -89,11 +89,32 @@ func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 	}
 	noted.Columns = slices.Clone(t.Columns)
 	for i, c := range noted.Columns {
-		if table, dataset, ok := schemas.FindTable(c.Source); ok && !a.has(table.Name) {
-			noted.Columns[i].Doc += " Null here: the dataset " + dataset.Name + " was not exported."
-		}
+		noted.Columns[i].Doc += a.noteOn(c)
 	}
 	return &noted
+}
+
+// noteOn returns a note on a column of which the only table, or one of the tables, was not exported; empty for others.
+func (a *analysis) noteOn(c schemas.Column) string {
+	var exported, missing []string
+	for source := range strings.FieldsSeq(c.Source) {
+		table, dataset, ok := schemas.FindTable(source)
+		switch {
+		case !ok:
+		case a.has(table.Name):
+			exported = append(exported, dataset.Name)
+		default:
+			missing = append(missing, dataset.Name)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return ""
+	case len(exported) > 0:
+		return " Null here unless " + strings.Join(exported, " or ") + " has it: the dataset " + strings.Join(missing, " or ") + " was not exported."
+	default:
+		return " Null here: the dataset " + strings.Join(missing, " or ") + " was not exported."
+	}
 }
 
 // growthSpanViews returns the names of the views of growth from one term to another.

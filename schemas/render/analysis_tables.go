@@ -16,8 +16,8 @@ const (
 )
 
 // newestAchievement describes a percentile. Results may have norms of different editions.
-const newestAchievement = "Percentile in the newest achievement norms that this result has. Other results may have an older edition only; " +
-	"analysis_results has the edition, in achievement_reference."
+const newestAchievement = "Percentile in the newest achievement norms that this result has; null if the newest edition has no percentile, even if an older one does. " +
+	"Other results may have an older edition only; analysis_results has the edition, in achievement_reference."
 
 // lastGrade is the highest grade.
 const lastGrade = 12
@@ -59,11 +59,13 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "students",
-			Doc:  "One row per student on the schools' rosters. Grade and school come from the newest enrollment; gender, ethnicity, english_learner and individualized_programs need the dataset student_details.",
+			Doc: "One row per student on the schools' rosters. A student of several schools has the school of the newest enrollment. Identifiers, names, " +
+				"date of birth and grade come from the roster and the enrollment in this school; where they are missing, as state_student_id often is, they " +
+				"come from the dataset student_details. gender, ethnicity, english_learner and individualized_programs come only from student_details.",
 			Columns: slices.Concat(
-				key(copied("students", "student_bid")),
+				key(studentBid()),
 				copied("students", "student_id"),
-				copied("student_details", "state_student_id"),
+				needing("student_school_associations student_details", copied("student_details", "state_student_id")),
 				copied("student_school_associations", "district_student_id"),
 				copied("student_details", "first_name", "middle_name", "last_name", "date_of_birth"),
 				needing("student_details", copied("student_details", "gender", "ethnicity")),
@@ -100,7 +102,7 @@ func analysisTables() []*schemas.Table {
 			Name: analysisPrefix + "rosters",
 			Doc:  "One row per class and student.",
 			Columns: slices.Concat(
-				key(copied("school_classes", "school_class_bid")), key(copied("students", "student_bid")),
+				key(copied("school_classes", "school_class_bid")), key(studentBid()),
 				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),
 				text("school_bid", "School of the class."), school,
 				copied("student_details", "first_name", "last_name", "grade"), grade, perspectives,
@@ -108,7 +110,8 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "results",
-			Doc:  "One row per test result, even if several schools list it.",
+			Doc: "One row per test result that the service still returns, even if several schools list it. With a history, analysis_term_results also has the " +
+				"results that the service no longer returns: use it for means by term.",
 			Columns: slices.Concat(
 				resultColumns(), grade, names, school, termColumns(""), season,
 				norm("achievement"), norm("growth"),
@@ -143,7 +146,7 @@ func analysisTables() []*schemas.Table {
 			Doc:  "One row per school, grade, subject, span and school year. School and grade are those at the end of the span.",
 			Columns: slices.Concat(
 				key(text("school_bid", "School of the results at the end of the span.")), school,
-				key(derived("grade_number", schemas.Int32, schemas.Grade, "Grade at the end of the span as a number.")),
+				part(derived("grade_number", schemas.Int32, schemas.Grade, "Grade at the end of the span as a number; null if the grade is unknown.")),
 				key(text("subject_area", "Subject.")), key(text("span", "Span, such as Fall to Spring.")), key(spanYear),
 				measures,
 			),
@@ -227,7 +230,8 @@ func termColumns(prefix string) []schemas.Column {
 
 func norm(kind string) []schemas.Column {
 	return slices.Concat(
-		derived(kind+"_percentile", schemas.Int32, schemas.Score, "Percentile in the newest "+kind+" norms that this result has; other results may have an older edition only."),
+		derived(kind+"_percentile", schemas.Int32, schemas.Score, "Percentile in the newest "+kind+" norms that this result has; null if the newest edition has no percentile, even if an older one does. "+
+			"Other results may have an older edition only."),
 		text(kind+"_reference", "Edition of these "+kind+" norms."),
 	)
 }
@@ -244,10 +248,10 @@ func copied(table string, names ...string) []schemas.Column {
 	return columns
 }
 
-// needing marks columns of a view as null if a table was not exported.
-func needing(table string, columns []schemas.Column) []schemas.Column {
+// needing marks columns of a view as null if none of the tables, whose names are separated by blanks, was exported.
+func needing(tables string, columns []schemas.Column) []schemas.Column {
 	for i := range columns {
-		columns[i].Source = table
+		columns[i].Source = tables
 	}
 	return columns
 }
@@ -260,8 +264,19 @@ func text(name, doc string) []schemas.Column { return derived(name, schemas.Stri
 
 func count(name, doc string) []schemas.Column { return derived(name, schemas.Int64, schemas.None, doc) }
 
-// key marks columns that identify rows and are never null.
+// studentBid returns the identifier of a student in views without students that have none.
+func studentBid() []schemas.Column {
+	return derived("student_bid", schemas.String, schemas.ID, "Identifier of the student.")
+}
+
+// key marks a column that helps to identify a row and is never null.
 func key(columns []schemas.Column) []schemas.Column {
-	columns[0].Key, columns[0].Required = true, true
+	columns[0].Required = true
+	return part(columns)
+}
+
+// part marks a column that helps to identify a row and may be null.
+func part(columns []schemas.Column) []schemas.Column {
+	columns[0].Key = true
 	return columns
 }

@@ -70,7 +70,8 @@ func growthSpans() *schemas.Table {
 			double("typical_growth", "Typical growth according to the norms, in RIT."),
 			double("growth_sd", "Standard deviation of growth according to the norms, in RIT."),
 			derived("met_projected_growth", schemas.String, schemas.Score,
-				"Yes if the observed growth is at least the projected growth, otherwise No; with * if the difference is less than the standard error."),
+				"Yes if the observed growth is at least the projected growth, otherwise No; with * if the difference is less than the standard error. Without a "+
+					"standard error at both ends there is no *."),
 			double("conditional_growth_index", "Observed minus projected growth in standard deviations."),
 			derived("conditional_growth_percentile", schemas.Int32, schemas.Score,
 				"Percentile of that index in the normal distribution, from 1 to 99. It does not take the weeks of instruction into account."),

@@ -188,11 +188,12 @@ func validToColumn() []schemas.Column {
 // ownColumns returns the columns that a table of a history has in a snapshot.
 func ownColumns(t *schemas.Table) []schemas.Column { return t.Columns[:t.Column(validFrom)] }
 
-// changesColumns returns the columns of the view of changes.
+// changesColumns returns the columns of the view of changes. On one day, an element of a list may be both deleted and
+// inserted at the same position.
 func changesColumns(t *schemas.Table) []schemas.Column {
 	return slices.Concat(
-		derived("day", schemas.Date, schemas.None, "The snapshot date that first shows the change."),
-		text("change", "insert, update or delete."),
+		key(derived("day", schemas.Date, schemas.None, "The snapshot date that first shows the change.")),
+		key(text("change", "insert, update or delete.")),
 		text("because", "Why the row, or the version before an update, ended: changed; for test results also moved, superseded, aged_out, "+
 			"left_roster or unexplained; or removed."),
 		ownColumns(t),

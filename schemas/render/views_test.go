@@ -317,6 +317,9 @@ func TestAnalysis(t *testing.T) {
 		require.NotRegexp(t, `{{|}}`, views)
 	}
 	require.NotContains(t, duckDBViews(&Snapshot{Place: Place{Title: "S.", Root: "/d"}, Tables: s.Tables}), "analysis_")
+	enrollments, _, _ := schemas.FindTable("student_school_associations")
+	enrolled := &Snapshot{Place: s.Place, Tables: append(slices.Clone(s.Tables), SnapshotTable{Table: enrollments, Folder: enrollments.Name})}
+	require.Contains(t, duckDBViews(enrolled), "with the state. Observed. Null here unless student_school_associations has it: the dataset student_details was not exported.'")
 
 	s.History, s.Schema, s.Tables = true, "", nil
 	for _, name := range []string{"schools", "test_results"} {
@@ -327,6 +330,9 @@ func TestAnalysis(t *testing.T) {
 	}
 	text := duckDBViews(s)
 	require.Contains(t, text, `CREATE OR REPLACE VIEW "analysis_growth"`)
+	require.Contains(t, text, `"analysis_students"."state_student_id" IS 'The student''s id with the state. Observed. Null here: the dataset student_school_associations or student_details was not exported.'`)
+	require.Contains(t, text, `"analysis_growth_summary"."grade_number" IS 'Grade at the end of the span as a number; null if the grade is unknown. Part of the key.'`)
+	require.Contains(t, text, "('test_results_changes', 'day', 'date', true, ")
 	require.Contains(t, text, `1 AS list, valid_to FROM "schools_versions"`)
 	require.Contains(t, text, "ORDER BY name IS NULL, listed.valid_to DESC, list,")
 	require.Contains(t, text, `FROM "test_results_current"`)
