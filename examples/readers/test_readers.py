@@ -103,6 +103,7 @@ assert len(results) > 10_000 and str(results["rit"].dtype) == "int32[pyarrow]" a
 assert str(results["administration_start_date_time"].dt.tz) == "UTC"
 date = json.loads(Path("growth-data/_latest.json").read_text())["snapshot_date"]
 assert read("test_results", date).equals(results) and len(growth) > 0
+assert len(named) == len(results) and named["name"].notna().all() and not named["school_bid"].isin(read("schools")["school_bid"]).all()
 """
         self.run_page("pandas.md", "python", [sys.executable, "-c"], check)
 
@@ -112,6 +113,7 @@ assert read("test_results", date).equals(results) and len(growth) > 0
 date = json.loads(Path("growth-data/_latest.json").read_text())["snapshot_date"]
 assert scan("test_results", date).collect().equals(results.collect()) and results.collect().height > 10_000
 assert "snapshot_date" not in results.collect_schema() and growth.height > 0
+assert named.collect().height == results.collect().height and named.collect()["name"].null_count() == 0
 """
         self.run_page("polars.md", "python", [sys.executable, "-c"], check)
 
