@@ -86,7 +86,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	choose(which, &o.format, "format", "FORMAT", sqlViews, []string{sqlViews, duckLake}, "views, or ducklake for all snapshots")
 	choose(which, &o.views, "views", "VIEWS", tableViews, viewsNames(), "tables, analysis or sector")
 	define(which, &o.norms, "norms", "FILE", "", parsePath,
-		"growth norms, CSV or Parquet")
+		"growth norms, CSV or Parquet; implies --views analysis")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
 		"create the views in this schema")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
