@@ -141,14 +141,8 @@ type limits struct {
 
 // define adds the limits to the group. Without defaults, the limits of the plan apply.
 func (o *limits) define(g group, defaults bool) {
-	def := func(value string) string {
-		if defaults {
-			return value
-		}
-		return ""
-	}
-	names := []string{"max-failed-schools"}
-	define(g, &o.MaxFailedSchools, names[0], "N", def("0"), between(0, math.MaxInt), "do not publish if more than N schools failed")
+	defineLimit(o, g, defaults, &o.MaxFailedSchools, "max-failed-schools", "N", "0", between(0, math.MaxInt),
+		"do not publish if more than N schools failed")
 	for _, limit := range []struct {
 		target          *review.Share
 		name, def, text string
@@ -158,14 +152,21 @@ func (o *limits) define(g group, defaults bool) {
 		{&o.MaxChanged, "max-changed", "75%", "do not publish if more of a district's rows in a table changed; or off"},
 		{&o.MaxEmptied, "max-emptied", "50%", "do not publish if more of a district's values in a column are gone; or off"},
 	} {
-		define(g, limit.target, limit.name, "PERCENT", def(limit.def), review.ParseShare, limit.text)
-		names = append(names, limit.name)
+		defineLimit(o, g, defaults, limit.target, limit.name, "PERCENT", limit.def, review.ParseShare, limit.text)
 	}
-	for _, name := range names {
-		o.flags = append(o.flags, g.flags.Lookup(name))
-		if !defaults {
-			g.shownDefault(name, "the plan's")
-		}
+}
+
+// defineLimit adds the flag of one limit, which override then uses.
+func defineLimit[T any](
+	o *limits, g group, defaults bool, target *T, name, arg, def string, parse func(string) (T, error), doc string,
+) {
+	if !defaults {
+		def = ""
+	}
+	define(g, target, name, arg, def, parse, doc)
+	o.flags = append(o.flags, g.flags.Lookup(name))
+	if !defaults {
+		g.shownDefault(name, "the plan's")
 	}
 }
 

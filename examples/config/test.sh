@@ -55,7 +55,7 @@ while IFS='=' read -r name default; do
 	shown=$(sed -n "s/^#$name: //p" "$here/nightly.yaml")
 	case $default in
 	none | all | *" "*) continue ;; # a description
-	off) default=false ;;
+	off) [ "$shown" = false ] && shown=off ;; # a switch
 	esac
 	[ -z "$shown" ] || [ "$shown" = "$default" ] || fail "nightly.yaml shows $shown as the default of $name, which is $default"
 done <flags.txt
