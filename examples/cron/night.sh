@@ -47,7 +47,7 @@ while :; do
 	2 | 4 | 130) break ;;
 	5)
 		case $summary in
-		*'schools failed, more than'*) ;;
+		*'it retries the schools that failed'*) ;;
 		*) break ;;
 		esac
 		;;

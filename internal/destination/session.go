@@ -189,13 +189,13 @@ func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) 
 	if err != nil || held == nil {
 		return
 	}
-	if summary.SnapshotDate > held.Manifest.Through() {
-		s.opts.Log.InfoContext(ctx, "the history does not hold this snapshot yet", "snapshot_date", summary.SnapshotDate,
-			"remedy", wording.Command("history")+" adds it, as does the next run with "+wording.Setting("history").String())
-		return
-	}
 	m, err := s.Catalog.ReadManifest(ctx, summary.RunID)
 	if err != nil || !held.Manifest.Misses(m) {
+		return
+	}
+	if m.SnapshotDate >= held.Manifest.Through() {
+		s.opts.Log.InfoContext(ctx, "the history does not hold this snapshot yet", "snapshot_date", m.SnapshotDate,
+			"remedy", wording.Command("history")+" adds it, as does the next run with "+wording.Setting("history").String())
 		return
 	}
 	remedy := wording.Command("history", wording.Setting("rebuild")) + " adds it"

@@ -84,7 +84,7 @@ func (p *publisher) hold(ctx context.Context, reasons []review.Reason) error {
 	p.summary.Outcome, p.summary.Held = HeldBack, reasons
 	p.summary.Next = review.Held{
 		Destination: p.Catalog.String(), RunID: p.plan.RunID, FixedDate: p.plan.Kind == snapshot.AsOf,
-		Reasons: reasons, Report: strings.TrimSuffix(p.Catalog.String(), "/") + "/" + snapshot.ReportPath(p.plan.RunID),
+		Reasons: reasons, Failed: p.summary.Schools.Failed, Report: strings.TrimSuffix(p.Catalog.String(), "/") + "/" + snapshot.ReportPath(p.plan.RunID),
 	}.Advice()
 	return p.Catalog.Hold(ctx, p.plan.RunID, snapshot.Held{Reasons: reasons})
 }

@@ -24,7 +24,7 @@ func advice(p *Page) []wording.Advice {
 	case Held:
 		return review.Held{
 			Destination: p.Destination, RunID: m.RunID, FixedDate: m.Kind == snapshot.AsOf,
-			Reasons: p.Held.Reasons,
+			Reasons: p.Held.Reasons, Failed: m.Schools.Failed,
 		}.Advice()
 	case Staged:
 		return []wording.Advice{{Say: "Publish it:", Command: command("publish", runID, m.RunID)}}

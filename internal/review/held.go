@@ -11,19 +11,22 @@ type Held struct {
 	// Destination and RunID identify the run.
 	Destination, RunID string
 	Reasons            []Reason
+	// Failed is the number of schools that failed. The run may be held for another reason that is due to them, such as
+	// missing rows.
+	Failed int64
 	// FixedDate reports whether the run's command names its date, so that it resumes the run on any day.
 	FixedDate bool
 	// Report is the location of the run's report; empty on the report itself.
 	Report string
 }
 
-// Advice returns the next step for the run. Running it again retries failed schools only: any other reason would hold
-// it back again.
+// Advice returns the next step for the run. Running it again retries failed schools only: a reason that is not due to them
+// would hold it back again.
 func (h Held) Advice() []wording.Advice {
 	var all []wording.Advice
 	add := func(say, command string) { all = append(all, wording.Advice{Say: say, Command: command}) }
 	ofFailedSchools := func(r Reason) bool { return r.Check == MaxFailedSchools }
-	failed := slices.ContainsFunc(h.Reasons, ofFailedSchools)
+	failed := h.Failed > 0 || slices.ContainsFunc(h.Reasons, ofFailedSchools)
 	others := slices.ContainsFunc(h.Reasons, func(r Reason) bool { return !ofFailedSchools(r) })
 	if failed {
 		say := "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
@@ -45,8 +48,11 @@ func (h Held) Advice() []wording.Advice {
 	add("Publish it as it is:", wording.Command("publish",
 		wording.Setting("dest"), h.Destination, wording.Setting("run-id"), h.RunID, wording.Setting("accept-held")))
 	if others {
-		add("Fetch everything again: run the same growth-export run command with "+wording.Setting("restart").String()+". "+
-			"Without it, the staged data is held back again.", "")
+		say := "Fetch everything again: run the same growth-export run command with " + wording.Setting("restart").String() + "."
+		if !failed {
+			say += " Without it, the staged data is held back again."
+		}
+		add(say, "")
 	}
 	return all
 }

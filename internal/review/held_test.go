@@ -24,12 +24,15 @@ func TestHeldAdvice(t *testing.T) {
 	const (
 		retry   = "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
 		publish = `Publish it as it is: growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`
-		restart = "Fetch everything again: run the same growth-export run command with --restart. Without it, the staged data is held back again."
+		restart = "Fetch everything again: run the same growth-export run command with --restart."
+		held    = " Without it, the staged data is held back again."
 	)
 	require.Equal(t, retry+" (on a later day, add --run-id r1).\n"+publish, text(review.Held{Reasons: failed}))
 	require.Equal(t, retry+".\n"+publish, text(review.Held{Reasons: failed, FixedDate: true}))
-	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart,
+	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart+held,
 		text(review.Held{Reasons: shrunk, Report: "out/report.html"}))
+	require.Equal(t, retry+".\nRead the report to see what is wrong: out/report.html\n"+publish+"\n"+restart,
+		text(review.Held{Reasons: shrunk, Failed: 3, FixedDate: true, Report: "out/report.html"}), "the rows may be those of the failed schools")
 	require.Equal(t, retry+".\nLook at the checks below, and compare the tables with the previous snapshot: is the data right?\n"+publish+"\n"+restart,
 		text(review.Held{Reasons: append(failed, shrunk...), FixedDate: true}))
 }
