@@ -205,7 +205,7 @@ func TestLostSuppressionList(t *testing.T) {
 	s.key = key
 	require.NoError(t, os.Remove(s.dest.path(snapshot.SuppressedPath)))
 	for n := 4; n <= 5; n++ {
-		require.Regexp(t, `(?m)^warn  suppression list +`+again+"the suppression list .* is missing: restore _purges/suppressed.json", s.run("doctor", "--simulate").stdout)
+		require.Regexp(t, `(?m)^warn  suppression list +`+again+"the suppression list .* is missing or lacks students: restore _purges/suppressed.json", s.run("doctor", "--simulate").stdout)
 		result := s.night(n)
 		require.Contains(t, result.stderr, "level=WARN msg=\"students who were purged may be exported again\" students=1 reason=\"the suppression list")
 		require.Contains(t, result.stdout, "warning: "+again+"the suppression list ")
@@ -235,7 +235,7 @@ func TestLostPurgesFolder(t *testing.T) {
 			require.NoError(t, os.RemoveAll(s.dest.path(snapshot.PurgesPrefix)))
 			for n := 3; n <= 4; n++ {
 				const again = "2 students may be exported again: the suppression list "
-				require.Regexp(t, `(?m)^warn  suppression list +`+again+".*, which an earlier purge made, is missing: restore", s.run("doctor", "--simulate").stdout)
+				require.Regexp(t, `(?m)^warn  suppression list +`+again+".*, which an earlier purge made, is missing or lacks students: restore", s.run("doctor", "--simulate").stdout)
 				result := s.night(n)
 				require.Contains(t, result.stderr, "level=WARN msg=\"students who were purged may be exported again\" students=2 reason=\"the suppression list ")
 				require.Contains(t, result.stdout, "warning: "+again)
@@ -246,6 +246,24 @@ func TestLostPurgesFolder(t *testing.T) {
 			require.NotContains(t, result.stderr+result.stdout, "exported again")
 		})
 	}
+}
+
+// TestPartOfLostList loses the suppression list and purges another student. Runs warn until the list has its students again.
+func TestPartOfLostList(t *testing.T) {
+	t.Parallel()
+	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+	s.night(1)
+	students := slices.Sorted(maps.Keys(s.students()))
+	s.run("purge", "--students", listFile(t, students[:2]))
+	s.night(2)
+	require.NoError(t, os.RemoveAll(s.dest.path(snapshot.PurgesPrefix)))
+	s.run("purge", "--students", listFile(t, students[2:3]))
+	for n := 3; n <= 4; n++ {
+		require.Contains(t, s.night(n).stdout, "warning: 2 students may be exported again: the suppression list ")
+		require.Contains(t, s.run("doctor", "--simulate").stdout, "2 students may be exported again")
+	}
+	s.run("purge", "--students", listFile(t, students[:2]))
+	require.NotContains(t, s.night(5).stdout, "exported again")
 }
 
 // TestReplacedPrivacyKey purges a student again under a new key. Runs warn until the list of the replaced key is retired.

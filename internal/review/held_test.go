@@ -32,7 +32,7 @@ func TestHeldAdvice(t *testing.T) {
 	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart+held,
 		text(review.Held{Reasons: shrunk, Report: "out/report.html"}))
 	require.Equal(t, retry+".\nRead the report to see what is wrong: out/report.html\n"+publish+"\n"+restart,
-		text(review.Held{Reasons: shrunk, Failed: 3, FixedDate: true, Report: "out/report.html"}), "the rows may be those of the failed schools")
+		text(review.Held{Reasons: shrunk, Failed: 3, FixedDate: true, Report: "out/report.html"}), "the missing rows may be rows of the failed schools")
 	require.Equal(t, retry+".\nLook at the checks below, and compare the tables with the previous snapshot: is the data right?\n"+publish+"\n"+restart,
 		text(review.Held{Reasons: append(failed, shrunk...), FixedDate: true}))
 }

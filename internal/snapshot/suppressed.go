@@ -51,6 +51,8 @@ type Suppression struct {
 	Key string `json:"key_fingerprint"`
 	// SHA256 is the hash of the list.
 	SHA256 string `json:"sha256"`
+	// Purges are the ids of the purges whose students are, or were, on the list.
+	Purges []string `json:"purges,omitempty"`
 }
 
 // Same reports whether two runs leave out the same students. A run without a list leaves out no students.
@@ -77,7 +79,7 @@ func (s SuppressedStudents) Describe(fingerprint string) (*Suppression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Suppression{Listed: len(s.Students), Key: fingerprint, SHA256: sink.Hash(data)}, nil
+	return &Suppression{Listed: len(s.Students), Key: fingerprint, SHA256: sink.Hash(data), Purges: s.Purges}, nil
 }
 
 // has reports whether a student is on the list with all of the numbers.
@@ -281,15 +283,17 @@ type PurgedStudents struct {
 	Students int    `json:"students"`            // how many
 	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
 	Key string `json:"key_fingerprint,omitempty"`
-	// Missing means that the list, which a purge made, is missing. Otherwise the run lacks the key.
+	// Missing means that the list, which a purge made, is missing, or is older or newer than the one that runs followed. Otherwise the run lacks the key.
 	Missing bool `json:"list_missing,omitempty"`
+	// Purges are the ids of the purges whose students were on the missing list.
+	Purges []string `json:"purges,omitempty"`
 }
 
 // Because says why the students cannot be left out, and what to do.
 func (p PurgedStudents) Because() string {
 	switch {
 	case p.Missing:
-		return "the suppression list with the key fingerprint " + p.Key + ", which an earlier purge made, is missing: restore " +
+		return "the suppression list with the key fingerprint " + p.Key + ", which an earlier purge made, is missing or lacks students: restore " +
 			SuppressedPath + " from a backup, if there is one; then purge the same students again with that key, because snapshots made without the list may hold them"
 	case p.Key != "":
 		return "the run does not have the privacy key with the fingerprint " + p.Key +
@@ -370,18 +374,24 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 	return found, nil
 }
 
-// missingLists counts the students whose key the suppression list no longer has, although the newest snapshots left them
-// out, warned of them, or lost their rows to a purge, as the history may have. Unsuppress keeps the key.
+// missingLists counts, by key, the students whom the newest snapshots left out, warned of, or lost to a purge, as the history
+// may have, if the suppression list no longer has the key, or has fewer students and lacks some of the purges: it was
+// lost and begun again, or an older one was restored. Unsuppress keeps the purges; retiring a key keeps only the key.
 func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]PurgedStudents, error) {
 	before := make(map[string]int)
-	note := func(key string, students int) {
-		if _, has := list.Keys[key]; key != "" && !has {
-			before[key] = max(before[key], students)
+	purges := make(map[string][]string)
+	note := func(key string, students int, of []string) {
+		held, has := list.Keys[key]
+		lacks := func(id string) bool { return !slices.Contains(held.Purges, id) }
+		retired := has && len(held.Purges) == 0
+		other := len(held.Students) < students && slices.ContainsFunc(of, lacks)
+		if key != "" && (!has || other && !retired) {
+			before[key], purges[key] = max(before[key], students), append(purges[key], of...)
 		}
 	}
 	noteList := func(s *Suppression) {
 		if !s.empty() {
-			note(s.Key, s.Listed)
+			note(s.Key, s.Listed, s.Purges)
 		}
 	}
 	for _, kind := range []Kind{Full, AsOf} {
@@ -394,7 +404,7 @@ func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]Pur
 		}
 		noteList(newest.Parameters.Suppressed)
 		for _, p := range newest.Parameters.NotSuppressed {
-			note(p.Key, p.Students)
+			note(p.Key, p.Students, p.Purges)
 		}
 		for i := range newest.Purges {
 			noteList(newest.Purges[i].Suppressed)
@@ -411,7 +421,7 @@ func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]Pur
 	}
 	var missing []PurgedStudents
 	for key, students := range before {
-		missing = append(missing, PurgedStudents{Students: students, Key: key, Missing: true})
+		missing = append(missing, PurgedStudents{Students: students, Key: key, Missing: true, Purges: slices.Compact(slices.Sorted(slices.Values(purges[key])))})
 	}
 	return missing, nil
 }
