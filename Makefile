@@ -53,7 +53,7 @@ demo: build ## export three nights of a simulated service to DEST, print growth 
 		echo "Exporting the simulated service of $$night to $(DEST)"; \
 		$(BIN) run --simulate --snapshot-date $$night --backdate --if-missing --dest "$(DEST)" --progress none --log-level error >/dev/null || exit 1; \
 	done
-	@$(BIN) simulate norms >"$$(dirname "$(DEST)")/norms.csv"
+	@norms="$$(dirname "$(DEST)")/norms.csv"; [ -e "$$norms" ] || $(BIN) simulate norms >"$$norms"
 	@echo
 	@CGO_ENABLED=0 $(GO) run ./examples/growthbygrade "$(DEST)" $(FALL) $(WINTER) "$$(dirname "$(DEST)")/norms.csv" "Fall to Winter"
 	@echo

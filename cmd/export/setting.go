@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +82,10 @@ func (l *list) Set(text string) error {
 		}
 	} else {
 		for item := range strings.SplitSeq(text, ",") {
-			if item = strings.TrimSpace(item); item != "" {
+			if item = strings.TrimSpace(item); namesFile(item) {
+				return fmt.Errorf("%s is a file: write @%s for a list of its lines", quoted(item), item)
+			}
+			if item != "" {
 				items = append(items, item)
 				l.notePlace(item, "item", len(items))
 			}
@@ -166,6 +170,15 @@ func readNumberedLines(path string, blank bool) (items []string, numbers []int, 
 		}
 	}
 	return items, numbers, nil
+}
+
+// namesFile reports whether a text that should be a bid names a file with an extension instead.
+func namesFile(text string) bool {
+	if filepath.Ext(text) == "" {
+		return false
+	}
+	info, err := os.Stat(text)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // isUTF16 reports whether a file is text in UTF-16: it begins with a byte order mark, or every other byte is zero.

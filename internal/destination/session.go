@@ -256,7 +256,9 @@ func (s *Session) extendHistory(ctx context.Context, run string) error {
 	report, err := s.UpdateHistory(ctx, false)
 	if err != nil {
 		remedy := "; " + wording.Command("history") + " repairs it, as does the next run with " + wording.Setting("history").String()
-		if _, says := errors.AsType[*history.NeedsRebuildError](err); says {
+		_, needsRebuild := errors.AsType[*history.NeedsRebuildError](err)
+		_, damaged := errors.AsType[*history.DamagedError](err)
+		if needsRebuild || damaged { // the error says what to do
 			remedy = ""
 		}
 		return fmt.Errorf("the history was not updated: %w%s", err, remedy)

@@ -75,6 +75,10 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 		p.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
+	if s := staged.Students; s != nil && s.Matched != nil && *s.Matched == 0 {
+		p.Logger.WarnContext(ctx, "no listed student has rows", "listed", s.Listed,
+			"remedy", "list bids as the service writes them, not names or numbers: growth-export find prints them")
+	}
 	p.logComparison(ctx, staged)
 	return reasonsToHold(staged, p.limits)
 }
