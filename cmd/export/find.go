@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,11 +84,8 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 		return usagef("name the student with one of --name, --number and --bid")
 	}
 	if o.record != "" {
-		if _, err := parseScratch(filepath.Dir(o.record)); err != nil {
-			return usagef("%s: %w", from["record"].name, err)
-		}
-		if info, err := os.Stat(o.record); err == nil && info.IsDir() {
-			return usagef("%s: %q is a folder: name a file in it", from["record"].name, o.record)
+		if err := checkFile(o.record, from["record"].name); err != nil {
+			return err
 		}
 	}
 	key, err := a.privacyKey()
@@ -100,6 +96,9 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {
 		return err
+	}
+	if folder := catalog.Info().Folder; o.record != "" && folder != "" && isInside(o.record, folder) {
+		return usagef("%s: %q is in the destination, where no purge would find it: name a file elsewhere", from["record"].name, o.record)
 	}
 	found, err := await(ctx, func() (*maintenance.FindReport, error) {
 		return maintenance.Find(ctx, catalog, maintenance.FindOptions{
@@ -167,6 +166,19 @@ func searchedText(r *maintenance.FindReport) string {
 
 // maxLocated is the maximum number of students that are shown with the places of their rows.
 const maxLocated = 3
+
+// isInside reports whether a file is in a folder or below it.
+func isInside(file, folder string) bool {
+	real := func(path string) string {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			path = resolved
+		}
+		absolute, _ := filepath.Abs(path)
+		return absolute
+	}
+	way, err := filepath.Rel(real(folder), real(filepath.Dir(file)))
+	return err == nil && filepath.IsLocal(way)
+}
 
 // foundStudentsText lists the students and the places of their rows. record is the file to which the record of a single
 // student is written, if any, and schools are names by bid.

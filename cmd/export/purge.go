@@ -138,11 +138,16 @@ func checkNoticePath(path string, dryRun bool, from sources) error {
 	if dryRun {
 		return usagef("%s: a dry run erases nothing, so there is no notice of it", from["notice"].name)
 	}
+	return checkFile(path, from["notice"].name)
+}
+
+// checkFile checks that the file of a setting can be written.
+func checkFile(path, setting string) error {
 	if _, err := parseScratch(filepath.Dir(path)); err != nil {
-		return usagef("%s: %w", from["notice"].name, err)
+		return usagef("%s: %w", setting, err)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usagef("%s: %q is a folder: name a file in it", from["notice"].name, path)
+		return usagef("%s: %q is a folder: name a file in it", setting, path)
 	}
 	return nil
 }

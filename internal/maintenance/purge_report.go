@@ -175,13 +175,16 @@ func (r *PurgeReport) Left() int64 {
 	return n
 }
 
+// maxListedOrphans is the maximum number of data files that an error names.
+const maxListedOrphans = 20
+
 // OrphansError returns an error that says that data files that neither a run nor the history names hold rows, or nil.
 func (r *PurgeReport) OrphansError() error {
 	if len(r.Orphans) == 0 {
 		return nil
 	}
-	return fmt.Errorf("purge: rows remain in %s that neither a published run nor the history names, such as %s: remove these "+
-		"files and purge again", wording.Many(len(r.Orphans), "data file"), r.Orphans[0])
+	return fmt.Errorf("purge: rows remain in %s that neither a published run nor the history names: %s: remove these "+
+		"files and purge again", wording.Many(len(r.Orphans), "data file"), wording.First(r.Orphans, maxListedOrphans))
 }
 
 // Nothing reports whether there was nothing to do.
