@@ -169,14 +169,14 @@ const maxLocated = 3
 
 // isInside reports whether a file is in a folder or below it.
 func isInside(file, folder string) bool {
-	real := func(path string) string {
+	resolve := func(path string) string {
 		if resolved, err := filepath.EvalSymlinks(path); err == nil {
 			path = resolved
 		}
 		absolute, _ := filepath.Abs(path)
 		return absolute
 	}
-	way, err := filepath.Rel(real(folder), real(filepath.Dir(file)))
+	way, err := filepath.Rel(resolve(folder), resolve(filepath.Dir(file)))
 	return err == nil && filepath.IsLocal(way)
 }
 
