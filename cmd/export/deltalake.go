@@ -83,8 +83,8 @@ func deltaLakeText(r *deltalake.Report) string {
 			fmt.Fprintf(&b, ", checkpoint of version %d written", t.Checkpoint)
 		}
 		b.WriteByte('\n')
-		if len(t.Foreign) > 0 {
-			fmt.Fprintf(&b, "  warning: %s\n", foreignText(t.Foreign))
+		for _, text := range foreignTexts(t.Foreign) {
+			fmt.Fprintf(&b, "  warning: %s\n", text)
 		}
 		if t.Problem != "" {
 			fmt.Fprintf(&b, "  %s\n", printable(t.Problem))
@@ -93,13 +93,20 @@ func deltaLakeText(r *deltalake.Report) string {
 	return b.String()
 }
 
-// foreignText names the last commit of another program, and counts the earlier ones.
-func foreignText(foreign []deltalake.Foreign) string {
-	text := printable(foreign[len(foreign)-1].String()) + " was written by another program"
-	if more := len(foreign) - 1; more > 0 {
-		text += ", and so were " + wording.Count(more) + " earlier ones"
+// maxForeign is how many commits of other programs are named for each table.
+const maxForeign = 5
+
+// foreignTexts returns a sentence for each of the last commits of other programs, and one that counts the earlier ones.
+func foreignTexts(foreign []deltalake.Foreign) []string {
+	var texts []string
+	if more := len(foreign) - maxForeign; more > 0 {
+		texts = append(texts, "other programs also wrote "+wording.Many(more, "earlier version"))
+		foreign = foreign[more:]
 	}
-	return text
+	for _, f := range foreign {
+		texts = append(texts, printable(f.String())+" was written by another program")
+	}
+	return texts
 }
 
 func verifiedDeltaLake(r *deltalake.VerifyReport) string {
@@ -111,8 +118,8 @@ func verifiedDeltaLake(r *deltalake.VerifyReport) string {
 		files += t.Files
 		checkpoints += t.Checkpoints
 		rows += t.Rows
-		if len(t.Foreign) > 0 {
-			fmt.Fprintf(&b, "%s: %s\n", t.Table, foreignText(t.Foreign))
+		for _, text := range foreignTexts(t.Foreign) {
+			fmt.Fprintf(&b, "%s: %s\n", t.Table, text)
 		}
 	}
 	if len(r.Problems) == 0 {

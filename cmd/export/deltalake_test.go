@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/deltalake"
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
@@ -45,4 +46,18 @@ func TestCheckpointEveryHundredCommits(t *testing.T) {
 	found := dest.command(t, "verify", "--delta-lake").run()
 	require.Equal(t, exitFailed, found.code)
 	require.Contains(t, found.stdout, checkpoint+": is damaged: ")
+}
+
+// TestForeignTexts names the last commits of other programs, and counts the earlier ones.
+func TestForeignTexts(t *testing.T) {
+	var foreign []deltalake.Foreign
+	for v := range int64(7) {
+		foreign = append(foreign, deltalake.Foreign{Version: v, Operation: "DELETE"})
+	}
+	texts := foreignTexts(foreign)
+	require.Len(t, texts, 1+maxForeign)
+	require.Equal(t, "other programs also wrote 2 earlier versions", texts[0])
+	require.Contains(t, texts[1], "version 2 ")
+	require.Contains(t, texts[maxForeign], "version 6 ")
+	require.Len(t, foreignTexts(foreign[:maxForeign]), maxForeign)
 }

@@ -96,9 +96,11 @@ class DeltaLake(unittest.TestCase):
             "CREATE SECRET (TYPE s3, KEY_ID 'key', SECRET 'secret-key', REGION 'us-east-1',"
             f" ENDPOINT '{cls.endpoint.removeprefix('http://')}', URL_STYLE 'path', USE_SSL false)"
         )
+        # Spark's tables are small here, and compiling queries takes longer than running them.
         settings = {
             "spark.databricks.delta.snapshotPartitions": "1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.driver.host": "127.0.0.1",
             "spark.hadoop.fs.s3a.access.key": "key",
             "spark.hadoop.fs.s3a.endpoint": cls.endpoint,
@@ -106,6 +108,7 @@ class DeltaLake(unittest.TestCase):
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.secret.key": "secret-key",
             "spark.jars": ",".join(glob.glob(f"{cls.jars}/*.jar")),
+            "spark.sql.codegen.wholeStage": "false",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.session.timeZone": "UTC",
