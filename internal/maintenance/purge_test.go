@@ -337,16 +337,22 @@ func TestPurgeCounts(t *testing.T) {
 	require.Zero(t, after["schools"])
 }
 
-// TestPurgedBefore finds the schools of a plan that were purged, by their own bids or by their district's, with the day
-// of their last purge.
+// TestPurgedBefore finds the schools of a run that were purged and have rows again, by their own bids or by their
+// district's, with the day of their last purge. A school that is denied has no rows.
 func TestPurgedBefore(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), snapshottest.LatestRun)
 	require.NoError(t, err)
+	staged := &snapshot.StagedRun{Plan: plan, Ledger: []snapshot.LedgerRow{
+		{Dataset: "students", SchoolBid: snapshottest.Gone, Status: snapshot.StatusOK, RowsWritten: 1},
+		{Dataset: "students", SchoolBid: "unknown", Status: snapshot.StatusOK, RowsWritten: 1},
+		{Dataset: "students", SchoolBid: "opened since", Status: snapshot.StatusOK, RowsWritten: 1},
+		{Dataset: "students", SchoolBid: "denied", Status: snapshot.StatusDenied},
+	}}
 	before := func() []snapshot.PurgedSchools {
-		found, err := snapshot.At(store).PurgedBefore(t.Context(), plan)
+		found, err := snapshot.At(store).PurgedBefore(t.Context(), staged)
 		require.NoError(t, err)
 		return found
 	}
@@ -355,7 +361,8 @@ func TestPurgedBefore(t *testing.T) {
 	options.AllowUnknown = true
 	_, err = maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
-	plan.Schools = append(plan.Schools, snapshot.School{Bid: "unknown"}, snapshot.School{Bid: "opened since", District: snapshottest.GoneDistrict})
+	plan.Schools = append(plan.Schools, snapshot.School{Bid: "unknown"}, snapshot.School{Bid: "opened since", District: snapshottest.GoneDistrict},
+		snapshot.School{Bid: "denied", District: snapshottest.GoneDistrict})
 	require.Equal(t, []snapshot.PurgedSchools{{Date: snapshottest.Today, Schools: 1}}, before())
 
 	options = purgeOptions(nil, []string{snapshottest.GoneDistrict})

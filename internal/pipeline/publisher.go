@@ -44,6 +44,9 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
 			p.Catalog.DropCheckpoints(ctx, p.plan.RunID))
 	}
+	if err := p.warnOfPurged(ctx, staged); err != nil {
+		return err
+	}
 	held := p.check(ctx, staged)
 	switch {
 	case len(held) > 0 && !p.acceptHeld:
@@ -81,6 +84,19 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 	}
 	p.logComparison(ctx, staged)
 	return reasonsToHold(staged, p.limits)
+}
+
+// warnOfPurged logs a warning about schools that were purged from the destination and of which the run has rows again.
+func (p *publisher) warnOfPurged(ctx context.Context, staged *snapshot.StagedRun) error {
+	purged, err := p.Catalog.PurgedBefore(ctx, staged)
+	if err != nil {
+		return fmt.Errorf("look for purged schools: %w", err)
+	}
+	p.summary.PurgedBefore = purged
+	for _, of := range purged {
+		p.Logger.WarnContext(ctx, "schools that were purged are being exported again", "schools", of.Schools, "purged_on", of.Date)
+	}
+	return nil
 }
 
 // hold records why the run is not published, and what to do about it.

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,7 +133,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 		r.Logger.WarnContext(ctx, "the run was planned with another number of shards: unless all its shards use the same number, some schools are not fetched",
 			"planned", r.plan.Shards, "given", r.settings.Shards)
 	}
-	if err := cmp.Or(r.checkSuppression(ctx), r.warnOfPurged(ctx)); err != nil {
+	if err := r.checkSuppression(ctx); err != nil {
 		return err
 	}
 	err := r.runPhase(ctx, SpanFetch, r.plan.RunID, func(ctx context.Context) error {
@@ -150,20 +149,6 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 		Deps: r.Deps, plan: r.plan, limits: r.settings.Limits, compare: r.settings.Compare, fetched: true,
 		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL, summary: r.summary,
 	}).run(ctx)
-}
-
-// warnOfPurged logs a warning about schools that were purged from the destination and that the service still lists. The
-// plan has already been written, so a purge that begins now finds the run.
-func (r *exportRun) warnOfPurged(ctx context.Context) error {
-	purged, err := r.Catalog.PurgedBefore(ctx, r.plan)
-	if err != nil {
-		return fmt.Errorf("look for purged schools: %w", err)
-	}
-	r.summary.PurgedBefore = purged
-	for _, p := range purged {
-		r.Logger.WarnContext(ctx, "schools that were purged are being exported again", "schools", p.Schools, "purged_on", p.Date)
-	}
-	return nil
 }
 
 // beginPlan fetches the lookups and pins the plan, or uses the plan of another shard that was faster.

@@ -38,7 +38,7 @@ type Summary struct {
 	Report       string          `json:"report,omitempty"`   // path below the destination
 	Held         []review.Reason `json:"held,omitempty"`     // why the run was held back
 	Accepted     []review.Reason `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
-	// PurgedBefore are schools of the run that were purged from the destination, and that the service still lists.
+	// PurgedBefore are schools of the run that were purged from the destination, and that have rows again.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
 	// NotSuppressed are students who were purged from the destination and whom the run could not leave out.
 	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`

@@ -151,20 +151,26 @@ func (r *purgeRecord) remedy() string {
 	return "unless it is still running, repeat " + command
 }
 
-// PurgedBefore counts, by the day of their last purge, the schools of a plan that were purged from the destination. The
-// service still lists them, so the run exports them again. The counts come from the reports of purges, finished or not,
-// which are never removed.
-func (c Catalog) PurgedBefore(ctx context.Context, plan *Plan) ([]PurgedSchools, error) {
+// PurgedBefore counts, by the day of their last purge, the schools of a staged run that were purged from the destination
+// and of which the run has rows again. A school that the service lists, but denies, has none: its row in the list of
+// schools does not count. The counts come from the reports of purges, finished or not, which are never removed.
+func (c Catalog) PurgedBefore(ctx context.Context, staged *StagedRun) ([]PurgedSchools, error) {
 	records, err := c.purgeRecords(ctx)
-	if err != nil {
+	if len(records) == 0 || err != nil {
 		return nil, err
+	}
+	plan, withRows := staged.Plan, make(map[string]bool)
+	for i := range staged.Ledger {
+		if row := &staged.Ledger[i]; row.RowsWritten > 0 {
+			withRows[row.SchoolBid] = true
+		}
 	}
 	last := make(map[string]string) // days by school
 	for _, report := range records {
 		for i := range plan.Schools {
 			school := &plan.Schools[i]
 			purged := slices.Contains(report.Schools, school.Bid) || slices.Contains(report.Asked.Districts, school.District)
-			if purged && !slices.Contains(report.Unknown, school.Bid) {
+			if purged && withRows[school.Bid] && !slices.Contains(report.Unknown, school.Bid) {
 				last[school.Bid] = max(last[school.Bid], report.day())
 			}
 		}
