@@ -85,6 +85,17 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	problems = append(problems, texts(purges)...)
+	var ids []string
+	for i := range runs {
+		ids = append(ids, runs[i].Purges...)
+	}
+	proofs, err := await(ctx, func() ([]string, error) { return catalog.MissingProofs(ctx, ids) })
+	if err != nil {
+		return err
+	}
+	for _, proof := range proofs {
+		problems = append(problems, proof+": this proof of a purge is missing, although a manifest names it: "+restoreProof)
+	}
 	newest, err := await(ctx, func() (string, error) { return catalog.WithoutLatest(ctx, runs) })
 	if err != nil {
 		return err

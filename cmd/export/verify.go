@@ -92,6 +92,10 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	for _, purge := range purges {
 		work.LogUnfinishedPurge(ctx, o.log, purge)
 	}
+	slices.Sort(done.missingProofs)
+	for _, proof := range slices.Compact(done.missingProofs) {
+		o.log.WarnContext(ctx, "the proof of a purge is missing, although a manifest names it", "proof", proof, "remedy", restoreProof)
+	}
 	var text strings.Builder
 	writeFirst(&text, "", done.problems)
 	text.WriteString(done.text)
@@ -107,6 +111,9 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 		wording.Many(len(done.problems), "problem"), done.what, catalog, first, strings.Join(done.remedies, "; "))
 }
 
+// restoreProof says what to do about a missing proof.
+const restoreProof = "restore it from a backup, or keep the notice of this purge in its place"
+
 // verified is the result of verify.
 type verified struct {
 	report   any
@@ -116,6 +123,8 @@ type verified struct {
 	remedies []string
 	// run is the run that was verified.
 	run string
+	// missingProofs are the paths of missing proofs of purges.
+	missingProofs []string
 }
 
 // verifyRun verifies one published run.
@@ -126,7 +135,7 @@ func (a *app) verifyRun(ctx context.Context, catalog snapshot.Catalog, target ma
 	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the snapshot",
-		remedies: a.remedies(catalog, target, report), run: report.RunID,
+		remedies: a.remedies(catalog, target, report), run: report.RunID, missingProofs: report.MissingProofs,
 	}, nil
 }
 
@@ -164,7 +173,7 @@ func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, err
 	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the history",
-		remedies: []string{"growth-export history --rebuild makes a new one"},
+		remedies: []string{"growth-export history --rebuild makes a new one"}, missingProofs: report.MissingProofs,
 	}, nil
 }
 
@@ -239,6 +248,7 @@ func (v *verified) add(part verified, err error) (any, error) {
 	}
 	v.text += part.text
 	v.problems = append(v.problems, part.problems...)
+	v.missingProofs = append(v.missingProofs, part.missingProofs...)
 	for _, remedy := range part.remedies {
 		if len(part.problems) > 0 && !slices.Contains(v.remedies, remedy) {
 			v.remedies = append(v.remedies, remedy)

@@ -24,6 +24,9 @@ type VerifyReport struct {
 	Rows     int64     `json:"rows"`
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"`
+	// MissingProofs are the paths of proofs of purges that the manifest names, but that no longer exist. Nothing can make
+	// them again, so they are not among the Problems.
+	MissingProofs []string `json:"missing_proofs,omitempty"`
 }
 
 // Problem describes a damaged, altered or missing file of a destination.

@@ -98,6 +98,13 @@ func (v *verification) run(ctx context.Context, found located) error {
 		return err
 	}
 	v.tables(path, manifest.Tables)
+	var purges []string
+	for i := range manifest.Purges {
+		purges = append(purges, manifest.Purges[i].ID)
+	}
+	if v.report.MissingProofs, err = v.catalog.MissingProofs(ctx, purges); err != nil {
+		return err
+	}
 
 	files := []sink.File{manifest.Ledger}
 	if v.catalog.LedgerBeingPurged(ctx, found.run) {

@@ -48,6 +48,13 @@ func (v *verification) history(ctx context.Context) error {
 		v.problem(snapshot.HistoryPointerPath, "it ends on %s, but its manifest ends on %s", history.Pointer.Through, m.Through())
 	}
 	v.tables(history.Pointer.Manifest, m.Tables)
+	var purges []string
+	for i := range m.Purges {
+		purges = append(purges, m.Purges[i].ID)
+	}
+	if v.report.MissingProofs, err = v.catalog.MissingProofs(ctx, purges); err != nil {
+		return err
+	}
 	_, err = sink.Map(ctx, hashConcurrency, m.Files(), v.file)
 	return err
 }

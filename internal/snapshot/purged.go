@@ -128,6 +128,26 @@ func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error
 	return found, nil
 }
 
+// MissingProofs returns the paths of the proofs of some purges that no longer exist, sorted. The ids are those in the
+// manifests of runs and of the history.
+func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
+	if err != nil {
+		return nil, err
+	}
+	missing := make(map[string]bool)
+	for _, id := range ids {
+		missing[PurgesPrefix+id+".json"] = true
+	}
+	for _, entry := range entries {
+		delete(missing, entry.Path)
+	}
+	return slices.Sorted(maps.Keys(missing)), nil
+}
+
 // isCoveredBy reports whether a purge that ended, and began no earlier, has erased the same schools and districts.
 func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 	within := func(bids, others []string) bool {

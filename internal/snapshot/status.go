@@ -69,6 +69,8 @@ type RunState struct {
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
+	// Purges are the ids of the purges that the manifest names.
+	Purges []string `json:"-"`
 	// Report reports whether the run has a report.
 	Report bool `json:"-"`
 	// Resumable reports whether an unpublished run has checkpoints, or files beside them.
@@ -275,6 +277,9 @@ func (s *RunState) addManifest(m *Manifest) {
 	s.Filtered, s.Students = m.Parameters.Filtered(), m.Parameters.Students
 	s.Privacy, s.PrivacyKey = string(m.Parameters.Profile()), m.Parameters.PrivacyKey
 	s.Schools, s.Failed, s.Denied = m.Schools.Total, m.Schools.Failed, m.Schools.Denied
+	for i := range m.Purges {
+		s.Purges = append(s.Purges, m.Purges[i].ID)
+	}
 	s.State, s.PlannedAt, s.LastProgress = m.Status, m.StartedAt, m.PublishedAt
 	s.Duration = m.PublishedAt.Sub(m.StartedAt)
 	s.DurationSeconds = s.Duration.Seconds()
