@@ -215,6 +215,10 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog sn
 	}
 	s := &render.Snapshot{Place: o.placeOf(catalog, title)}
 	s.Dates = []string{last.SnapshotDate}
+	mixed := func(m *snapshot.Manifest) bool { return m.Parameters.Profile() != first.Parameters.Profile() }
+	if !slices.ContainsFunc(manifests, mixed) {
+		s.Profile = first.Parameters.Profile()
+	}
 	if first.Kind == snapshot.Delta {
 		for _, m := range manifests {
 			s.Deltas = append(s.Deltas, m.RunID)

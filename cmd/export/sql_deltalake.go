@@ -39,7 +39,7 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 			return nil, err
 		}
 		run = runs[0]
-		lake.Date = run.SnapshotDate
+		lake.Date, lake.Profile = run.SnapshotDate, run.Parameters.Profile()
 		lake.Title = "Delta Lake tables, snapshot of " + lake.Date + ", run " + run.RunID + "."
 		if run.Kind != snapshot.Full {
 			return nil, usagef("run %s is not a full snapshot, and only these have Delta Lake tables", run.RunID)

@@ -28,6 +28,7 @@ func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catal
 		title += fmt.Sprintf(" Rows that ended before %s were dropped: earlier dates and changes are left out.", m.DroppedBefore)
 	}
 	s := &render.Snapshot{Place: o.placeOf(catalog, title), History: true, Since: m.DroppedBefore}
+	s.Profile = schemas.Profile(m.Scope.Privacy)
 	for i := range m.Snapshots {
 		if date := m.Snapshots[i].Date; date >= m.DroppedBefore {
 			s.Dates = append(s.Dates, date)

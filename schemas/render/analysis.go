@@ -24,6 +24,7 @@ const (
 type analysis struct {
 	*dialect
 
+	place *Place
 	// relation returns the name of a table or a view in a query.
 	relation func(name string) string
 	// tables are the exported tables; history means that they have the rows of a history.
@@ -81,15 +82,16 @@ func (a *analysis) views() []*schemas.Table {
 }
 
 // noted returns the view's declaration, with a note if it has no rows without a history, and on each column that is null
-// or incomplete because a table was not exported.
+// or incomplete because of the privacy profile or because a table was not exported.
 func (a *analysis) noted(t *schemas.Table) *schemas.Table {
-	noted := *t
+	noted := *a.place.noted(t)
 	if !a.history && slices.Contains(growthSpanViews(), t.Name) {
 		noted.Doc += " No rows here: a snapshot has one result per student and subject, so growth needs the history (sql --history)."
 	}
-	noted.Columns = slices.Clone(t.Columns)
 	for i, c := range noted.Columns {
-		noted.Columns[i].Doc += a.noteOn(c)
+		if c.Under(a.place.Profile) != schemas.Withhold {
+			noted.Columns[i].Doc += a.noteOn(c)
+		}
 	}
 	return &noted
 }

@@ -50,7 +50,7 @@ func DBTModels() map[string]string {
 		}
 	}
 	a := &analysis{
-		dialect: dbtDialect(), tables: schemas.Tables(), relation: dbtRelation, sector: true, norms: normsView,
+		dialect: dbtDialect(), place: &Place{}, tables: schemas.Tables(), relation: dbtRelation, sector: true, norms: normsView,
 		days: "(SELECT {{ growth_export_snapshot_date() }} AS day) AS days",
 	}
 	for _, t := range a.views() {

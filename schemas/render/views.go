@@ -28,6 +28,20 @@ type Place struct {
 	Views Views
 	Dates []string
 	Norms string
+	// Profile is the privacy profile of all rows, if they have one profile. Columns that it leaves empty say so.
+	Profile schemas.Profile
+}
+
+// noted returns a view's declaration, with a note on each column that the privacy profile leaves empty.
+func (p *Place) noted(t *schemas.Table) *schemas.Table {
+	noted := *t
+	noted.Columns = slices.Clone(t.Columns)
+	for i := range noted.Columns {
+		if c := &noted.Columns[i]; c.Under(p.Profile) == schemas.Withhold {
+			c.Doc += " Null here: the privacy profile " + string(p.Profile) + " leaves it empty."
+		}
+	}
+	return &noted
 }
 
 // Snapshot describes the files behind the views: the files of a published run, or of several delta runs.

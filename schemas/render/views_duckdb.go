@@ -41,7 +41,7 @@ func duckDBViews(s *Snapshot) string {
 		default:
 			query = "FROM " + s.duckDBFiles(t, "")
 		}
-		b.WriteString(d.createView(view, query, t.described(s)))
+		b.WriteString(d.createView(view, query, s.noted(t.described(s))))
 	}
 	s.moreViews(&b, d)
 	return b.String()

@@ -67,7 +67,7 @@ func (s *Snapshot) moreViews(b *strings.Builder, d *dialect) {
 		return
 	}
 	a := &analysis{
-		dialect: d, history: s.History, norms: s.Norms, sector: s.Views == SectorViews, days: daysOf(s.Dates),
+		dialect: d, place: &s.Place, history: s.History, norms: s.Norms, sector: s.Views == SectorViews, days: daysOf(s.Dates),
 		relation: func(name string) string { return s.view(d, name) },
 	}
 	for i := range s.Tables {
@@ -168,7 +168,7 @@ func (s *Snapshot) historyViews(b *strings.Builder, d *dialect) {
 				fmt.Fprintf(b, "\n%s\n%s;\n", fmt.Sprintf(d.asOf, name), rows)
 				continue
 			}
-			b.WriteString(d.createView(name, rows, declared))
+			b.WriteString(d.createView(name, rows, s.noted(declared)))
 		}
 	}
 }

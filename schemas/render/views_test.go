@@ -299,6 +299,36 @@ WHERE snapshot_date = DATE '2026-11-20';
 		"SELECT * FROM delta.`s3a://bucket/a'b/history/one` VERSION AS OF 3\nWHERE snapshot_date = DATE '2026-11-20';\n")
 }
 
+// TestProfileIsNoted checks that the comments of columns, and analysis_columns, say which columns the privacy profile
+// leaves empty.
+func TestProfileIsNoted(t *testing.T) {
+	t.Parallel()
+	students, _, _ := schemas.FindTable("students")
+	text := func(profile schemas.Profile, change func(*Snapshot)) string {
+		s := &Snapshot{
+			Place:  Place{Title: "S.", Root: "/d", Views: AnalysisViews, Profile: profile},
+			Tables: []SnapshotTable{{Table: students, Folder: students.Name}},
+		}
+		change(s)
+		return duckDBViews(s)
+	}
+	const note = " Null here: the privacy profile minimal leaves it empty.'"
+	snapshot := text(schemas.Minimal, func(*Snapshot) {})
+	require.Regexp(t, `COMMENT ON COLUMN "students"."first_name" IS '[^\n]*`+note, snapshot)
+	require.Regexp(t, `COMMENT ON COLUMN "analysis_students"."gender" IS '[^\n]*`+note, snapshot)
+	require.Regexp(t, `\('students', 'first_name', [^\n]*`+note, snapshot)
+	require.NotRegexp(t, `"(school_bid|student_bid|grade|rit|snapshot_date)" IS '[^\n]* profile `, snapshot)
+	history := text(schemas.Minimal, func(s *Snapshot) {
+		versions := *students
+		versions.Columns = append(slices.Clone(students.Columns), schemas.Column{Name: validFrom, Class: schemas.None}, schemas.Column{Name: endedBecause, Class: schemas.None})
+		s.History, s.Tables[0].Table = true, &versions
+	})
+	require.Regexp(t, `COMMENT ON COLUMN "students_changes"."first_name" IS '[^\n]*`+note, history)
+	require.NotRegexp(t, `"(valid_from|valid_to|ended_because|before)" IS '[^\n]* profile `, history)
+	require.NotContains(t, text(schemas.Pseudonymous, func(*Snapshot) {}), `"gender" IS 'Gender. Null here: the privacy profile`)
+	require.NotContains(t, text(schemas.Full, func(*Snapshot) {}), "privacy profile")
+}
+
 // TestAnalysis checks that the views for analysts read the exported tables, and empty relations in place of the others.
 // Growth needs a history, from which the views take schools and terms of any day.
 func TestAnalysis(t *testing.T) {
