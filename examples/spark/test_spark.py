@@ -354,7 +354,7 @@ class TestSpark(unittest.TestCase):
             self.spark.sql(statement).collect()
         page = (REPOSITORY / "examples" / "questions" / "README.md").read_text("utf-8")
         questions = re.findall(r"```sql\n(.*?);\n```\n\n((?:\|[^\n]*\n)+)", page, re.DOTALL)
-        self.assertEqual(len(questions), 13)
+        self.assertEqual(len(questions), 14)
         for query, shown in questions:
             with self.subTest(query=query):
                 frame = self.spark.sql(query)
