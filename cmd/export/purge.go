@@ -257,7 +257,12 @@ func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 	}
 	text := "nothing was found for: " + o.placesOf(r.Unmatched) + " of the list"
 	if r.Suppressed != nil {
-		text += " (the suppression list includes them, because unpublished runs are not searched)"
+		includes := "includes"
+		if r.DryRun {
+			includes = "would include"
+		}
+		text += " (the suppression list " + includes + " them all the same; to notice a wrong bid or number, see in the summary of the next run " +
+			"how many students of the list it left out)"
 	}
 	return text + "\n"
 }
