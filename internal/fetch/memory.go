@@ -12,13 +12,13 @@ const (
 
 	// maxHeldTogether bounds the memory of the lists that are being read. Beyond it, lists that hold more than minRunBytes
 	// are moved.
-	maxHeldTogether = 64 << 20
+	maxHeldTogether = 32 << 20
 	minRunBytes     = 4 << 20
 	// maxHeldBytes bounds the memory of one list, and of the result of one school.
-	maxHeldBytes = 24 << 20
+	maxHeldBytes = 16 << 20
 	// maxPoolBytes bounds the memory of all decoders kept for reuse, and maxPooledBytes the memory of each: after a large
 	// school, a decoder holds more than most schools need.
-	maxPoolBytes   = 32 << 20
+	maxPoolBytes   = 16 << 20
 	maxPooledBytes = 4 << 20
 	// MaxWaitingBytes bounds the memory of finished schools' results that wait to be written.
 	MaxWaitingBytes = 8 << 20
