@@ -53,6 +53,7 @@ func buildAndRun(m *testing.M) int {
 func execute(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"} // else the race detector would make every process wait a second before it ends
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "GROWTH_EXPORT_") {
 			cmd.Env = append(cmd.Env, pair)
