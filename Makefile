@@ -92,6 +92,7 @@ gotest = cd $(1) || exit; status=0; \
 		-- -shuffle=on $(TIMEOUT) $(3) || status=$$?; \
 	echo "The slowest tests:"; $(CURDIR)/$(GOTESTSUM) tool slowest --num 10 --jsonfile $(CURDIR)/.tools/$(2).json; exit $$status
 
+# The tests with Spark take longest, so what they need is made first: make would prepare all examples before it ran one.
 # Output of examples that run at the same time is printed example by example, if this make can.
 EXAMPLES_AT_ONCE = -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -101,7 +102,8 @@ check: ## all checks of a change, as .ci/run runs them: all tests, race detector
 	$(MAKE) lint
 	$(MAKE) test-race
 	$(MAKE) test-modules
-	$(MAKE) $(EXAMPLES_AT_ONCE) test-spark test-airflow test-dbt test-examples test-site
+	$(MAKE) -j2 build .tools/spark-venv
+	$(MAKE) $(EXAMPLES_AT_ONCE) test-spark test-growth test-airflow test-dbt test-examples test-site
 
 .PHONY: test-all
 test-all: $(VERSITYGW) $(AZURITE)/installed $(FAKE_GCS) $(GOTESTSUM) ## run all tests of the main module, shuffled, also on a real S3 server and on emulators of clouds
@@ -129,9 +131,8 @@ test-all: export FAKE_GCS_SERVER = $(CURDIR)/$(FAKE_GCS)
 test-spark: NIGHTS ?= 3
 
 .PHONY: test-spark
-test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table, and on a history (NIGHTS); needs Python and Java
-	NIGHTS=$(NIGHTS) .tools/spark-venv/bin/python examples/spark/test_spark.py
-	$(MAKE) test-growth
+test-spark: build .tools/spark-venv ## compare Spark and DuckDB on every table, and on a history (NIGHTS); needs Python and Java
+	NIGHTS=$(NIGHTS) .tools/spark-venv/bin/python -B examples/spark/test_spark.py $(BIN)
 
 # The number of students whose growth is compared, and of nights whose counts of tests are; 2300 students have 100,000 spans.
 test-growth: STUDENTS ?= 60

@@ -1,4 +1,4 @@
-"""The views of growth hold what reference.py computes, in DuckDB and Spark. Run by `make test-spark` and `make test-growth`.
+"""The views of growth hold what reference.py computes, in DuckDB and Spark. Run by `make test-growth`.
 
     python test_growth.py GROWTH_EXPORT        the path of the command
 

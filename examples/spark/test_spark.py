@@ -1,5 +1,7 @@
 """Spark and DuckDB read the same values from the same files. Run by `make test-spark`.
 
+    python test_spark.py GROWTH_EXPORT        the path of the command
+
 The exporter takes snapshots of the simulated service, plain and with --partition-by district, of the service as it is
 documented and of one that sends whatever it can. Both engines
 read every table through the example readers of this repository, Spark's read.py and DuckDB's views.sql, and must agree
@@ -24,10 +26,10 @@ from pyspark.sql import functions as F
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DUCKDB_EXAMPLES = REPOSITORY / "examples" / "duckdb"
+GROWTH_EXPORT = ""
 
 # Both engines use a time zone other than UTC: timestamps are instants and dates are dates in any zone.
 ZONE = "America/Chicago"
-
 
 # The number of nights in the history. If there are more than three, they are consecutive.
 NIGHTS = int(os.environ.get("NIGHTS", "3"))
@@ -52,7 +54,8 @@ def declared(every: bool = False) -> dict[str, list[dict]]:
 def start_spark(folder: str) -> SparkSession:
     settings = {
         # Compiling queries and optimizing the compiler's output takes longer than these small tables are worth.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # The quick compiler would have 48 MB for its output, which fill up, and then nothing is compiled any more.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
         "spark.sql.codegen.wholeStage": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -125,8 +128,6 @@ class TestSpark(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="growth-export-spark-"))
-        cls.exporter = f"{cls.folder}/growth-export"
-        subprocess.run(["go", "build", "-o", cls.exporter, "./cmd/export"], cwd=REPOSITORY, check=True)
         cls.spark = start_spark(cls.folder)
         cls.addClassCleanup(cls.spark.stop)
 
@@ -134,7 +135,7 @@ class TestSpark(unittest.TestCase):
         """Takes a snapshot of the simulated service."""
         # An ordinary name, and one that both engines could read as a glob.
         dest = f"{self.folder}/{dest or 'growth data'} [{self._testMethodName}]"
-        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, *settings]
+        run = [GROWTH_EXPORT, "run", "--simulate", "--progress", "none", "--dest", dest, *settings]
         result = subprocess.run(run, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         return dest
@@ -142,7 +143,7 @@ class TestSpark(unittest.TestCase):
     def norms(self) -> str:
         """A CSV file of made-up norms of growth."""
         path = Path(self.folder, "norms.csv")
-        path.write_bytes(subprocess.run([self.exporter, "simulate", "norms"], check=True, capture_output=True).stdout)
+        path.write_bytes(subprocess.run([GROWTH_EXPORT, "simulate", "norms"], check=True, capture_output=True).stdout)
         return str(path)
 
     def test_plain(self):
@@ -256,7 +257,7 @@ class TestSpark(unittest.TestCase):
 
     def statements(self, dest: str, *args: str) -> list[str]:
         """The output of `growth-export sql` for Spark."""
-        command = [self.exporter, "sql", "--dialect", "spark", "--dest", dest, *args]
+        command = [GROWTH_EXPORT, "sql", "--dialect", "spark", "--dest", dest, *args]
         printed = subprocess.run(command, capture_output=True, text=True, check=True)
         statements = re.sub(r"^--.*$", "", printed.stdout, flags=re.MULTILINE).split(";\n")
         return [statement for statement in statements if statement.strip()]
@@ -265,12 +266,12 @@ class TestSpark(unittest.TestCase):
         """Views over two delta runs have one row per key, as in DuckDB. They can be in a schema."""
         district = ("--partition-by", "district")
         dest = self.export("--modified-since", "2026-11-01", "--run-id", "one", *district)
-        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, *district]
+        run = [GROWTH_EXPORT, "run", "--simulate", "--progress", "none", "--dest", dest, *district]
         subprocess.run([*run, "--modified-since", "2026-10-15", "--run-id", "two"], check=True, capture_output=True)
         for statement in self.statements(dest, "--changes", "--schema", "changes"):
             self.spark.sql(statement).collect()
         duck = duckdb.connect()
-        command = [self.exporter, "sql", "--dest", dest, "--changes"]
+        command = [GROWTH_EXPORT, "sql", "--dest", dest, "--changes"]
         duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         tables = [name for (name,) in duck.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()]
         self.assertEqual(len(tables), 7)
@@ -282,7 +283,7 @@ class TestSpark(unittest.TestCase):
     def test_sql_of_history(self):
         """The views of a history have the same rows as in DuckDB, even in a schema."""
         dest = f"{self.folder}/growth data [{self._testMethodName}]"
-        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--datasets", "students,test_results"]
+        run = [GROWTH_EXPORT, "run", "--simulate", "--progress", "none", "--dest", dest, "--datasets", "students,test_results"]
         nights = ["2025-09-12", "2025-09-13", "2026-02-03"]
         if NIGHTS > len(nights):
             nights = [str(datetime.date(2025, 8, 20) + datetime.timedelta(days=i)) for i in range(NIGHTS)]
@@ -290,7 +291,7 @@ class TestSpark(unittest.TestCase):
             dates = ["--simulate-date", night, "--snapshot-date", night, "--backdate", "--history", "--compare", "off"]
             subprocess.run([*run, "--simulate-results", "2000", *dates], check=True, capture_output=True)
         duck = duckdb.connect()
-        command = [self.exporter, "sql", "--dest", dest, "--history"]
+        command = [GROWTH_EXPORT, "sql", "--dest", dest, "--history"]
         duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         days = [f"DATE '{night}'" for night in nights[1 :: max(1, len(nights) // 10)]]
         for schema in ([], ["--schema", "history"]):
@@ -321,7 +322,7 @@ class TestSpark(unittest.TestCase):
         views_of = ["--history", "--views", "analysis", "--norms", self.norms()]
         duck = duckdb.connect()
         duck.execute(f"SET TimeZone = '{ZONE}'")
-        command = [self.exporter, "sql", "--dest", dest, *views_of]
+        command = [GROWTH_EXPORT, "sql", "--dest", dest, *views_of]
         duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         views = {}
         declared_types = "SELECT table_name, column_name, type FROM analysis_columns WHERE table_name LIKE 'analysis_%'"
@@ -347,7 +348,7 @@ class TestSpark(unittest.TestCase):
         dest = f"{self.folder}/growth data [{self._testMethodName}]"
         nights = re.findall(r"^(?:FALL|WINTER|TONIGHT) +:= (.*)$", (REPOSITORY / "Makefile").read_text("utf-8"), re.MULTILINE)
         self.assertEqual(len(nights), 3)
-        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--history", "--backdate"]
+        run = [GROWTH_EXPORT, "run", "--simulate", "--progress", "none", "--dest", dest, "--history", "--backdate"]
         for night in nights:
             subprocess.run([*run, "--snapshot-date", night], check=True, capture_output=True)
         for statement in self.statements(dest, "--history", "--views", "analysis", "--norms", self.norms()):
@@ -427,4 +428,7 @@ class TestSpark(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: test_spark.py GROWTH_EXPORT")
+    GROWTH_EXPORT = str(Path(sys.argv.pop()).resolve())
     unittest.main(verbosity=2)
