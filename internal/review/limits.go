@@ -31,13 +31,13 @@ type Share struct {
 	Off  bool
 }
 
-// ParseShare reads a percentage such as 20% or 12.5%, or the word off.
+// ParseShare reads a percentage such as 20%, 20 % or 12.5%, or the word off.
 func ParseShare(text string) (Share, error) {
 	if text == "off" {
 		return Share{Off: true}, nil
 	}
 	number, ok := strings.CutSuffix(text, "%")
-	percent, err := strconv.ParseFloat(number, 64)
+	percent, err := strconv.ParseFloat(strings.TrimRight(number, " "), 64)
 	if !ok && err == nil && percent > 0 && percent < 1 {
 		return Share{}, fmt.Errorf("%q has no unit: write %s%% if you mean the share, or %s%%", text,
 			strconv.FormatFloat(percent*100, 'f', -1, 64), text)

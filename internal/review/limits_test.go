@@ -21,7 +21,9 @@ func TestLimitsInJSON(t *testing.T) {
 	var read review.Limits
 	require.NoError(t, json.Unmarshal(data, &read))
 	require.Equal(t, limits, read)
-	for _, bad := range []string{`"101%"`, `"20"`, `20`, `""`, `"NaN%"`} {
+	require.NoError(t, json.Unmarshal([]byte(`{"max_shrink": "20 %"}`), &read))
+	require.Equal(t, limits.MaxShrink, read.MaxShrink)
+	for _, bad := range []string{`"20 "`, `" %"`, `"101%"`, `"20"`, `20`, `""`, `"NaN%"`} {
 		require.Error(t, json.Unmarshal([]byte(`{"max_shrink": `+bad+`}`), &read), bad)
 	}
 }
