@@ -200,7 +200,7 @@ func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) 
 	}
 	remedy := wording.Command("history", wording.Setting("rebuild")) + " adds it"
 	if gone, err := s.Catalog.PrunedFrom(ctx, held.Manifest); err == nil && len(gone) > 0 {
-		remedy = "none: a rebuild, which would add it, needs the snapshots of " + wording.First(gone, 5) + ", which are pruned"
+		remedy = "none: a rebuild, which would add it, needs the snapshots of " + wording.First(gone, history.MaxDates) + ", which are pruned"
 	}
 	s.opts.Log.WarnContext(ctx, "the history lacks this snapshot, because it already holds later ones",
 		"snapshot_date", m.SnapshotDate, "through", held.Manifest.Through(), "remedy", remedy)

@@ -238,13 +238,13 @@ func tooLate(before *snapshot.HistoryManifest, date string, gone []string) strin
 		why = "the history holds run " + before.Snapshots[i].RunID + " of this date, which was pruned"
 	}
 	if len(gone) > 0 {
-		return why + ", and a rebuild needs the snapshots of " + wording.First(gone, maxDates) + ", which are pruned"
+		return why + ", and a rebuild needs the snapshots of " + wording.First(gone, MaxDates) + ", which are pruned"
 	}
 	return why + ": " + wording.Command("history", wording.Setting("rebuild")) + " includes it"
 }
 
-// maxDates is the maximum number of dates that a message names.
-const maxDates = 5
+// MaxDates is the maximum number of dates that a message names.
+const MaxDates = 5
 
 // NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
 type NeedsRebuildError struct {
@@ -257,14 +257,14 @@ type NeedsRebuildError struct {
 func (e *NeedsRebuildError) Error() string {
 	text := ""
 	if len(e.Dates) > 0 {
-		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been added to the history: ", wording.First(e.Dates, maxDates))
+		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been added to the history: ", wording.First(e.Dates, MaxDates))
 	}
 	if len(e.Pruned) == 0 {
 		return text + "run " + wording.Command("history", wording.Setting("rebuild"))
 	}
 	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. To start a history without them, "+
 		"move %s and all of %s out of the destination, where a purge does not reach them, and run growth-export history",
-		wording.First(e.Pruned, maxDates), snapshot.HistoryPointerPath, snapshot.HistoryFilesPrefix)
+		wording.First(e.Pruned, MaxDates), snapshot.HistoryPointerPath, snapshot.HistoryFilesPrefix)
 }
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
