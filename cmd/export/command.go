@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,8 +33,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := "see " + cmd.CommandPath() + " --help"
-	if cmd.Name() == "schema" {
+	switch {
+	case cmd.Name() == "schema":
 		hint = "name tables with --table " + wording.ShellWord(args[0])
+	case cmd.Name() == "diff" && len(args) == 2:
+		hint = fmt.Sprintf("name dates with --from %s --to %s", wording.ShellWord(args[0]), wording.ShellWord(args[1]))
 	}
 	return usagef("%s takes flags only, not %s; %s", cmd.Name(), quoted(args[0]), hint)
 }
