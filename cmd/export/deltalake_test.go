@@ -50,6 +50,7 @@ func TestCheckpointEveryHundredCommits(t *testing.T) {
 
 // TestForeignTexts names the last commits of other programs, and counts the earlier ones.
 func TestForeignTexts(t *testing.T) {
+	t.Parallel()
 	var foreign []deltalake.Foreign
 	for v := range int64(7) {
 		foreign = append(foreign, deltalake.Foreign{Version: v, Operation: "DELETE"})
