@@ -103,6 +103,14 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if newest != "" {
 		problems = append(problems, snapshot.LatestPath+" is missing, although snapshots are published: "+restoreLatest(catalog, newest))
 	}
+	lost, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.LostPointers(ctx, runs) })
+	if err != nil {
+		return err
+	}
+	for i := range lost {
+		problems = append(problems, fmt.Sprintf("%s is missing, although run %s is published for this date: %s",
+			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, restorePointer))
+	}
 	value := struct {
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`
@@ -123,6 +131,9 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)
 }
+
+// restorePointer says what to do about the missing pointer of a date.
+const restorePointer = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
 
 // restoreLatest says how to write _latest.json again; newest is the run that it should name.
 func restoreLatest(catalog snapshot.Catalog, newest string) string {

@@ -159,7 +159,7 @@ func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget
 	case past, pointer:
 		// The service returns only its present state, so exporting again would store today's data under an earlier date. A run
 		// without its pointer would not be marked as replaced.
-		remedies = append(remedies, `restore the file from a backup, or see "Damaged documents" in docs/operations.md`)
+		remedies = append(remedies, restorePointer)
 	default:
 		remedies = append(remedies, "export it again")
 	}

@@ -259,6 +259,39 @@ func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string
 	return newest.RunID, nil
 }
 
+// LostPointers returns the published runs whose dates have no pointer. runs are the states of all runs.
+func (c Catalog) LostPointers(ctx context.Context, runs []RunState) ([]RunState, error) {
+	exist := make(map[string]bool)
+	for _, kind := range []Kind{Full, AsOf} {
+		entries, err := c.pointers(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			exist[entry.Path] = true
+		}
+	}
+	var lost []RunState
+	for _, run := range runs {
+		path := PointerPath(run.Kind, run.SnapshotDate)
+		if run.State != StatePublished || path == "" || exist[path] {
+			continue
+		}
+		// Prune may have removed the run since its state was read.
+		manifest, err := c.ReadManifest(ctx, run.RunID)
+		if errors.Is(err, sink.ErrNotFound) || Unreadable(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if manifest.Status == StatePublished {
+			lost = append(lost, run)
+		}
+	}
+	return lost, nil
+}
+
 func latestOf(m *Manifest) Latest {
 	return Latest{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Manifest: ManifestPath(m.RunID)}
 }

@@ -213,6 +213,12 @@ func (c Catalog) runState(ctx context.Context, folder *RunFolder, staged time.Ti
 		}
 	}
 	if plan != nil {
+		if err := plan.check(folder.Name); err != nil {
+			state.Problems = append(state.Problems, fmt.Sprintf("read %s: %v", folder.path(PlanName), err))
+			plan = nil
+		}
+	}
+	if plan != nil {
 		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
 		state.Filtered, state.Students = plan.Scope.Filtered(), plan.Scope.Students
 		state.Privacy, state.PrivacyKey = string(plan.Scope.Profile()), plan.Scope.PrivacyKey
