@@ -62,7 +62,7 @@ func testProfileAnalysis(t *testing.T, dest string, profile schemas.Profile) {
 			continue
 		}
 		questions := regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindAllStringSubmatch(theQuestions(t, page), -1)
-		require.Len(t, questions, 13)
+		require.Len(t, questions, 14)
 		answered := 0
 		for _, question := range questions {
 			if len(d.query(question[1])) > 0 {

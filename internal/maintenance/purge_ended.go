@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,11 @@ func (e *evidence) note(school, dataset, night, status string) {
 
 // endedSchools returns the schools whose agreement ended at least that many days ago, sorted by bid: at least two
 // snapshots, spanning that time, requested every dataset of the school and got none. A school that was never exported
-// has no rows and is left out. The second result lists other schools that lack a dataset they once had.
-func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]EndedSchool, []NearlyEnded, error) {
+// has no rows and is left out. A school that an earlier purge erased remains ended until it is ok again, because rows of
+// other schools may name it. The second result lists other schools that lack a dataset they once had.
+func endedSchools(
+	ctx context.Context, catalog snapshot.Catalog, days int, earlier []*PurgeReport,
+) ([]EndedSchool, []NearlyEnded, error) {
 	runs, unreadable, err := catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
 		return nil, nil, fmt.Errorf("purge: cannot find the schools that have ended: %w", err)
@@ -70,6 +74,7 @@ func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]En
 		return nil, nil, err
 	}
 	ended, nearly, err := e.ended(days)
+	ended = e.addErased(ended, earlier)
 	if len(ended)+len(nearly) == 0 || err != nil {
 		return nil, nil, err
 	}
@@ -185,6 +190,21 @@ func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, e
 		}
 	}
 	return ended, nearly, nil
+}
+
+// addErased adds the schools that earlier purges erased, in the order of the purges, and that were neither ok nor failed
+// since.
+func (e *evidence) addErased(ended []EndedSchool, earlier []*PurgeReport) []EndedSchool {
+	for _, purge := range slices.Backward(earlier) {
+		for _, school := range purge.Ended {
+			known := slices.ContainsFunc(ended, func(other EndedSchool) bool { return other.Bid == school.Bid })
+			if !known && purge.State == purgeDone && max(e.lastOK[school.Bid], e.lastFailed[school.Bid]) <= school.LastOK {
+				ended = append(ended, school)
+			}
+		}
+	}
+	slices.SortFunc(ended, func(a, b EndedSchool) int { return cmp.Compare(a.Bid, b.Bid) })
+	return ended
 }
 
 // nearlyEnded returns the datasets that a school once had and now lacks, or nil if it still has all of them. The school
