@@ -123,7 +123,7 @@ func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	case tag == "!!null":
 		return errors.New("the value is missing")
 	case isSwitch && tag != "!!bool":
-		return fmt.Errorf("%s is neither true nor false", quoted(value.Value))
+		return fmt.Errorf("%s is neither true nor false: write true or false", quoted(value.Value))
 	case !isSwitch && tag == "!!bool":
 		return fmt.Errorf("true and false are not valid here: expected %s", f.Value.Type())
 	default:

@@ -281,7 +281,7 @@ func flagNames(cmd *cobra.Command) []string {
 func parseBool(text string) (bool, error) {
 	value, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, fmt.Errorf("%s is neither true nor false", quoted(text))
+		return false, fmt.Errorf("%s is neither true nor false: write true or false", quoted(text))
 	}
 	return value, nil
 }

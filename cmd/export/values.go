@@ -136,7 +136,7 @@ func (t timeOfDay) next(now time.Time) time.Time {
 // parseShare parses a share of the whole, such as 0.15 or 15%.
 func parseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
-	share, err := strconv.ParseFloat(number, 64)
+	share, err := strconv.ParseFloat(strings.TrimRight(number, " "), 64)
 	if percent {
 		share /= 100
 	}

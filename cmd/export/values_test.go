@@ -57,7 +57,7 @@ func TestParseDuration(t *testing.T) {
 
 func TestParseShare(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]float64{"0": 0, "0.15": 0.15, "15%": 0.15, "1": 1, "100%": 1} {
+	for text, want := range map[string]float64{"0": 0, "0.15": 0.15, "15%": 0.15, "15 %": 0.15, "1": 1, "100%": 1} {
 		got, err := parseShare(text)
 		require.NoError(t, err, text)
 		require.InDelta(t, want, got, 1e-12, text)
