@@ -68,16 +68,12 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		}
 	}
 	begunAt := opts.Now().UTC().Truncate(time.Second)
-	idAt := func(t time.Time) string { return t.Format("20060102T150405Z") + "-" + asked.id() }
-	for slices.ContainsFunc(earlier, func(r *PurgeReport) bool { return r.ID == idAt(begunAt) }) {
-		begunAt = begunAt.Add(time.Second) // the same purge ended less than a second ago
-	}
 	state := purgeBegun
 	if opts.DryRun {
 		state = purgePlanned
 	}
 	p.fresh = &PurgeReport{
-		FormatVersion: snapshot.FormatVersion, ID: idAt(begunAt),
+		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
 		State: state, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, NearlyEnded: nearly, BegunAt: begunAt,
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
