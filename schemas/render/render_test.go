@@ -28,6 +28,9 @@ func TestGeneratedFiles(t *testing.T) {
 	for _, f := range Formats() {
 		text := f.Text()
 		if *update {
+			if f.File == "tables.json" {
+				requireNewVersion(t)
+			}
 			require.NoError(t, os.WriteFile(filepath.Join(generated, f.File), []byte(text), 0o600))
 		}
 		have, err := fs.ReadFile(os.DirFS(generated), f.File)
@@ -43,6 +46,19 @@ func TestGeneratedFiles(t *testing.T) {
 		have = append(have, e.Name())
 	}
 	require.ElementsMatch(t, names, have)
+}
+
+// requireNewVersion fails if a table or column has changed, apart from its description, since schemas.Version was raised,
+// so that users notice the change.
+func requireNewVersion(t *testing.T) {
+	t.Helper()
+	earlier, err := fs.ReadFile(os.DirFS(generated), "tables.json")
+	require.NoError(t, err)
+	version, changes, err := Diff(earlier)
+	require.NoError(t, err)
+	changes = slices.DeleteFunc(changes, func(c Change) bool { return c.What == "description" })
+	require.False(t, version == schemas.Version && len(changes) > 0,
+		"raise schemas.Version: the first number if one of these changes is breaking, else the second: %v", changes)
 }
 
 // TestDBTModels compares the generated files of the dbt package.
