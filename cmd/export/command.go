@@ -19,10 +19,13 @@ func newCommand[O any](
 	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		from, err := a.resolve(cmd)
-		if err != nil {
-			return err
+		if err == nil {
+			return work(cmd.Context(), o, from)
 		}
-		return work(cmd.Context(), o, from)
+		if f := cmd.Flags().Lookup("on-finish"); f != nil {
+			return a.endBeforeRun(cmd.Context(), f.Value.String(), err) // It is set, even if other settings are invalid.
+		}
+		return err
 	}
 	return cmd
 }
