@@ -27,6 +27,9 @@ AZURITE     := .tools/azurite
 # For slow machines.
 TIMEOUT := -timeout 40m
 
+# Tests wait for servers, processes and disks most of the time, so twice as many run at once as there are processors.
+PARALLEL := -parallel $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+
 # Packages of the main module that have tests of the given kind.
 packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd internal schemas \
 	| grep -v '^$(E2E)/' | xargs -r -n1 dirname | sort -u | sed 's|^|./|')
@@ -89,7 +92,7 @@ test-changed: ## run the short tests of the packages that differ from the branch
 # name of the report, $(3) are flags and packages.
 gotest = cd $(1) || exit; status=0; \
 	$(call in_memory,$(CURDIR)/$(GOTESTSUM)) --format pkgname --hide-summary skipped --jsonfile $(CURDIR)/.tools/$(2).json \
-		-- -shuffle=on $(TIMEOUT) $(3) || status=$$?; \
+		-- -shuffle=on $(TIMEOUT) $(PARALLEL) $(3) || status=$$?; \
 	echo "The slowest tests:"; $(CURDIR)/$(GOTESTSUM) tool slowest --num 10 --jsonfile $(CURDIR)/.tools/$(2).json; exit $$status
 
 # The tests with Spark take longest, so what they need is made first: make would prepare all examples before it ran one.
