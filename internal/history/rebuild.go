@@ -13,6 +13,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // rebuild folds all snapshots in a workspace, and then replaces the history.
@@ -25,6 +26,26 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 		return nil
 	}
 	return u.makeAnew(ctx, before, chosen, func(*snapshot.HistoryManifest) {})
+}
+
+// rebuildLast rebuilds a history whose pointer cannot be used. If its manifest can be read, the history must not lose
+// snapshots that are pruned, and keeps what the manifest says about purges and dropped versions.
+func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
+	last, err := u.catalog.LastHistory(ctx)
+	if err != nil {
+		return err
+	}
+	before := &snapshot.HistoryManifest{}
+	if last != nil {
+		if gone := pruned(last, all); len(gone) > 0 {
+			return &wording.AdvisedError{
+				Err:    &NeedsRebuildError{Pruned: gone},
+				Advice: fmt.Sprintf("to keep it, restore %s from a backup, or see \"Damaged documents\" in docs/operations.md", snapshot.HistoryPointerPath),
+			}
+		}
+		before.DroppedBefore, before.Purges = last.DroppedBefore, last.Purges
+	}
+	return u.rebuild(ctx, before, all)
 }
 
 // makeAnew folds some snapshots in a workspace, edits the manifest, and then replaces the history.

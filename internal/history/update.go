@@ -74,18 +74,19 @@ type updater struct {
 
 func (u *updater) update(ctx context.Context) error {
 	current, err := u.catalog.ReadHistory(ctx)
-	if errors.Is(err, sink.ErrDamaged) {
-		if !u.opts.Rebuild {
-			return damaged(snapshot.HistoryPointerPath, err)
-		}
-		err = nil
+	unreadable := errors.Is(err, sink.ErrDamaged)
+	if unreadable && !u.opts.Rebuild {
+		return damaged(snapshot.HistoryPointerPath, err)
 	}
-	if err != nil {
+	if err != nil && !unreadable {
 		return err
 	}
 	all, err := u.snapshots(ctx)
 	if err != nil {
 		return err
+	}
+	if unreadable {
+		return u.rebuildLast(ctx, all)
 	}
 	before := &snapshot.HistoryManifest{}
 	if current != nil {

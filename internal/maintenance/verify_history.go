@@ -14,18 +14,18 @@ func VerifyHistory(ctx context.Context, catalog snapshot.Catalog) (*VerifyReport
 	for {
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}
 		pointer, _, err := catalog.Read(ctx, snapshot.HistoryPointerPath)
-		if errors.Is(err, sink.ErrNotFound) {
-			return nil, catalog.NoHistory(ctx)
+		if err != nil && !errors.Is(err, sink.ErrNotFound) {
+			return nil, err
 		}
-		if err == nil {
-			err = v.history(ctx)
-		}
-		if err != nil || v.report.OK() {
+		if err := v.history(ctx); err != nil || v.report.OK() {
 			return v.report, err
 		}
 		now, _, err := catalog.Read(ctx, snapshot.HistoryPointerPath)
-		if err != nil || string(now) == string(pointer) {
-			return v.report, err
+		if err == nil && string(now) == string(pointer) || errors.Is(err, sink.ErrNotFound) {
+			return v.report, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 }
@@ -39,8 +39,7 @@ func (v *verification) history(ctx context.Context) error {
 	case err != nil:
 		return err
 	case history == nil:
-		v.problem(snapshot.HistoryPointerPath, isMissing)
-		return nil
+		return v.catalog.NoHistory(ctx)
 	}
 	m := history.Manifest
 	v.report.SnapshotDate, v.report.HistoryID = m.Through(), m.HistoryID

@@ -311,12 +311,18 @@ func (c Catalog) NoHistory(ctx context.Context) *RefusedError {
 }
 
 // ReadHistory returns the current history, or nil if there is none. ErrDamaged means that the pointer or the manifest
-// has changed since it was written.
+// has changed since it was written, or that the pointer was lost.
 func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	for {
 		pointer, version, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
-		if pointer == nil || err != nil {
+		if err != nil {
 			return nil, err
+		}
+		if pointer == nil {
+			if begun, err := c.lostHistory(ctx); !begun {
+				return nil, err
+			}
+			continue
 		}
 		history, err := c.followHistory(ctx, pointer)
 		if err == nil || !Unreadable(err) {
@@ -331,6 +337,56 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 			return nil, err
 		}
 	}
+}
+
+// lostHistory returns ErrDamaged if the history has files although HistoryPointerPath, which names its manifest, does not
+// exist. begun reports that another process has just made the history.
+func (c Catalog) lostHistory(ctx context.Context) (begun bool, err error) {
+	for entry, err := range c.List(ctx, HistoryFilesPrefix) {
+		if err != nil {
+			return false, err
+		}
+		if !strings.HasSuffix(entry.Path, ".parquet") {
+			continue
+		}
+		_, _, err := c.readChangeIn(ctx, "")
+		if err == nil || errors.Is(err, sink.ErrDamaged) {
+			return false, nil // The first files of the history are being published.
+		}
+		if !errors.Is(err, sink.ErrNotFound) {
+			return false, err
+		}
+		_, _, err = c.Read(ctx, HistoryPointerPath)
+		if errors.Is(err, sink.ErrNotFound) {
+			err = fmt.Errorf("%w: %s is missing, although there are files of a history in %s", sink.ErrDamaged, HistoryPointerPath, HistoryFilesPrefix)
+		}
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// LastHistory returns the newest manifest of a history, whatever the pointer names, or nil if none can be read.
+func (c Catalog) LastHistory(ctx context.Context) (*HistoryManifest, error) {
+	var last *HistoryManifest
+	for entry, err := range c.List(ctx, HistoryPrefix) {
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasSuffix(entry.Path, "/"+ManifestName) {
+			continue
+		}
+		m, _, err := ReadDocument[HistoryManifest](ctx, c, entry.Path, sink.ErrNotFound)
+		if errors.Is(err, sink.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m != nil && len(m.Snapshots) > 0 && (last == nil || m.Through() > last.Through()) {
+			last = m
+		}
+	}
+	return last, nil
 }
 
 // PrunedFrom returns the dates of a history on which no snapshot is published any more.

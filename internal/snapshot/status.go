@@ -165,6 +165,9 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 		if err == nil && pointer != nil && pointer.Manifest == "" {
 			err = fmt.Errorf("read %s: %w: it names no manifest", entry.Path, sink.ErrDamaged)
 		}
+		if pointer == nil && err == nil && entry.Path == HistoryPointerPath {
+			_, err = c.lostHistory(ctx)
+		}
 		if errors.Is(err, sink.ErrDamaged) {
 			return err.Error(), nil
 		}
