@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -84,7 +85,11 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	problems = append(problems, texts(purges)...)
+	damaged, err := await(ctx, func() ([]string, error) { return catalog.DamagedPurges(ctx) })
+	if err != nil {
+		return err
+	}
+	problems = slices.Concat(problems, damaged, texts(purges))
 	var ids []string
 	for i := range runs {
 		ids = append(ids, runs[i].Purges...)

@@ -92,6 +92,13 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	for _, purge := range purges {
 		work.LogUnfinishedPurge(ctx, o.log, purge)
 	}
+	damaged, err := await(ctx, func() ([]string, error) { return catalog.DamagedPurges(ctx) })
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", catalog, err)
+	}
+	for _, problem := range damaged {
+		o.log.WarnContext(ctx, problem)
+	}
 	slices.Sort(done.missingProofs)
 	for _, proof := range slices.Compact(done.missingProofs) {
 		o.log.WarnContext(ctx, "the proof of a purge is missing, although a manifest names it", "proof", proof, "remedy", restoreProof)

@@ -337,8 +337,8 @@ func TestPurgeCounts(t *testing.T) {
 	require.Zero(t, after["schools"])
 }
 
-// TestPurgedBefore finds the schools of a run that were purged and have rows again, by their own bids or by their
-// district's, with the day of their last purge. A school that is denied has no rows.
+// TestPurgedBefore finds the schools of a run that were purged and are read again, by their own bids or by their
+// district's, with the day of their last purge. A school that is denied is not read, but one without rows is.
 func TestPurgedBefore(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -348,7 +348,7 @@ func TestPurgedBefore(t *testing.T) {
 	staged := &snapshot.StagedRun{Plan: plan, Ledger: []snapshot.LedgerRow{
 		{Dataset: "students", SchoolBid: snapshottest.Gone, Status: snapshot.StatusOK, RowsWritten: 1},
 		{Dataset: "students", SchoolBid: "unknown", Status: snapshot.StatusOK, RowsWritten: 1},
-		{Dataset: "students", SchoolBid: "opened since", Status: snapshot.StatusOK, RowsWritten: 1},
+		{Dataset: "students", SchoolBid: "opened since", Status: snapshot.StatusOK},
 		{Dataset: "students", SchoolBid: "denied", Status: snapshot.StatusDenied},
 	}}
 	before := func() []snapshot.PurgedSchools {

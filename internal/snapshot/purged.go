@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -148,6 +149,33 @@ func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, err
 	return slices.Sorted(maps.Keys(missing)), nil
 }
 
+// DamagedPurges returns what is wrong with the reports of purges and the suppression list, one text per document.
+func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
+	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	for _, entry := range entries {
+		switch {
+		case entry.Path == SuppressedPath:
+			_, _, err = c.readSuppressionList(ctx)
+		case IsPurgeReport(entry.Path):
+			if _, _, err = ReadDocument[purgeRecord](ctx, c, entry.Path, sink.ErrNotFound); errors.Is(err, sink.ErrDamaged) {
+				err = &wording.AdvisedError{Err: err, Advice: "restore it from a backup, or keep the notice of this purge in its place"}
+			}
+		default:
+			continue
+		}
+		if errors.Is(err, sink.ErrDamaged) {
+			problems = append(problems, err.Error())
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return problems, nil
+}
+
 // isCoveredBy reports whether a purge that ended, and began no earlier, has erased the same schools and districts.
 func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 	within := func(bids, others []string) bool {
@@ -172,17 +200,16 @@ func (r *purgeRecord) remedy() string {
 }
 
 // PurgedBefore counts, by the day of their last purge, the schools of a staged run that were purged from the destination
-// and of which the run has rows again. A school that the service lists, but denies, has none: its row in the list of
-// schools does not count. The counts come from the reports of purges, finished or not, which are never removed.
+// and that the service returns again. A school that the service lists, but denies, does not count. The counts come from the reports of purges, finished or not, which are never removed.
 func (c Catalog) PurgedBefore(ctx context.Context, staged *StagedRun) ([]PurgedSchools, error) {
 	records, err := c.purgeRecords(ctx)
 	if len(records) == 0 || err != nil {
 		return nil, err
 	}
-	plan, withRows := staged.Plan, make(map[string]bool)
+	plan, read := staged.Plan, make(map[string]bool)
 	for i := range staged.Ledger {
-		if row := &staged.Ledger[i]; row.RowsWritten > 0 {
-			withRows[row.SchoolBid] = true
+		if row := &staged.Ledger[i]; row.Status == StatusOK {
+			read[row.SchoolBid] = true
 		}
 	}
 	last := make(map[string]string) // days by school
@@ -190,7 +217,7 @@ func (c Catalog) PurgedBefore(ctx context.Context, staged *StagedRun) ([]PurgedS
 		for i := range plan.Schools {
 			school := &plan.Schools[i]
 			purged := slices.Contains(report.Schools, school.Bid) || slices.Contains(report.Asked.Districts, school.District)
-			if purged && withRows[school.Bid] && !slices.Contains(report.Unknown, school.Bid) {
+			if purged && read[school.Bid] && !slices.Contains(report.Unknown, school.Bid) {
 				last[school.Bid] = max(last[school.Bid], report.day())
 			}
 		}
