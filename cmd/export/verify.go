@@ -97,7 +97,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 		return fmt.Errorf("verify %s: %w", catalog, err)
 	}
 	for _, problem := range damaged {
-		o.log.WarnContext(ctx, problem)
+		o.log.WarnContext(ctx, "a document of a purge is damaged", "problem", problem)
 	}
 	slices.Sort(done.missingProofs)
 	for _, proof := range slices.Compact(done.missingProofs) {
