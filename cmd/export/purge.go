@@ -65,7 +65,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write an HTML page about the purge, to print and sign")
 	g.toggle(&o.noticeNames, "notice-names", "list in the notice the bids or numbers that were given to the command")
 	g.toggle(&o.yes, "yes", "do not ask for confirmation on a terminal")
-	g.listStudents(&o.unsuppress, nil, "unsuppress", "purge nothing, but take these students off the suppression list: bids or numbers, as above")
+	g.listStudents(&o.unsuppress, &o.places, "unsuppress", "purge nothing, but take these students off the suppression list: bids or numbers, as above")
 	define(g, &o.retireKey, "retire-key", "FINGERPRINT", "", parseFingerprint,
 		"purge nothing, but empty the suppression list of a replaced or lost key")
 	o.general.define(cmd)
@@ -239,7 +239,7 @@ func (o *purgeOptions) placesOf(students []string) string {
 		among[text] = true
 	}
 	var places []string
-	for _, text := range slices.Concat(o.students, o.studentNumbers) {
+	for _, text := range slices.Concat(o.students, o.studentNumbers, o.unsuppress) {
 		if bare, _ := privacy.WithoutBlanks(text); among[text] || among[bare] {
 			places = append(places, o.places[text])
 		}

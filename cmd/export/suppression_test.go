@@ -21,6 +21,7 @@ import (
 
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
 // suppressionTest is a destination of nights whose students are suppressed under testPrivacyKey.
@@ -311,11 +312,42 @@ func TestUnsuppressByNumber(t *testing.T) {
 	roster := s.students()
 	bid := slices.Sorted(maps.Keys(roster))[0]
 	s.run("purge", "--students", bid)
-	require.Contains(t, s.run("purge", "--unsuppress", roster[bid][0]).stdout, "1 of 1 listed student taken off the suppression list")
+	require.Contains(t, s.run("purge", "--unsuppress", roster[bid][0]).stdout, "1 student taken off the suppression list")
 	require.NotContains(t, s.night(2).stdout, "suppression list")
 	require.Contains(t, s.students(), bid)
 	s.key = ""
 	require.NotContains(t, s.night(3).stdout, "exported again", "the student is no longer to be left out")
+}
+
+// TestUnsuppressSharedNumber refuses a number that two students on the list have, without naming it, and names the key of
+// another list.
+func TestUnsuppressSharedNumber(t *testing.T) {
+	t.Parallel()
+	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+	key, err := privacy.ParseKey(testPrivacyKey)
+	require.NoError(t, err)
+	student := func(bid string) snapshot.SuppressedStudent {
+		return snapshot.SuppressedStudent{Bid: key.SuppressedBid(bid), Numbers: []string{key.SuppressedNumber("null")}}
+	}
+	_, err = snapshot.At(snapshottest.NewDir(t, s.dest.folder)).Suppress(t.Context(), key.Fingerprint(),
+		[]snapshot.SuppressedStudent{student("first"), student("second")}, []string{"purge"}, false)
+	require.NoError(t, err)
+	before := snapshottest.Tree(t, s.dest.folder)
+	s.code = 2
+	list := listFile(t, []string{"first", "null"})
+	for _, flags := range [][]string{{}, {"--dry-run"}, {"--allow-unknown"}} {
+		result := s.run("purge", append([]string{"--unsuppress", list}, flags...)...)
+		require.Contains(t, result.stderr, "nothing was changed: several students on the suppression list have the number in line 2 (2 students): "+
+			"give the bids of those who are to be taken off instead")
+		require.NotContains(t, result.stderr+result.stdout, "null")
+		require.Equal(t, before, snapshottest.Tree(t, s.dest.folder))
+	}
+	s.key = strings.Repeat("fedcba98765432100f1e2d3c4b5a6978", 2)
+	require.Contains(t, s.run("purge", "--unsuppress", "first").stderr, "the key "+key.Fingerprint()+" (2 students) has a list: set that key, or correct the list")
+	s.key, s.code = testPrivacyKey, 3
+	result := s.run("purge", "--unsuppress", listFile(t, []string{"first", "second", "null", "nobody"}))
+	require.Contains(t, result.stdout, "2 students taken off the suppression list of the key")
+	require.Contains(t, result.stdout, "not on this list: line 4 of the list that was given\n")
 }
 
 // listFile writes a list to a file, and returns it in the form for flags.

@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/privacy"
@@ -20,27 +23,71 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 	report, err := changing(ctx, a, &o.destination, catalog, o.dryRun, func(*session) (*maintenance.UnsuppressReport, error) {
 		return maintenance.Unsuppress(ctx, catalog, key, o.unsuppress, o.allowUnknown, o.dryRun)
 	})
+	if shared, ok := errors.AsType[*maintenance.SharedNumberError](err); ok {
+		return o.sharedNumbers(shared)
+	}
 	if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
-		return usagef("nothing was changed: %s, but none on the suppression list of the key whose fingerprint is %s at %s; correct the list",
-			wording.Many(unknown.Students, "listed student"), key.Fingerprint(), catalog)
+		remedy, err := otherLists(ctx, catalog, key)
+		if err != nil {
+			return err
+		}
+		return usagef("nothing was changed: %s, but none on the suppression list of the key whose fingerprint is %s at %s; %s",
+			wording.Many(unknown.Students, "listed student"), key.Fingerprint(), catalog, remedy)
 	}
 	if err != nil {
 		return err
 	}
-	verb := "taken off"
+	end := "taken off"
 	if o.dryRun {
-		verb = "found on"
+		end = "found on"
 	}
-	text := fmt.Sprintf("%s of %s %s the suppression list of the key whose fingerprint is %s\n",
-		wording.Count(report.Found), wording.Many(report.Listed, "listed student"), verb, report.Key)
+	text := fmt.Sprintf("%s %s the suppression list of the key whose fingerprint is %s\n", wording.Many(report.Students, "student"), end, report.Key)
+	if report.NotFound > 0 {
+		text += fmt.Sprintf("not on this list: %s of the list that was given\n", o.placesOf(report.Unmatched))
+	}
 	if err := a.writeOutput(o.output, report, text); err != nil {
 		return err
 	}
-	if report.Found < report.Listed && !o.allowUnknown {
-		a.endPartly("not every listed student was on the suppression list",
-			fmt.Errorf("%s of %s; correct the list, or accept this with --allow-unknown", wording.Count(report.Found), wording.Count(report.Listed)))
+	if report.NotFound > 0 && !o.allowUnknown {
+		a.endPartly("some bids or numbers were not on the suppression list",
+			fmt.Errorf("%s of %s; correct the list, or accept this with --allow-unknown", wording.Count(report.NotFound), wording.Count(report.Given)))
 	}
 	return nil
+}
+
+// sharedNumbers says which numbers of the list do not say who is meant. It does not name them.
+func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) error {
+	var numbers []string
+	for i, number := range shared.Numbers {
+		if i == maxListed {
+			numbers = append(numbers, fmt.Sprintf("and %d more", len(shared.Numbers)-i))
+			break
+		}
+		numbers = append(numbers, fmt.Sprintf("%s (%s)", o.placesOf([]string{number}), wording.Many(shared.Students[i], "student")))
+	}
+	return usagef("nothing was changed: several students on the suppression list have the number in %s: give the bids of those who are to be taken off instead",
+		strings.Join(numbers, ", "))
+}
+
+// otherLists says what to do if no given student is on the list of a key: other keys may have lists.
+func otherLists(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key) (string, error) {
+	counts, err := await(ctx, func() (map[string]int, error) { return catalog.CountSuppressed(ctx) })
+	if err != nil {
+		return "", err
+	}
+	delete(counts, key.Fingerprint())
+	var lists []string
+	for _, fingerprint := range slices.Sorted(maps.Keys(counts)) {
+		lists = append(lists, fmt.Sprintf("%s (%s)", fingerprint, wording.Many(counts[fingerprint], "student")))
+	}
+	switch len(lists) {
+	case 0:
+		return "correct the list", nil
+	case 1:
+		return "the key " + lists[0] + " has a list: set that key, or correct the list", nil
+	default:
+		return "other keys have lists: " + strings.Join(lists, ", ") + ": set the right key, or correct the list", nil
+	}
 }
 
 // parseFingerprint checks the fingerprint of a privacy key.

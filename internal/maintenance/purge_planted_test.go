@@ -241,7 +241,8 @@ func TestPurgeTrimsStudents(t *testing.T) {
 	trimmed := []string{"x\u00a0", "y ", " nobody\r"}
 	found, err := maintenance.Unsuppress(t.Context(), snapshot.At(store), options.Key, trimmed, false, true)
 	require.NoError(t, err)
-	require.Equal(t, 3, found.Found)
+	require.Equal(t, 3, found.Students)
+	require.Zero(t, found.NotFound)
 }
 
 // TestPurgeOtherNumbers erases rows with another number of the child, if a row without a bid holds both in columns for numbers.

@@ -3,6 +3,7 @@ package maintenance
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"example.org/growthexport/internal/privacy"
@@ -79,35 +80,59 @@ type UnsuppressReport struct {
 	DryRun bool `json:"dry_run,omitempty"` // nothing was changed
 	// Key is the fingerprint of the privacy key.
 	Key string `json:"key_fingerprint"`
-	// Listed is how many students were to be taken off, and Found how many of them were on the list.
-	Listed int `json:"listed"`
-	Found  int `json:"found"`
+	// Students is how many students were taken off.
+	Students int `json:"students"`
+	// Given is how many bids and numbers were given, and NotFound how many of them are not on the list.
+	Given    int `json:"given"`
+	NotFound int `json:"not_found"`
+	// Unmatched are those that are not on the list. They must not be logged.
+	Unmatched []string `json:"-"`
+}
+
+// SharedNumberError means that several students on the suppression list have a given number. Nothing was changed.
+type SharedNumberError struct {
+	// Numbers must not be logged. Students are how many students have each of them.
+	Numbers  []string
+	Students []int
+}
+
+func (e *SharedNumberError) Error() string {
+	return "several students on the suppression list have the same number"
 }
 
 // Unsuppress takes students, given by bid or number, off the suppression list of a privacy key, so that runs export
-// them again. It fails with an *UnknownBidsError if some are not on the list, unless allowUnknown is set.
+// them again. It fails with an *UnknownBidsError if none is on the list, unless allowUnknown is set, and with a
+// *SharedNumberError if a number does not say who is meant.
 func Unsuppress(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, students []string, allowUnknown, dryRun bool) (*UnsuppressReport, error) {
 	if key == nil {
 		return nil, errors.New("unsuppress: the privacy key of the list is needed")
 	}
-	listed := slices.Compact(slices.Sorted(slices.Values(students)))
-	digests := make([][]string, len(listed))
-	for i, text := range listed {
+	given := slices.Compact(slices.Sorted(slices.Values(students)))
+	digests := make([][]string, len(given))
+	for i, text := range given {
 		bare, _ := privacy.WithoutBlanks(text)
-		digests[i] = []string{key.SuppressedBid(text), key.SuppressedNumber(text), key.SuppressedBid(bare), key.SuppressedNumber(bare)}
+		digests[i] = []string{key.SuppressedBid(text), key.SuppressedBid(bare), key.SuppressedNumber(text), key.SuppressedNumber(bare)}
 	}
-	found, err := catalog.Unsuppress(ctx, key.Fingerprint(), digests, dryRun)
+	taken, found, err := catalog.Unsuppress(ctx, key.Fingerprint(), digests, dryRun)
+	if shared, ok := errors.AsType[*snapshot.SharedNumberError](err); ok {
+		e := &SharedNumberError{}
+		for _, i := range slices.Sorted(maps.Keys(shared.Students)) {
+			e.Numbers, e.Students = append(e.Numbers, given[i]), append(e.Students, shared.Students[i])
+		}
+		return nil, e
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &UnsuppressReport{DryRun: dryRun, Key: key.Fingerprint(), Listed: len(listed)}
-	for _, ok := range found {
-		if ok {
-			r.Found++
+	r := &UnsuppressReport{DryRun: dryRun, Key: key.Fingerprint(), Students: taken, Given: len(given)}
+	for i, ok := range found {
+		if !ok {
+			r.NotFound++
+			r.Unmatched = append(r.Unmatched, given[i])
 		}
 	}
-	if r.Found == 0 && !allowUnknown {
-		return nil, &UnknownBidsError{Students: len(listed)}
+	if taken == 0 && !allowUnknown {
+		return nil, &UnknownBidsError{Students: len(given)}
 	}
 	return r, nil
 }

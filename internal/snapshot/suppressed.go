@@ -181,24 +181,67 @@ func (c Catalog) Suppress(
 	return added, err
 }
 
+// SharedNumberError means that several students of a suppression list have the same number, so that the number does not
+// say which of them is meant.
+type SharedNumberError struct {
+	// Students are how many students have the number, by the index of the student for whom it was given.
+	Students map[int]int
+}
+
+func (e *SharedNumberError) Error() string {
+	return fmt.Sprintf("several students on the suppression list have the same number (%s given)", wording.Many(len(e.Students), "such number"))
+}
+
 // Unsuppress takes students off the suppression list of a privacy key. Each is given by the digests that may be the
-// student's bid or number. It returns which of them were on the list.
-func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students [][]string, dryRun bool) (found []bool, err error) {
+// student's bid or a number, most specific first: the first one that is on the list counts. It returns how many students
+// were taken off, and which of the given ones were on the list. It changes nothing and fails with a *SharedNumberError
+// if several students have a given number, unless all of them who have a bid are given by their bids too.
+func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students [][]string, dryRun bool) (taken int, found []bool, err error) {
+	var shared map[int]int
 	err = c.changeSuppressed(ctx, fingerprint, dryRun, func(s SuppressedStudents) SuppressedStudents {
-		found = make([]bool, len(students))
-		s.Students = slices.DeleteFunc(slices.Clone(s.Students), func(listed SuppressedStudent) bool {
-			gone := false
-			for i, digests := range students {
-				if slices.Contains(digests, listed.Bid) ||
-					slices.ContainsFunc(listed.Numbers, func(n string) bool { return slices.Contains(digests, n) }) {
-					found[i], gone = true, true
+		byBid, gone := make(map[int]bool), make(map[int]bool) // by the index on the list
+		found, shared = make([]bool, len(students)), make(map[int]int)
+		having := make([][]int, len(students)) // who have the number
+		for i, digests := range students {
+			for _, digest := range digests {
+				if at := slices.IndexFunc(s.Students, func(l SuppressedStudent) bool { return l.Bid == digest }); at >= 0 {
+					byBid[at], gone[at], found[i] = true, true, true
+					break
+				}
+				for at, listed := range s.Students {
+					if slices.Contains(listed.Numbers, digest) {
+						having[i] = append(having[i], at)
+					}
+				}
+				if len(having[i]) > 0 {
+					break
 				}
 			}
-			return gone
-		})
+		}
+		for i, of := range having {
+			for _, at := range of {
+				if len(of) > 1 && s.Students[at].Bid != "" && !byBid[at] {
+					shared[i] = len(of)
+				}
+				gone[at], found[i] = true, true
+			}
+		}
+		if taken = len(gone); len(shared) > 0 {
+			return s
+		}
+		var left []SuppressedStudent
+		for at, listed := range s.Students {
+			if !gone[at] {
+				left = append(left, listed)
+			}
+		}
+		s.Students = left
 		return s
 	})
-	return found, err
+	if err == nil && len(shared) > 0 {
+		err = &SharedNumberError{Students: shared}
+	}
+	return taken, found, err
 }
 
 // ErrNotRetired is the error of RetireSuppressed if the list of the retired key must stay.

@@ -42,16 +42,61 @@ func TestSuppressTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, other.Students)
 
-	found, err := catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}, {"bid-50", "number-50"}, {"number-4"}}, true)
+	taken, found, err := catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}, {"bid-50", "number-50"}, {"number-4"}}, true)
 	require.NoError(t, err)
+	require.Equal(t, 2, taken)
 	require.Equal(t, []bool{true, false, true}, found, "a student listed by bid is taken off by number too")
-	found, err = catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}, {"number-4"}}, false)
+	taken, found, err = catalog.Unsuppress(t.Context(), "key", [][]string{{"bid-03"}, {"number-4"}}, false)
 	require.NoError(t, err)
+	require.Equal(t, 2, taken)
 	require.Equal(t, []bool{true, true}, found)
 	list, err = catalog.ReadSuppressed(t.Context(), "key")
 	require.NoError(t, err)
 	require.Len(t, list.Students, 11)
 	require.Len(t, list.Purges, 12, "the purges stay, so that no run warns of them")
+}
+
+// TestUnsuppressSharedNumber refuses a number that several students on the list have, unless the bids of all of them are
+// given too, and counts a student once who is given by bid and by number.
+func TestUnsuppressSharedNumber(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	catalog := snapshot.At(snapshottest.NewDir(t, root))
+	_, err := catalog.Suppress(t.Context(), "key", []snapshot.SuppressedStudent{
+		{Bid: "a", Numbers: []string{"1", "12"}}, {Bid: "b", Numbers: []string{"12", "2"}}, {Bid: "c", Numbers: []string{"3"}}, {Numbers: []string{"12"}}, {Numbers: []string{"4"}},
+	}, nil, false)
+	require.NoError(t, err)
+	before := snapshottest.Tree(t, root)
+	for name, test := range map[string]struct {
+		given  [][]string
+		taken  int
+		found  []bool
+		shared map[int]int
+	}{
+		"shared":                  {given: [][]string{{"c"}, {"12"}}, shared: map[int]int{1: 3}},
+		"shared, with one bid":    {given: [][]string{{"12"}, {"a"}}, shared: map[int]int{0: 3}},
+		"shared, with all bids":   {given: [][]string{{"b"}, {"12"}, {"a"}}, taken: 3, found: []bool{true, true, true}},
+		"bid and number":          {given: [][]string{{"a"}, {"x", "1"}, {"unknown"}}, taken: 1, found: []bool{true, true, false}},
+		"a bid before any number": {given: [][]string{{"b", "12"}}, taken: 1, found: []bool{true}},
+		"number without a bid":    {given: [][]string{{"4"}}, taken: 1, found: []bool{true}},
+	} {
+		for _, dryRun := range []bool{true, false} {
+			if !dryRun && test.shared == nil {
+				continue // it would change the list for the others
+			}
+			taken, found, err := catalog.Unsuppress(t.Context(), "key", test.given, dryRun)
+			if test.shared != nil {
+				var shared *snapshot.SharedNumberError
+				require.ErrorAs(t, err, &shared, name)
+				require.Equal(t, test.shared, shared.Students, name)
+			} else {
+				require.NoError(t, err, name)
+				require.Equal(t, test.taken, taken, name)
+				require.Equal(t, test.found, found, name)
+			}
+			require.Equal(t, before, snapshottest.Tree(t, root), name)
+		}
+	}
 }
 
 // TestSuppressMoreNumbers adds numbers to a student who is on the list, and students without a bid.
