@@ -43,7 +43,7 @@ func conclude(ctx context.Context, err error) error {
 		return errInterrupted // err is a consequence of the cancellation
 	}
 	if _, advised := errors.AsType[*wording.AdvisedError](err); !advised && errors.Is(err, sink.ErrDamaged) {
-		return fmt.Errorf("%w: restore the file from a backup, or see \"Damaged documents\" in docs/operations.md", err)
+		return &wording.AdvisedError{Err: err, Advice: wording.Restore}
 	}
 	return err
 }

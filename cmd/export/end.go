@@ -71,9 +71,6 @@ func heldSteps(s *pipeline.Summary) string {
 			continue
 		}
 		steps = append(steps, strings.TrimSpace(strings.TrimSuffix(step.Say, ".")+" "+step.Command))
-		if step.Command != "" {
-			break
-		}
 	}
 	text := "; next: " + strings.Join(steps, "; or: ")
 	if s.Report != "" {

@@ -114,7 +114,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	for i := range lost {
 		problems = append(problems, fmt.Sprintf("%s is missing, although run %s is published for this date: %s",
-			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, restorePointer))
+			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, wording.Restore))
 	}
 	value := struct {
 		Destination string              `json:"destination"`
@@ -136,9 +136,6 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)
 }
-
-// restorePointer says what to do about the missing pointer of a date.
-const restorePointer = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
 
 // restoreLatest says how to write _latest.json again; newest is the run that it should name.
 func restoreLatest(catalog snapshot.Catalog, newest string) string {

@@ -13,6 +13,7 @@ import (
 	"example.org/growthexport/internal/deltalake"
 	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -166,7 +167,7 @@ func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget
 	case past, pointer:
 		// The service returns only its present state, so exporting again would store today's data under an earlier date. A run
 		// without its pointer would not be marked as replaced.
-		remedies = append(remedies, restorePointer)
+		remedies = append(remedies, wording.Restore)
 	default:
 		remedies = append(remedies, "export it again")
 	}
@@ -180,7 +181,7 @@ func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, err
 	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the history",
-		remedies: []string{"growth-export history --rebuild makes a new one"}, missingProofs: report.MissingProofs,
+		remedies: []string{"growth-export history --rebuild makes a new one, if none of its snapshots was pruned"}, missingProofs: report.MissingProofs,
 	}, nil
 }
 
@@ -212,7 +213,7 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	}
 	targets := []maintenance.VerifyTarget{{}} // the latest, with the document that names it
 	for i := range runs {
-		if runs[i].State != snapshot.StateReplaced && runs[i].State != snapshot.StatePublishing {
+		if runs[i].State != snapshot.StateReplaced && runs[i].State != snapshot.StatePublishing && !runs[i].BeingPruned {
 			targets = append(targets, maintenance.VerifyTarget{RunID: runs[i].RunID})
 		}
 	}
@@ -252,6 +253,9 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 func (v *verified) add(part verified, err error) (any, error) {
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return nil, nil
+	}
+	if errors.Is(err, sink.ErrDamaged) { // other parts can still be verified
+		part, err = verified{problems: []string{err.Error()}, remedies: []string{wording.Restore}}, nil
 	}
 	v.text += part.text
 	v.problems = append(v.problems, part.problems...)

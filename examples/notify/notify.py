@@ -56,8 +56,8 @@ def describe(summary: dict) -> "tuple[str, list[tuple[str, str]]]":
     meaning, _ = MEANING.get(code, ("failed", True))
     runs = summary.get("runs") or [summary]  # several dates, or one
     run = runs[-1]
-    date = run.get("snapshot_date") or "no date"
-    title = f"growth-export: {meaning} ({date}, exit code {code})"
+    date = f"{run['snapshot_date']}, " if run.get("snapshot_date") else ""  # a run that could not begin has no date
+    title = f"growth-export: {meaning} ({date}exit code {code})"
     facts = [("Run", run.get("run_id")), ("Destination", run.get("destination"))]
     schools = run.get("schools") or {}
     if schools.get("total"):

@@ -121,7 +121,7 @@ class TestNotify(unittest.TestCase):
         (attachment,) = body["attachments"]
         self.assertEqual(attachment["contentType"], "application/vnd.microsoft.card.adaptive")
         title, facts = attachment["content"]["body"]
-        self.assertEqual(title["text"], "growth-export: invalid settings (no date, exit code 2)")
+        self.assertEqual(title["text"], "growth-export: invalid settings (exit code 2)")
         self.assertIn("--snapshot-date 2020-01-01 is before yesterday", facts["facts"][-1]["value"])
 
     def test_email(self):

@@ -257,8 +257,8 @@ func (s *Session) extendHistory(ctx context.Context, run string) error {
 	if err != nil {
 		remedy := "; " + wording.Command("history") + " repairs it, as does the next run with " + wording.Setting("history").String()
 		_, needsRebuild := errors.AsType[*history.NeedsRebuildError](err)
-		_, damaged := errors.AsType[*history.DamagedError](err)
-		if needsRebuild || damaged { // the error says what to do
+		_, advised := errors.AsType[*wording.AdvisedError](err)
+		if needsRebuild || advised { // the error says what to do
 			remedy = ""
 		}
 		return fmt.Errorf("the history was not updated: %w%s", err, remedy)

@@ -40,7 +40,7 @@ func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 		if gone := pruned(last, all); len(gone) > 0 {
 			return &wording.AdvisedError{
 				Err:    &NeedsRebuildError{Pruned: gone},
-				Advice: fmt.Sprintf("to keep it, restore %s from a backup, or see \"Damaged documents\" in docs/operations.md", snapshot.HistoryPointerPath),
+				Advice: "to keep it, " + wording.Restore,
 			}
 		}
 		before.DroppedBefore, before.Purges = last.DroppedBefore, last.Purges

@@ -132,7 +132,11 @@ func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapsho
 	}
 	if err != nil {
 		err = cmp.Or(u.unchanged(ctx, p), err) // the files of a replaced snapshot are removed
-		return nil, fmt.Errorf("add the snapshot of %s to the history: %w", p.manifest.SnapshotDate, err)
+		err = fmt.Errorf("add the snapshot of %s to the history: %w", p.manifest.SnapshotDate, err)
+		if _, advised := errors.AsType[*wording.AdvisedError](err); !advised && snapshot.Unreadable(err) {
+			err = &wording.AdvisedError{Err: err, Advice: wording.Restore}
+		}
+		return nil, err
 	}
 	return f, nil
 }

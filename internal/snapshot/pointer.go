@@ -274,7 +274,7 @@ func (c Catalog) LostPointers(ctx context.Context, runs []RunState) ([]RunState,
 	var lost []RunState
 	for _, run := range runs {
 		path := PointerPath(run.Kind, run.SnapshotDate)
-		if run.State != StatePublished || path == "" || exist[path] {
+		if run.State != StatePublished || run.BeingPruned || path == "" || exist[path] {
 			continue
 		}
 		// Prune may have removed the run since its state was read.

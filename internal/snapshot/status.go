@@ -69,6 +69,8 @@ type RunState struct {
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
+	// BeingPruned reports whether a prune of the run has begun.
+	BeingPruned bool `json:"-"`
 	// Purges are the ids of the purges that the manifest names.
 	Purges []string `json:"-"`
 	// Report reports whether the run has a report.
@@ -270,7 +272,7 @@ func (c Catalog) published(ctx context.Context, folder *RunFolder, state *RunSta
 		state.State = StatePublishing
 	default:
 		what := " of this run is in progress or was interrupted: the next command that changes the destination finishes "
-		if change.Prunes() {
+		if state.BeingPruned = change.Prunes(); state.BeingPruned {
 			what += "it"
 		} else {
 			what += "this run's files, but the purge itself has to be repeated"

@@ -15,3 +15,6 @@ type AdvisedError struct {
 func (e *AdvisedError) Error() string { return e.Err.Error() + ": " + e.Advice }
 
 func (e *AdvisedError) Unwrap() error { return e.Err }
+
+// Restore is the advice for a document or file that cannot be read.
+const Restore = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
