@@ -15,6 +15,7 @@
 #        not, because running again fetches nothing: read the report, then either
 #        growth-export publish --run-id R --accept-held, or run with --restart
 #   130  interrupted; not retried
+#   126, 127  growth-export cannot be started; not retried
 #   else killed
 set -u
 
@@ -44,7 +45,7 @@ while :; do
 		echo "night.sh: warning: the snapshot of $date is published with problems: see the report of the run" >&2
 		exit 0
 		;;
-	2 | 4 | 130) break ;;
+	2 | 4 | 126 | 127 | 130) break ;;
 	5)
 		case $summary in
 		*'it retries the schools that failed'*) ;;

@@ -169,6 +169,7 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 	if !hideCode {
 		f.code = errorCode(body)
 	}
+	first := req.call.School == "" && req.call.District == "" // no earlier call has shown that the base URL is right
 	text := "the service rejected the request; " + checkBaseURL + " and the version of this tool"
 	switch {
 	case status == http.StatusForbidden:
@@ -178,13 +179,14 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 		// New tokens were rejected for this request, but others may succeed with them.
 		f.retry = true
 		text = "new access tokens are rejected for this request; check the app's permissions"
-	case status == http.StatusNotFound && req.call.School == "" && req.call.District == "":
-		// No earlier call has shown that the base URL is right.
+	case status == http.StatusNotFound && first:
 		text = "not found; " + checkBaseURL + ", or run again later"
 	case status == http.StatusNotFound:
 		text = "not found; run again later"
 	case status == http.StatusTooManyRequests:
 		text = fmt.Sprintf("throttled by the service; lower %s or %s, then run again", wording.Setting("rate"), wording.Setting("concurrency"))
+	case f.retry && first:
+		text = "the service is failing; run again later, or " + checkBaseURL
 	case f.retry:
 		text = "the service is failing; run again later"
 	case status == http.StatusProxyAuthRequired: // of a base URL without TLS

@@ -71,7 +71,7 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
-			f.err = fmt.Errorf("%w: no access token for this API key and secret; check both", ErrRefused)
+			f.err = fmt.Errorf("%w: no access token for this API key and secret; check both, and %s", ErrRefused, baseURL)
 			return nil, fail(f, attempt)
 		case !e.succeeded.Load() && f.wrongAddress() && time.Since(began) >= firstTokenPatience:
 			f.err = fmt.Errorf("%w; growth-export doctor checks the settings", f.err)

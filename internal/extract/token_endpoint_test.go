@@ -125,7 +125,7 @@ func TestTokenEndpointRejectsCredentials(t *testing.T) {
 			_, err := c.Get(t.Context(), schools(), discard)
 			require.ErrorIs(t, err, extract.ErrRefused)
 			require.EqualError(t, err, fmt.Sprintf(
-				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both (host service.example, status %d, code invalid_client)", status))
+				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both, and --base-url (host service.example, status %d, code invalid_client)", status))
 		}
 		require.EqualValues(t, 1, calls.Load(), "it is asked only once")
 	}

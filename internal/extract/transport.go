@@ -37,9 +37,10 @@ const (
 	proxyLoginAdvice = "put both into HTTPS_PROXY: http://user:password@host:port"
 
 	giveUpAfter = wording.Setting("give-up-after")
+	baseURL     = wording.Setting("base-url")
 )
 
-var checkBaseURL = "check " + wording.Setting("base-url").String()
+var checkBaseURL = "check " + baseURL.String()
 
 var errBodyTooLong = errors.New("body over the limit")
 

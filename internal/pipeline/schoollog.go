@@ -13,34 +13,36 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// maxLoggedSchools is the maximum number of schools that are logged with the same message at the normal level. The report
-// and the ledger list all of them.
+// maxLoggedSchools is the maximum number of schools that are logged as failed, as denied, and so on at the normal level. The
+// report and the ledger list all of them.
 const maxLoggedSchools = 3
 
-// schoolLog holds the schools that were logged, by message and bid.
+// schoolLog holds the bids of the schools that were logged, by what was logged.
 type schoolLog struct {
 	mu   sync.Mutex
 	seen map[string]map[string]bool
 }
 
-// log logs a message about a school once at the normal level, and at debug level if the school, or enough others, were
-// logged with the same message. The last school that is logged at the normal level gets a note.
-func (l *schoolLog) log(ctx context.Context, to *slog.Logger, normal slog.Level, message, bid string, attrs []slog.Attr) {
+// level returns the level at which to log something about a school: normal, or debug if it was logged about this school
+// or enough others. The last school that is logged at the normal level gets a note.
+func (l *schoolLog) level(what, bid string, normal slog.Level) (level slog.Level, note []slog.Attr) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.seen == nil {
 		l.seen = make(map[string]map[string]bool)
 	}
-	if l.seen[message] == nil {
-		l.seen[message] = make(map[string]bool)
+	if l.seen[what] == nil {
+		l.seen[what] = make(map[string]bool)
 	}
-	schools, level := l.seen[message], normal
-	if schools[bid] || len(schools) == maxLoggedSchools {
-		level = slog.LevelDebug
-	} else if schools[bid] = true; len(schools) == maxLoggedSchools {
-		attrs = append(attrs, slog.String("note", "further schools are in the report only"))
+	schools := l.seen[what]
+	if schools[bid] || len(schools) >= maxLoggedSchools {
+		return slog.LevelDebug, nil
 	}
-	l.mu.Unlock()
-	to.LogAttrs(ctx, level, message, attrs...)
+	schools[bid] = true
+	if len(schools) == maxLoggedSchools {
+		note = append(note, slog.String("note", "further schools are in the report only"))
+	}
+	return normal, note
 }
 
 // shortError returns the error of a school's dataset without the names that the other attributes have.
@@ -55,19 +57,20 @@ func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, resu
 	if school.Name != "" {
 		attrs = append(attrs, slog.String("name", wording.Cut(school.Name, wording.MaxName)))
 	}
-	log := func(normal slog.Level, message string, more ...slog.Attr) {
-		r.logged.log(ctx, r.Logger, normal, message, l.SchoolBid, slices.Concat(attrs, more))
-	}
 	if result.FirstRepeated > 0 {
-		log(slog.LevelInfo, "list moved while it was read, so it was read again",
+		level, note := r.logged.level("moved", l.SchoolBid, slog.LevelInfo)
+		r.Logger.LogAttrs(ctx, level, "list moved while it was read, so it was read again", slices.Concat(attrs, []slog.Attr{
 			slog.Int64("pairs_with_several_results", result.FirstRepeated),
-			slog.Int64("pairs_in_second_reading", result.Checks[review.CheckOneResultPerSubject].Count))
+			slog.Int64("pairs_in_second_reading", result.Checks[review.CheckOneResultPerSubject].Count),
+		}, note)...)
 	}
 	switch l.Status {
 	case snapshot.StatusFailed:
-		log(slog.LevelWarn, "school failed", slog.String("error", shortError(l)))
+		level, note := r.logged.level("failed", l.SchoolBid, slog.LevelWarn)
+		r.Logger.LogAttrs(ctx, level, "school failed", slices.Concat(attrs, []slog.Attr{slog.String("error", shortError(l))}, note)...)
 	case snapshot.StatusDenied:
-		log(slog.LevelInfo, "access to school denied")
+		level, note := r.logged.level("denied", l.SchoolBid, slog.LevelInfo)
+		r.Logger.LogAttrs(ctx, level, "access to school denied", append(attrs, note...)...)
 	case snapshot.StatusOK:
 		r.Logger.LogAttrs(ctx, slog.LevelDebug, "school done",
 			append(attrs, slog.Int64("records", l.RecordsReceived), slog.Int64("pages", l.Pages))...)
