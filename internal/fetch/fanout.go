@@ -18,7 +18,7 @@ import (
 
 // fanOut fetches a dataset with one call per student, class, educator or association of the school. The identifiers
 // come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
-// failure, including a 404 of a later page, fails the school's dataset. So do 404s alone as long as no call of the
+// failure, including such an answer to a later page, fails the school's dataset. So do 404s alone as long as no call of the
 // operation has succeeded for any school: then the service probably lacks the operation, not the records.
 //
 // The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, but
@@ -155,10 +155,10 @@ func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []
 }
 
 // unavailable reports whether the service denied access to a record or does not have it: records can disappear between
-// two calls. A list whose first pages could be read exists, so a 404 of a later page only means that it was not read
-// completely.
+// two calls. A list whose first pages could be read exists, so the same answer to a later page only means that it was
+// not read completely.
 func unavailable(err error, pages int64) bool {
-	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err) && pages == 0
+	return pages == 0 && (errors.Is(err, extract.ErrDenied) || extract.NotFound(err))
 }
 
 // feedList fetches a list that supplies the ids for r's calls. If the list fails or is denied, r gets the same status,

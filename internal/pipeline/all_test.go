@@ -102,28 +102,30 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestLaterPagesThatAreNotFound expects that a later page with 404 fails a fan-out, because the first page shows that
-// the list exists.
-func TestLaterPagesThatAreNotFound(t *testing.T) {
+// TestLaterPagesThatAreUnavailable expects that a later page with 403 or 404 fails a fan-out, because the first page shows
+// that the list exists.
+func TestLaterPagesThatAreUnavailable(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, few(), simulator.ServerOptions{ListPageSize: 1})
-	settings := defaults()
-	settings.Datasets = []string{"student_school_classes"}
-	school := s.world.Schools()[1].Bid
-	base := new(http.Transport)
-	summary, err := pipeline.Run(t.Context(), s.deps(func(o *extract.Options) {
-		o.Retries = 0
-		o.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
-			query := r.URL.Query()
-			if strings.HasSuffix(r.URL.Path, "/student-school-classes") && query.Get("school-bid") == school && query.Has("next-page") {
-				return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}, nil
-			}
-			return base.RoundTrip(r)
-		})
-	}), settings)
-	require.NoError(t, err)
-	require.Equal(t, pipeline.HeldBack, summary.Outcome)
-	require.Equal(t, int64(1), summary.Schools.Failed)
+	for _, status := range []int{http.StatusForbidden, http.StatusNotFound} {
+		s := newSite(t, few(), simulator.ServerOptions{ListPageSize: 1})
+		settings := defaults()
+		settings.Datasets = []string{"student_school_classes"}
+		school := s.world.Schools()[1].Bid
+		base := new(http.Transport)
+		summary, err := pipeline.Run(t.Context(), s.deps(func(o *extract.Options) {
+			o.Retries = 0
+			o.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+				query := r.URL.Query()
+				if strings.HasSuffix(r.URL.Path, "/student-school-classes") && query.Get("school-bid") == school && query.Has("next-page") {
+					return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+				}
+				return base.RoundTrip(r)
+			})
+		}), settings)
+		require.NoError(t, err)
+		require.Equal(t, pipeline.HeldBack, summary.Outcome)
+		require.Equal(t, int64(1), summary.Schools.Failed)
+	}
 }
 
 func TestAsOfAndDeltaRuns(t *testing.T) {
