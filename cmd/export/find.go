@@ -224,6 +224,9 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 			}
 		}
 		writePlaces(&b, s.Places)
+		if text := foundByNumber(s); text != "" {
+			fmt.Fprintf(&b, "note       %s\n", text)
+		}
 	}
 	if r.WithoutBid > 0 {
 		fmt.Fprintf(&b, "\n%s with neither a bid nor a number that tells students apart: only a purge of the school erases them\n", wording.Many(r.WithoutBid, "more row"))
@@ -245,6 +248,25 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 		}
 	}
 	return b.String()
+}
+
+// foundByNumber counts the rows of a student that have no bid and were found by a number alone, if there are any.
+func foundByNumber(s *maintenance.FoundStudent) string {
+	rows := int64(0)
+	for _, p := range s.Places {
+		rows += p.ByNumber
+	}
+	return byNumberText(rows, mostStudents(s))
+}
+
+// mostStudents returns how many students have the most common number by which rows of a student were found; 0 if no other
+// student has one of these numbers.
+func mostStudents(s *maintenance.FoundStudent) int {
+	most := 0
+	for _, n := range s.SharedNumbers {
+		most = max(most, n)
+	}
+	return most
 }
 
 // bidText returns a bid, in quotes if it begins or ends with a blank, which is invisible otherwise.
@@ -307,6 +329,13 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 		for _, place := range s.Places {
 			page.Mentions += int(place.Mentions)
 		}
+		byNumber := int64(0)
+		for i := range s.Records {
+			if s.Records[i].ByNumber {
+				byNumber++
+			}
+		}
+		page.ByNumber = byNumberText(byNumber, mostStudents(s))
 		for _, table := range schemas.Tables() {
 			t := report.RecordTable{Name: table.Name, Doc: table.Doc}
 			for _, r := range s.Records {
@@ -334,7 +363,7 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 const maxPlaces = 4
 
 func recordRow(r maintenance.FoundRecord) report.RecordRow {
-	row := report.RecordRow{Places: strings.Join(r.Places, "; ")}
+	row := report.RecordRow{Places: strings.Join(r.Places, "; "), ByNumber: r.ByNumber}
 	if n := len(r.Places); n > maxPlaces {
 		row.Places = fmt.Sprintf("%s; ... ; %s (%s)", r.Places[0], r.Places[n-1], wording.Many(n, "place"))
 	}

@@ -301,6 +301,9 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 	if others, ok := errors.AsType[*maintenance.HasBidError](err); ok {
 		return nil, usagef("nothing was purged: %s of the list: this is the number of a student with a bid: %s", o.placesOf(others.Numbers), findBid)
 	}
+	if wrong, ok := errors.AsType[*maintenance.NotIDError](err); ok {
+		return nil, o.notIDs(wrong)
+	}
 	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 		return nil, usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
 	}
@@ -308,6 +311,20 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		return nil, fmt.Errorf("%w; if another process has changed the destination, run the same command again", err)
 	}
 	return nil, fmt.Errorf("%w; run the same command again once this is fixed", err)
+}
+
+// notIDs says which lines of the list do not hold a bid or number of a student. It does not repeat them.
+func (o *purgeOptions) notIDs(wrong *maintenance.NotIDError) error {
+	kind := "bid"
+	if wrong.ByNumber {
+		kind = "number"
+	}
+	remedy := "correct the list"
+	if slices.ContainsFunc(wrong.Columns, func(column string) bool { return strings.HasSuffix(column, "student_bid") }) {
+		remedy += ", or erase students by their bids with --students"
+	}
+	return usagef("nothing was purged: %s of the list: no student here has this %s; the value occurs only in %s, so it is not the %s of a student: %s",
+		o.placesOf(wrong.Listed), kind, strings.Join(wrong.Columns, ", "), kind, remedy)
 }
 
 // mentionText names the columns in which rows of others mention purged schools, districts or students.
@@ -350,6 +367,9 @@ func purgeText(r *maintenance.PurgeReport) string {
 		}
 		writeCleared(&b, r, r.History.ExtraRemoved, " in the history")
 	}
+	if text := byNumberText(r.RowsByNumber, r.NumberStudents); text != "" {
+		fmt.Fprintln(&b, text)
+	}
 	if r.LedgerRowsRemoved > 0 {
 		fmt.Fprintf(&b, "%s %s of ledgers\n", verb, wording.Many(r.LedgerRowsRemoved, "row"))
 	}
@@ -368,6 +388,22 @@ func purgeText(r *maintenance.PurgeReport) string {
 		writeProof(&b, r)
 	}
 	return b.String()
+}
+
+// byNumberText counts the rows without a bid that were found by a number alone. If several students have such a number,
+// it says how many; otherwise students is 0. It is empty if there are no such rows.
+func byNumberText(rows int64, students int) string {
+	if rows == 0 {
+		return ""
+	}
+	text := wording.Count(rows) + " of these rows have no bid and were found by a number alone"
+	if rows == 1 {
+		text = "1 of these rows has no bid and was found by a number alone"
+	}
+	if students > 1 {
+		text += fmt.Sprintf("; %s have the same number, so it does not say whose rows these are", wording.Many(students, "student"))
+	}
+	return text
 }
 
 // writeAsked writes whose rows are purged if the command line does not name them. It does not name students.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeNumberOfBid refuses to purge the number of a student with a bid, in either list, naming only its line. The
+// TestPurgeNumberOfBid refuses to purge the number of a student with a bid, in either list, naming only its line, and a
+// name in a list of bids. The
 // same student is erased by bid, even though the line ends with a tab.
 func TestPurgeNumberOfBid(t *testing.T) {
 	t.Parallel()
@@ -35,6 +37,18 @@ func TestPurgeNumberOfBid(t *testing.T) {
 		require.Equal(t, exitUsage, cmd.ProcessState.ExitCode(), stderr)
 		require.Contains(t, stderr.String(), "line 3 of the list: this is the number of a student with a bid: growth-export find --number gives the bid")
 		require.NotContains(t, stderr.String()+string(out), student.Numbers[0])
+		require.Equal(t, before, snapshottest.Tree(t, s.root))
+	}
+	name := strings.Fields(student.Names[0])[0]
+	require.NoError(t, os.WriteFile(list, []byte(student.Bid+"\n"+name+"\n"), 0o600))
+	for _, dryRun := range []string{"--dry-run=false", "--dry-run"} {
+		cmd, stderr := s.prepareLogged("purge", "--students", "@"+list, "--allow-unknown", dryRun)
+		out, err := cmd.Output()
+		require.Error(t, err)
+		require.Equal(t, exitUsage, cmd.ProcessState.ExitCode(), stderr)
+		require.Contains(t, stderr.String(), "nothing was purged: line 2 of the list: no student here has this bid; the value occurs only in students.first_name, "+
+			"so it is not the bid of a student: correct the list")
+		require.NotContains(t, stderr.String()+string(out), name)
 		require.Equal(t, before, snapshottest.Tree(t, s.root))
 	}
 	require.NoError(t, os.WriteFile(list, []byte("nobody\n"+student.Bid+"\t\n"), 0o600))

@@ -83,6 +83,10 @@ type Match struct {
 	Gives map[string]Given
 	// Deepest is the highest level of an erased row.
 	Deepest int
+	// Occurs says where rows passed to Locate have listed bids and numbers.
+	Occurs Occurs
+	// ByNumber are the numbers by which the last row was found to belong to a student, if it has no bid and mentions none.
+	ByNumber Set
 
 	schoolAt, districtAt, studentAt, numberAt []int
 	// searched are the text columns in which a number may be mentioned. Grades are left out, because they look like
@@ -91,6 +95,7 @@ type Match struct {
 	extraAt  int // -1 if the table has no _extra
 	// requests are the columns with parameters of the call. Child rows have them too.
 	requests map[int]bool
+	table    string
 	level    int   // level of the last row of a student
 	of       Set   // the bids and listed numbers by which the last row was found to belong to a student
 	key      []int // columns of the record's key; -1 for a column that the file lacks
@@ -103,7 +108,7 @@ type Match struct {
 func (t *Target) NewMatch(columns, table *schemas.Table, dataset *schemas.Dataset, r Records) *Match {
 	m := &Match{
 		Target: t, first: dataset == nil || table == dataset.Tables[0], extraAt: -1, records: r, requests: make(map[int]bool),
-		Seen: make(Set), Gives: make(map[string]Given),
+		Seen: make(Set), Gives: make(map[string]Given), Occurs: NewOccurs(), table: table.Name,
 	}
 	find := func(names []string) []int {
 		var found []int
@@ -232,6 +237,7 @@ func (m *Match) among(batch *rows.Batch, i int, columns []int, of Set) (requeste
 // ofStudent reports whether row i belongs to one of the students.
 func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 	anonymous, byBid := len(m.studentAt) > 0, false
+	m.ByNumber = nil
 	for _, c := range m.studentAt {
 		v := &batch.Cols[c]
 		if v.Null(i) || len(v.Text(i)) == 0 {
@@ -259,6 +265,10 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 					byBid, m.of[string(text)] = true, true
 				}
 				if level, ok := m.Students.numbers[string(text)]; ok {
+					if m.ByNumber == nil {
+						m.ByNumber = make(Set)
+					}
+					m.ByNumber.add(text)
 					m.level = min(m.level, level)
 					maps.Copy(m.of, m.Students.owners[string(text)])
 				}
@@ -266,7 +276,7 @@ func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
 		}
 	}
 	if byBid {
-		m.level = 0
+		m.level, m.ByNumber = 0, nil
 	}
 	if byBid || m.level < noLevel && m.hasNumber(batch, i) {
 		m.give(batch, i)

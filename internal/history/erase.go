@@ -41,6 +41,11 @@ type Erasure struct {
 	Anew bool
 	// Seen is as in erase.Match.
 	Seen erase.Set
+	// Occurs is as in erase.Match; it is filled in if all text columns are read.
+	Occurs erase.Occurs
+	// ByNumber counts the rows of the target without a bid that were found by a number alone, and Numbers are these numbers.
+	ByNumber int64
+	Numbers  erase.Set
 	// Files, Rows and Bytes count the data that was read, and RowsFound the rows of the target.
 	Files       int
 	Rows, Bytes int64
@@ -71,6 +76,7 @@ func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOption
 	}
 	e := &Erasure{
 		Manifest: current.Manifest, opts: opts, Schools: make(erase.Set), Moved: make(erase.Set), Seen: make(erase.Set),
+		Occurs: erase.NewOccurs(), Numbers: make(erase.Set),
 		Mentioning: make(map[string]int64), moved: make(map[string][]days), complete: true,
 	}
 	for _, folded := range e.Manifest.Snapshots {

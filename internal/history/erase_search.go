@@ -58,7 +58,7 @@ func (e *Erasure) search(ctx context.Context, catalog snapshot.Catalog, t *erase
 		t.files = append(t.files, erasedFile{File: file, to: to, open: snapshot.DateOf(to) == snapshot.Open})
 	}
 	found, err := sink.Map(ctx, eraseConcurrency, t.files, func(ctx context.Context, f erasedFile) (*fileSearch, error) {
-		s := &fileSearch{erasure: e, table: t, file: f, records: make(map[string][]days), cleared: make(erase.Set), mentioning: make(map[string]int64)}
+		s := &fileSearch{erasure: e, table: t, file: f, records: make(map[string][]days), cleared: make(erase.Set), mentioning: make(map[string]int64), numbers: make(erase.Set)}
 		return s, s.run(ctx, catalog)
 	})
 	if err != nil {
@@ -85,11 +85,14 @@ func (e *Erasure) add(t *erasedTable, s *fileSearch) {
 	e.Bytes += s.file.Bytes
 	e.RowsFound += s.file.found()
 	e.cuts = e.cuts || s.cuts
+	e.ByNumber += s.byNumber
+	maps.Copy(e.Numbers, s.numbers)
 	for column, n := range s.mentioning {
 		e.Mentioning[t.table.Name+"."+column] += n
 	}
 	if s.match != nil {
 		maps.Copy(e.Seen, s.match.Seen)
+		e.Occurs.Add(s.match.Occurs)
 	}
 }
 
@@ -104,6 +107,8 @@ type fileSearch struct {
 	cuts    bool
 	// mentioning counts, by column, the rows about others that mention the target.
 	mentioning map[string]int64
+	byNumber   int64     // as in Erasure
+	numbers    erase.Set // as in Erasure
 }
 
 func (s *fileSearch) run(ctx context.Context, catalog snapshot.Catalog) error {
@@ -147,6 +152,9 @@ func (s *fileSearch) run(ctx context.Context, catalog snapshot.Catalog) error {
 // row determines and counts the effect of the purge on row i, and reports whether the row stays.
 func (s *fileSearch) row(batch *rows.Batch, i int) bool {
 	m := s.match
+	if s.erasure.opts.All {
+		m.Locate(batch, i)
+	}
 	v := m.version(batch, i)
 	s.cuts = s.cuts || v.cut
 	if m.IsFirst() && m.HasRecords() && len(v.own) > 0 {
@@ -155,6 +163,10 @@ func (s *fileSearch) row(batch *rows.Batch, i int) bool {
 	}
 	if !v.stays {
 		s.file.removed++
+		if len(m.ByNumber) > 0 {
+			s.byNumber++
+			maps.Copy(s.numbers, m.ByNumber)
+		}
 		return false
 	}
 	switch {

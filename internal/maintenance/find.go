@@ -59,9 +59,13 @@ type FoundStudent struct {
 	// Places are the places of the rows, and Records the rows. They are nil if more than maxFound students were found.
 	Places  []FoundPlace  `json:"places"`
 	Records []FoundRecord `json:"records,omitempty"`
+	// SharedNumbers are the numbers by which rows without a bid were found, and which several students with a bid have, with
+	// how many have each.
+	SharedNumbers map[string]int `json:"shared_numbers,omitempty"`
 
 	forms erase.Set // the bid as rows may hold it; empty for a student without a bid
 	gives erase.Set // the numbers in the student's rows
+	found erase.Set // the numbers by which rows were found that have no bid
 }
 
 // FoundPlace counts the rows of a table in a run or in the history.
@@ -73,6 +77,8 @@ type FoundPlace struct {
 	File  string `json:"file,omitempty"`
 	Table string `json:"table"`
 	Rows  int64  `json:"rows"` // about the student
+	// ByNumber is how many of Rows have no bid and were found by a number of the student alone.
+	ByNumber int64 `json:"rows_by_number,omitempty"`
 	// Mentions are rows of others that name the student in _extra or in another column.
 	Mentions int64 `json:"mentions,omitempty"`
 }
@@ -83,6 +89,8 @@ type FoundRecord struct {
 	Row   Row    `json:"row"`
 	// Places are the dates of snapshots, or the days from which and until which the history has the row.
 	Places []string `json:"places"`
+	// ByNumber means that the row has no bid and was found by a number of the student alone.
+	ByNumber bool `json:"by_number,omitempty"`
 }
 
 // Find looks for students in all published runs, in the history, and in data files that neither of them names, and
@@ -117,6 +125,9 @@ func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*Fin
 			return nil, err
 		}
 		found = slices.DeleteFunc(found, func(s *FoundStudent) bool { return len(s.Places) == 0 })
+		if err := f.countShared(ctx, found); err != nil {
+			return nil, err
+		}
 	}
 	f.report.Students = append(f.report.Students, found...)
 	return f.report, nil

@@ -49,6 +49,44 @@ func (f *finder) addNumbered(ctx context.Context) error {
 	return f.describeNumbered(ctx)
 }
 
+// countShared counts the students with a bid who have the numbers by which rows without a bid were found. Runs with
+// pseudonyms may have the same students as others, so they are counted separately, and the highest count is kept.
+func (f *finder) countShared(ctx context.Context, found []*FoundStudent) error {
+	wanted := make(erase.Set)
+	for _, s := range found {
+		maps.Copy(wanted, s.found)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	bids := make(map[*findSource]map[string]erase.Set)
+	err := f.eachPerson(ctx, func(source *findSource, p person) {
+		for _, number := range p.numbers {
+			for _, bid := range p.bids {
+				if wanted[number] {
+					if bids[source] == nil {
+						bids[source] = make(map[string]erase.Set)
+					}
+					erase.Put(bids[source], number, bid)
+				}
+			}
+		}
+	})
+	for _, s := range found {
+		for _, of := range bids {
+			for number := range s.found {
+				if n := len(of[number]); n > 1 {
+					if s.SharedNumbers == nil {
+						s.SharedNumbers = make(map[string]int)
+					}
+					s.SharedNumbers[number] = max(s.SharedNumbers[number], n)
+				}
+			}
+		}
+	}
+	return err
+}
+
 // describeNumbered collects the names, numbers and schools of the students without a bid.
 func (f *finder) describeNumbered(ctx context.Context) error {
 	names, numbers, schools := make([]erase.Set, len(f.numbered)), make([]erase.Set, len(f.numbered)), make([]erase.Set, len(f.numbered))

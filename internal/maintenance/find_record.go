@@ -2,6 +2,7 @@ package maintenance
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"example.org/growthexport/internal/erase"
@@ -16,6 +17,7 @@ func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 		return nil
 	}
 	for _, s := range students {
+		s.found = make(erase.Set)
 		l := &locator{finder: f, student: s, records: make(map[string]int)}
 		switch bids := []string{s.Bid}; {
 		case s.Bid == "":
@@ -121,8 +123,12 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 					continue
 				}
 				place.Rows++
+				if len(match.ByNumber) > 0 {
+					place.ByNumber++
+					maps.Copy(l.student.found, match.ByNumber)
+				}
 				if l.opts.Records {
-					l.record(table, batch, i, s.placeOf(days, file.Path))
+					l.record(table, batch, i, s.placeOf(days, file.Path), len(match.ByNumber) > 0)
 				}
 			}
 			return nil
@@ -164,6 +170,7 @@ func (l *locator) addPlace(place FoundPlace) {
 		last := &l.student.Places[n-1]
 		if last.RunID == place.RunID && last.Table == place.Table && last.File == place.File {
 			last.Rows += place.Rows
+			last.ByNumber += place.ByNumber
 			last.Mentions += place.Mentions
 			return
 		}
@@ -172,14 +179,14 @@ func (l *locator) addPlace(place FoundPlace) {
 }
 
 // record adds a row, or adds the place to a row that was found before.
-func (l *locator) record(table *schemas.Table, batch *rows.Batch, i int, place string) {
+func (l *locator) record(table *schemas.Table, batch *rows.Batch, i int, place string, byNumber bool) {
 	row := rowOf(batch, i)
 	key := table.Name + "\x00" + row.text()
 	at, known := l.records[key]
 	if !known {
 		at = len(l.found)
 		l.records[key] = at
-		l.found = append(l.found, FoundRecord{Table: table.Name, Row: row})
+		l.found = append(l.found, FoundRecord{Table: table.Name, Row: row, ByNumber: byNumber})
 	}
 	l.found[at].Places = append(l.found[at].Places, place)
 }

@@ -7,6 +7,7 @@ import (
 
 	"example.org/growthexport/internal/deltalake"
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
 	"example.org/growthexport/schemas"
@@ -212,6 +213,110 @@ func TestPurgeNumberWithBid(t *testing.T) {
 			require.NotContains(t, err.Error(), plantedNumber)
 			require.Equal(t, before, snapshottest.Tree(t, root))
 		}
+	}
+}
+
+// TestPurgeWrongColumn refuses lists that are made from a wrong column, such as last names or the bids of schools, as a
+// whole: rows without a bid mention these values. Ids of students without a bid, and mentions in _extra, are erased.
+func TestPurgeWrongColumn(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	world := map[string][]snapshottest.Record{"students": {
+		{"student_bid": "x", "last_name": "Moore"},
+		{"student_id": "88002", "last_name": "Moore"},
+		{"student_id": "88003", "last_name": "Stone", "_extra": `{"id":"mentioned"}`},
+		{"student_bid": "y", "first_name": "Only", "last_name": "mentioned"},
+	}}
+	for _, r := range world["students"] {
+		r["requested_school_bid"] = snapshottest.Stays
+	}
+	snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("students"))
+	snapshottest.PublishRun(t, store, "night")
+	require.NoError(t, foldHistory(t, false)(t.Context(), store))
+	before := snapshottest.Tree(t, root)
+	for name, test := range map[string]struct {
+		bids, numbers, wrong, columns []string
+	}{
+		"a last name":                {bids: []string{"Moore"}, wrong: []string{"Moore"}, columns: []string{"students.last_name"}},
+		"a last name among bids":     {bids: []string{"x", "Moore", "nobody"}, wrong: []string{"Moore"}, columns: []string{"students.last_name"}},
+		"only rows with a bid":       {bids: []string{"Only"}, wrong: []string{"Only"}, columns: []string{"students.first_name"}},
+		"the bid of a school":        {bids: []string{snapshottest.Stays}, wrong: []string{snapshottest.Stays}, columns: []string{"coverage.requested_school_bid", "students.requested_school_bid"}},
+		"a last name among numbers":  {numbers: []string{"88002", "Moore"}, wrong: []string{"Moore"}, columns: []string{"students.last_name"}},
+		"a bid among numbers":        {numbers: []string{"88002", "x"}, wrong: []string{"x"}, columns: []string{"students.student_bid"}},
+		"numbers":                    {numbers: []string{"88002", "mentioned"}},
+		"a bid, a number, a mention": {bids: []string{"x", "88003", "mentioned"}},
+	} {
+		for _, dryRun := range []bool{true, false} {
+			if !dryRun && test.wrong == nil {
+				continue // it would change the destination for the others
+			}
+			for _, key := range []*privacy.Key{nil, testKey(t, "a7c3")} {
+				options := studentOptions(key)
+				options.Students, options.StudentNumbers, options.DryRun, options.AllowUnknown = test.bids, test.numbers, dryRun, true
+				_, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+				if test.wrong == nil {
+					require.NoError(t, err, name)
+				} else {
+					var notID *maintenance.NotIDError
+					require.ErrorAs(t, err, &notID, name)
+					require.Equal(t, test.wrong, notID.Listed, name)
+					require.Equal(t, test.columns, notID.Columns, name)
+					require.NotContains(t, err.Error(), test.wrong[0], name)
+				}
+				require.Equal(t, before, snapshottest.Tree(t, root), name)
+			}
+		}
+	}
+}
+
+// TestPurgeSharedNumber counts the rows without a bid that a purge finds by a number alone, in snapshots and in the
+// history, and says how many students have the number. A row that mentions the bid is not found by a number alone.
+func TestPurgeSharedNumber(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		bid      string
+		rows     int64
+		students int
+	}{
+		"a placeholder": {"x", 2 * 2, 3}, "an own number": {"own", 1 * 2, 0}, "no rows without a bid": {"alone", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := snapshottest.NewDir(t, t.TempDir())
+			world := map[string][]snapshottest.Record{"student_school_associations": {
+				{"student_bid": "x", "district_student_id": "12"},
+				{"student_bid": "y", "district_student_id": "12"},
+				{"student_bid": "z", "state_student_id": "12"},
+				{"state_student_id": "12", "last_name": "One"},
+				{"district_student_id": "12", "last_name": "Two"},
+				{"state_student_id": "12", "_extra": `{"id":"x"}`},
+				{"student_bid": "own", "state_student_id": "7001"},
+				{"state_student_id": "7001"},
+				{"student_bid": "alone", "state_student_id": "7002"},
+			}}
+			for i, r := range world["student_school_associations"] {
+				r["requested_school_bid"], r["requested_perspective_bid"] = snapshottest.Stays, snapshottest.Stays
+				r["student_school_association_bid"] = string(rune('a' + i))
+			}
+			snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("student_school_associations"))
+			snapshottest.PublishRun(t, store, "night")
+			require.NoError(t, foldHistory(t, false)(t.Context(), store))
+			options := studentOptions(nil)
+			options.Students = []string{test.bid}
+			for _, dryRun := range []bool{true, false} {
+				options.DryRun = dryRun
+				report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+				require.NoError(t, err)
+				require.Equal(t, test.rows, report.RowsByNumber)
+				require.Equal(t, test.students, report.NumberStudents)
+				if !dryRun {
+					proof, _, err := snapshot.ReadDocument[maintenance.PurgeReport](t.Context(), snapshot.At(store), maintenance.PurgePath(report.ID))
+					require.NoError(t, err)
+					require.Equal(t, test.rows, proof.RowsByNumber)
+				}
+			}
+		})
 	}
 }
 

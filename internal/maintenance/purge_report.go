@@ -81,11 +81,15 @@ type PurgeReport struct {
 	BegunAt    time.Time `json:"begun_at"`             // when the purge began
 	FinishedAt time.Time `json:"finished_at,omitzero"` // when it ended
 	// Runs are the runs that rows were removed from.
-	Runs              []PurgedRun      `json:"runs"`
-	RowsRemoved       map[string]int64 `json:"rows_removed"`            // by table
-	ExtraRemoved      map[string]int64 `json:"extra_removed,omitempty"` // as in manifests
-	FilesRewritten    int              `json:"files_rewritten"`         // files that were replaced
-	LedgerRowsRemoved int64            `json:"ledger_rows_removed"`     // of all runs
+	Runs         []PurgedRun      `json:"runs"`
+	RowsRemoved  map[string]int64 `json:"rows_removed"`            // by table
+	ExtraRemoved map[string]int64 `json:"extra_removed,omitempty"` // as in manifests
+	// RowsByNumber counts the removed rows that have no bid and were found by a student's number alone, in runs and the
+	// history. NumberStudents is how many students have the most common of these numbers, if several students have it.
+	RowsByNumber      int64 `json:"rows_by_number,omitempty"`
+	NumberStudents    int   `json:"number_students,omitempty"`
+	FilesRewritten    int   `json:"files_rewritten"`     // files that were replaced
+	LedgerRowsRemoved int64 `json:"ledger_rows_removed"` // of all runs
 	// History counts the rows that were removed from the history, if any.
 	History *snapshot.HistoryPurge `json:"history,omitempty"`
 	// DroppedRuns are unpublished runs whose staged files were removed.

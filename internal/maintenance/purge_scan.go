@@ -45,7 +45,7 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	if err := p.learnNumbers(ctx); err != nil {
 		return err
 	}
-	p.found, p.deepest = make(map[string]foundRun), 0
+	p.found, p.deepest, p.byNumber, p.numbers = make(map[string]foundRun), 0, 0, make(erase.Set)
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
 		if err := p.unlessPruned(ctx, run, p.findRowsOf(ctx, run, again)); err != nil {
 			return fmt.Errorf("look for rows in run %s: %w", run, err)
@@ -74,6 +74,9 @@ func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (e
 		return err
 	}
 	maps.Copy(p.seen, p.history.Seen)
+	p.occurs.Add(p.history.Occurs)
+	p.byNumber += p.history.ByNumber
+	maps.Copy(p.numbers, p.history.Numbers)
 	if again != nil {
 		again.Files += p.history.Files
 		again.Rows += p.history.Rows
@@ -107,6 +110,9 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	}
 	for i, l := range scanners {
 		maps.Copy(p.seen, l.seen)
+		p.occurs.Add(l.occurs)
+		p.byNumber += l.byNumber
+		maps.Copy(p.numbers, l.numbers)
 		p.deepest = max(p.deepest, l.deepest)
 		if again != nil {
 			again.add(&units[i], l)
@@ -193,10 +199,14 @@ type scanner struct {
 	seen       erase.Set
 	mentioning map[string]int64 // by table.column
 	deepest    int              // as in erase.Match
+	occurs     erase.Occurs     // as in erase.Match
+	// byNumber counts the erased rows without a bid that were found by a number alone, and numbers are these numbers.
+	byNumber int64
+	numbers  erase.Set
 }
 
 func newScanner(of *erase.Target, whole bool) *scanner {
-	return &scanner{target: of, whole: whole, seen: make(erase.Set), mentioning: make(map[string]int64)}
+	return &scanner{target: of, whole: whole, seen: make(erase.Set), mentioning: make(map[string]int64), occurs: erase.NewOccurs(), numbers: make(erase.Set)}
 }
 
 // unit counts the rows to be removed from the files of a dataset and bucket.
@@ -211,14 +221,21 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 				columns = erase.TextColumns(own)
 			}
 			match = l.target.NewMatch(columns, f.table, dataset, records)
-			match.Seen = l.seen
+			match.Seen, match.Occurs = l.seen, l.occurs
 			return columns
 		}
 		err := erase.ReadFile(ctx, catalog, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
 			for r := range batch.N {
+				if l.whole {
+					match.Locate(batch, r)
+				}
 				switch match.Fate(batch, r) {
 				case erase.Goes:
 					f.removed++
+					if len(match.ByNumber) > 0 {
+						l.byNumber++
+						maps.Copy(l.numbers, match.ByNumber)
+					}
 				case erase.LosesExtra:
 					f.cleared++
 				case erase.Stays:
@@ -340,8 +357,9 @@ func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, er
 func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
 	table, dataset := tableOf(path)
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
-	l := newScanner(p.targetOf(""), false)
+	l := newScanner(p.targetOf(""), p.students != nil)
 	err := l.unit(ctx, p.catalog, unit.files, dataset)
+	p.occurs.Add(l.occurs)
 	if unit.changes() {
 		maps.Copy(p.seen, l.seen)
 	}

@@ -92,15 +92,25 @@ type numbersFound struct {
 	given map[string]erase.Given
 	// own are the listed bids and numbers with rows, and ofOthers those that are the number of a student with another bid.
 	own, ofOthers erase.Set
+	// carriers are the students with a bid who have a number by which rows are found, by number.
+	carriers map[string]erase.Set
 }
 
 // learn uses numbers that were found, and reports whether more rows may be found now.
 func (p *purger) learn(found []numbersFound) bool {
-	all := make(map[string]erase.Given)
+	all, carriers := make(map[string]erase.Given), make(map[string]erase.Set)
 	for _, f := range found {
 		erase.AddGiven(all, f.given)
 		maps.Copy(p.own, f.own)
 		maps.Copy(p.ofOthers, f.ofOthers)
+		for number, bids := range f.carriers {
+			for bid := range bids {
+				erase.Put(carriers, number, bid)
+			}
+		}
+	}
+	for number, bids := range carriers { // another run may hold pseudonyms of the same students
+		p.carriers[number] = max(p.carriers[number], len(bids))
 	}
 	return p.students.Learn(all)
 }
@@ -117,7 +127,7 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 	}
 	target := &erase.Target{Students: p.students}
 	return sink.Map(ctx, scanConcurrency, files, func(ctx context.Context, f purgeFile) (numbersFound, error) {
-		found := numbersFound{own: make(erase.Set), ofOthers: make(erase.Set)}
+		found := numbersFound{own: make(erase.Set), ofOthers: make(erase.Set), carriers: make(map[string]erase.Set)}
 		var match *erase.Match
 		pick := func(own *schemas.Table) *schemas.Table {
 			columns := erase.TextColumns(own)
@@ -126,6 +136,7 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 		}
 		err := erase.ReadFile(ctx, p.catalog, f.file.Path, f.table, pick, func(batch *rows.Batch) error {
 			for i := range batch.N {
+				match.Carriers(batch, i, found.carriers)
 				if _, own := match.Owner(batch, i); own {
 					match.Owners(found.own)
 				} else {
@@ -230,6 +241,25 @@ func (e *HasBidError) Error() string {
 	return wording.Many(len(e.Numbers), "listed number") + " only in rows of students with a bid"
 }
 
+// NotIDError means that listed bids or numbers occur only in columns that do not hold such ids of students: they are
+// names, or bids of something else. A purge would erase whatever mentions them.
+type NotIDError struct {
+	// Listed are the bids or numbers. They must not be logged.
+	Listed []string
+	// ByNumber means that the students were listed by number.
+	ByNumber bool
+	// Columns are the columns in which they occur, as table.column.
+	Columns []string
+}
+
+func (e *NotIDError) Error() string {
+	kind := "bid"
+	if e.ByNumber {
+		kind = "number"
+	}
+	return wording.Many(len(e.Listed), "listed "+kind) + " only in columns that do not hold ids of students: " + strings.Join(e.Columns, ", ")
+}
+
 // trimStudents removes the blanks around listed students who occur only without them: a bid may begin or end with a blank,
 // but a line of a list ends with one by mistake.
 func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (PurgeOptions, error) {
@@ -327,6 +357,15 @@ func (p *purger) summarizeStudents() error {
 	others := slices.DeleteFunc(p.students.Among(p.ofOthers), func(text string) bool { return slices.Contains(own, text) })
 	if len(others) > 0 {
 		return &HasBidError{Numbers: others}
+	}
+	if listed, columns := p.students.OnlyElsewhere(p.occurs); len(listed) > 0 {
+		return &NotIDError{Listed: listed, ByNumber: p.students.ByNumber, Columns: columns}
+	}
+	p.report.RowsByNumber = p.byNumber
+	for number := range p.numbers {
+		if n := p.carriers[number]; n > 1 {
+			p.report.NumberStudents = max(p.report.NumberStudents, n)
+		}
 	}
 	found := p.students.Among(p.seen)
 	matched := len(found)

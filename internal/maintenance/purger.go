@@ -38,6 +38,10 @@ type purger struct {
 	seen       erase.Set               // requested bids that were found in a row
 	own        erase.Set               // listed bids and numbers with rows in tables that give numbers
 	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
+	occurs     erase.Occurs            // listed bids and numbers of students, by column
+	byNumber   int64                   // rows to be purged that have no bid and were found by a number alone
+	numbers    erase.Set               // these numbers
+	carriers   map[string]int          // how many students with a bid have a number by which rows are found
 	students   *erase.Students         // nil unless students are purged
 	suppressed *snapshot.Suppression   // the list with the students; nil without a privacy key, and in a dry run
 	// deepest is the highest level of a row that was found in a run; see erase.Students.
@@ -52,6 +56,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
 		undeclared: make(erase.Set), seen: make(erase.Set), own: make(erase.Set), ofOthers: make(erase.Set), otherKeys: make(erase.Set),
+		occurs: erase.NewOccurs(), carriers: make(map[string]int),
 	}
 	asked, earlier, err := p.ask(ctx)
 	if err != nil {

@@ -21,6 +21,8 @@ type Record struct {
 	Unsearchable int
 	// Mentions counts rows of others that mention the student, in each place that holds them. The page does not show them.
 	Mentions int
+	// ByNumber says how many of the rows have no bid and were found by a number alone, if there are any.
+	ByNumber string
 	Tables   []RecordTable
 }
 
@@ -34,6 +36,8 @@ type RecordTable struct {
 type RecordRow struct {
 	Values []RecordValue
 	Places string
+	// ByNumber means that the row has no bid and was found by a number alone.
+	ByNumber bool
 }
 
 // RecordValue is the value of a column.
