@@ -26,12 +26,22 @@ func newCohort(s *Settings) *cohort {
 	return &cohort{bids: canonical(s.Students)}
 }
 
+// listed returns how many students are on the list. Bids that differ only in the blanks around them are of one student.
+func (c *cohort) listed() int {
+	bare := make(map[string]bool, len(c.bids))
+	for _, bid := range c.bids {
+		text, _ := privacy.WithoutBlanks(bid)
+		bare[text] = true
+	}
+	return len(bare)
+}
+
 // students returns the description of the list in documents. Without a key it has no digest.
 func (c *cohort) students() *snapshot.Students {
 	if c == nil {
 		return nil
 	}
-	students := &snapshot.Students{Listed: len(c.bids)}
+	students := &snapshot.Students{Listed: c.listed()}
 	if c.key != nil {
 		students.Digest = c.key.ListDigest(c.bids)
 	}
@@ -44,7 +54,7 @@ func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 		return c == nil && plan.Scope.Students == nil
 	}
 	key := privacy.KeyOfList(c.bids, plan.Scope.Students.Digest, plan.StudentsKey, own)
-	if key == nil || plan.Scope.Students.Listed != len(c.bids) {
+	if key == nil || plan.Scope.Students.Listed != c.listed() {
 		return false
 	}
 	c.key, c.text = key, plan.StudentsKey
@@ -66,7 +76,7 @@ func (c *cohort) chooseKey(ctx context.Context, catalog snapshot.Catalog, own *p
 		return fmt.Errorf("look for runs of the same students: %w", err)
 	}
 	for _, m := range slices.SortedFunc(maps.Values(published), snapshot.ByPlan) {
-		if m.Parameters.Students == nil || m.Parameters.Students.Listed != len(c.bids) {
+		if m.Parameters.Students == nil || m.Parameters.Students.Listed != c.listed() {
 			continue
 		}
 		plan, err := catalog.ReadPlan(ctx, m.RunID)

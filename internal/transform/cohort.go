@@ -11,15 +11,15 @@ type Cohort struct {
 }
 
 // NewCohort returns the cohort of these listed student bids, each of which is known by its position. A bid with blanks
-// around it also stands for the bid without them.
+// around it also stands for the bid without them. Bids that differ only in these blanks have the position of the first.
 func NewCohort(bids []string) *Cohort {
 	c := &Cohort{positions: make(map[string]int, len(bids))}
 	for i, bid := range bids {
 		bare, _ := privacy.WithoutBlanks(bid)
-		c.positions[bare] = i
-	}
-	for i, bid := range bids {
-		c.positions[bid] = i
+		if _, known := c.positions[bare]; !known {
+			c.positions[bare] = i
+		}
+		c.positions[bid] = c.positions[bare]
 	}
 	return c
 }

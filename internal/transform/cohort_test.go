@@ -46,6 +46,18 @@ func cohortAnswers() map[string][]string {
 	}
 }
 
+// TestCohortCountsOnce checks that bids that differ only in the blanks around them count as one student.
+func TestCohortCountsOnce(t *testing.T) {
+	t.Parallel()
+	plan := compile(t, "students")
+	plan.Restrict(transform.NewCohort([]string{"other", "s-1 ", "s-1", "\ts-1"}))
+	decoder := plan.NewDecoder()
+	decoder.Reset(params())
+	_, err := decoder.ReadPage(strings.NewReader(`[{"studentBid":"s-1"},{"studentBid":"s-1 "},{"studentBid":"s-2"}]`))
+	require.NoError(t, err)
+	require.Equal(t, []int{1}, decoder.Matched())
+}
+
 // TestCohort checks that the rows about the cohort are kept, and that nothing about others reaches scratch files.
 func TestCohort(t *testing.T) {
 	t.Parallel()
