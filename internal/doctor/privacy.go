@@ -79,8 +79,12 @@ func (c *destinationCheck) checkSuppression(ctx context.Context) {
 		own = "the privacy key has the fingerprint " + c.Fingerprint
 	}
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
-		c.warn(Suppression, fmt.Sprintf("runs would not leave out %s who were erased here: the list needs the key with the fingerprint %s, but %s",
-			wording.Many(counts[key], "student"), key, own), "set that key for all runs, or purge these students again with the key that runs have, then run "+
+		were := "were"
+		if counts[key] == 1 {
+			were = "was"
+		}
+		c.warn(Suppression, fmt.Sprintf("runs would not leave out %s who %s erased here: the list needs the key with the fingerprint %s, but %s",
+			wording.Many(counts[key], "student"), were, key, own), "set that key for all runs, or purge these students again with the key that runs have, then run "+
 			wording.Command("purge", wording.Setting("retire-key"), key))
 	}
 }
