@@ -109,7 +109,7 @@ func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.P
 	}
 	for i := range done.Runs {
 		run := &done.Runs[i]
-		line := report.NoticeRun{RunID: run.RunID, SnapshotDate: run.SnapshotDate, Kind: run.Kind, Files: len(run.Files)}
+		line := report.NoticeRun{RunID: run.RunID, SnapshotDate: run.SnapshotDate, Kind: run.Kind, Files: run.FilesRewritten()}
 		for _, rows := range run.RowsRemoved {
 			line.Rows += rows
 		}

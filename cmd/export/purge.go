@@ -349,9 +349,10 @@ func purgeText(r *maintenance.PurgeReport) string {
 	for _, run := range r.DroppedRuns {
 		fmt.Fprintf(&b, "%s %s, which was not published; the same run command fetches it again\n", dropped, printable(run))
 	}
-	for _, run := range r.Runs {
+	for i := range r.Runs {
+		run := &r.Runs[i]
 		fmt.Fprintf(&b, "%s, run %s: %s of %s", snapshotName(run.Kind, run.SnapshotDate), run.RunID,
-			wording.Many(len(run.Files), "file"), wording.Many(len(run.RowsRemoved), "table"))
+			wording.Many(run.FilesRewritten(), "file"), wording.Many(run.Tables(), "table"))
 		if run.LedgerRowsRemoved > 0 {
 			fmt.Fprintf(&b, ", %s of the ledger", wording.Many(run.LedgerRowsRemoved, "row"))
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestNearlyText checks the reasons why a school that misses its datasets is not chosen.
@@ -38,6 +39,16 @@ func TestFoundText(t *testing.T) {
 		asked := &maintenance.AskedStudents{Listed: counts[1], Matched: &counts[0]}
 		require.Equal(t, want, foundText(&maintenance.PurgeReport{Asked: maintenance.PurgeAsked{Students: asked}}))
 	}
+}
+
+// TestRewrittenText checks that a run's files are counted with all tables, also with those that only lost _extra.
+func TestRewrittenText(t *testing.T) {
+	t.Parallel()
+	text := purgeText(&maintenance.PurgeReport{DryRun: true, Runs: []maintenance.PurgedRun{{
+		RunID: "r", Kind: snapshot.Full, SnapshotDate: "2026-11-20", RowsRemoved: map[string]int64{"a": 1}, ExtraRemoved: map[string]int64{"a": 1, "b": 1},
+		Files: []snapshot.PurgedFile{{Was: "a/1", Path: "a/2"}, {Was: "b/1", Path: "b/2"}, {Was: "a/2", Path: "a/3"}},
+	}}})
+	require.Contains(t, text, "run r: 2 files of 2 tables\n")
 }
 
 // TestBidText checks that blanks at the ends of a bid can be seen.

@@ -310,6 +310,8 @@ func TestPurgeSharedNumber(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, test.rows, report.RowsByNumber)
 				require.Equal(t, test.students, report.NumberStudents)
+				require.Equal(t, 1, report.FilesRewritten, "a file that is rewritten twice counts once")
+				require.Equal(t, 1, report.Runs[0].FilesRewritten())
 				if !dryRun {
 					proof, _, err := snapshot.ReadDocument[maintenance.PurgeReport](t.Context(), snapshot.At(store), maintenance.PurgePath(report.ID))
 					require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -88,7 +89,7 @@ type PurgeReport struct {
 	// history. NumberStudents is how many students have the most common of these numbers, if several students have it.
 	RowsByNumber      int64 `json:"rows_by_number,omitempty"`
 	NumberStudents    int   `json:"number_students,omitempty"`
-	FilesRewritten    int   `json:"files_rewritten"`     // files that were replaced
+	FilesRewritten    int   `json:"files_rewritten"`     // files that were replaced, each counted once
 	LedgerRowsRemoved int64 `json:"ledger_rows_removed"` // of all runs
 	// History counts the rows that were removed from the history, if any.
 	History *snapshot.HistoryPurge `json:"history,omitempty"`
@@ -251,11 +252,15 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 	for _, removed := range purge.LedgerRemoved {
 		run.LedgerRowsRemoved += removed.Rows()
 	}
-	if last := len(r.Runs) - 1; last >= 0 && r.Runs[last].RunID == run.RunID { // it was changed twice
+	last := len(r.Runs) - 1
+	if last >= 0 && r.Runs[last].RunID == run.RunID { // it was changed twice
+		r.FilesRewritten -= r.Runs[last].FilesRewritten()
 		r.Runs[last].add(&run)
 	} else {
 		r.Runs = append(r.Runs, run)
+		last++
 	}
+	r.FilesRewritten += r.Runs[last].FilesRewritten()
 	r.LedgerRowsRemoved += run.LedgerRowsRemoved
 	for table, n := range purge.RowsRemoved {
 		r.RowsRemoved[table] += n
@@ -263,7 +268,34 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 	for table, n := range purge.ExtraRemoved {
 		snapshot.AddRows(&r.ExtraRemoved, table, n)
 	}
-	r.FilesRewritten += len(purge.Files)
+}
+
+// FilesRewritten returns how many files the purge has replaced. A file that it has rewritten twice counts once.
+func (r *PurgedRun) FilesRewritten() int {
+	again := make(erase.Set)
+	for i := range r.Files {
+		if path := r.Files[i].Path; path != "" { // a dry run makes no files
+			again[path] = true
+		}
+	}
+	n := 0
+	for i := range r.Files {
+		if !again[r.Files[i].Was] {
+			n++
+		}
+	}
+	return n
+}
+
+// Tables returns how many tables have files that the purge has replaced.
+func (r *PurgedRun) Tables() int {
+	tables := make(erase.Set)
+	for _, rows := range []map[string]int64{r.RowsRemoved, r.ExtraRemoved} {
+		for table := range rows {
+			tables[table] = true
+		}
+	}
+	return len(tables)
 }
 
 // add adds the rows that another change has removed from the run.
