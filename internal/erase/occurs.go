@@ -3,7 +3,9 @@ package erase
 import (
 	"maps"
 	"slices"
+	"strings"
 
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
@@ -11,7 +13,8 @@ import (
 // Occurs says where listed bids or numbers occur, in the form that rows hold. A list made from a wrong column, such as
 // last names, occurs only in other columns than those for ids of students.
 type Occurs struct {
-	// IDs are those in columns for ids of students, or in _extra.
+	// IDs are those in columns for ids of students, or in _extra, unless a member holds them that is not for ids of students,
+	// such as lastName.
 	IDs Set
 	// Others has the other columns in which each occurs, as table.column.
 	Others map[string]Set
@@ -51,11 +54,46 @@ func (s *Students) OnlyElsewhere(o Occurs) (listed, columns []string) {
 	return listed, named.Sorted()
 }
 
-// holdsIDs reports whether a column may hold a listed bid or number: a column for ids of students, or _extra. A list of
-// bids may also have the number of a student without a bid.
+// holdsIDs reports whether a column is for listed bids or numbers. A list of bids may also have the number of a student
+// without a bid.
 func (s *Students) holdsIDs(column string) bool {
-	return column == extraColumn || slices.Contains(numberColumns(), column) ||
-		!s.ByNumber && slices.Contains(schemas.StudentColumns(), column)
+	return slices.Contains(numberColumns(), column) || !s.ByNumber && slices.Contains(schemas.StudentColumns(), column)
+}
+
+// otherMembers returns the names of members that have columns of their own, which are not for ids of students.
+func otherMembers() Set {
+	ids := slices.Concat(schemas.StudentColumns(), numberColumns())
+	members, named := make(Set), make(Set)
+	for _, table := range schemas.Tables() {
+		for i := range table.Columns {
+			c := &table.Columns[i]
+			member := strings.TrimLeft(c.Source, string(schemas.SourceParam)+string(schemas.SourceParent))
+			if slices.Contains(ids, c.Name) {
+				named[member] = true
+			} else {
+				members[member] = true
+			}
+		}
+	}
+	for member := range named {
+		delete(members, member)
+	}
+	return members
+}
+
+// locateExtra notes the listed bids and numbers in _extra. The name of a member comes directly before its value.
+func (m *Match) locateExtra(text []byte) {
+	if m.Students.asked[string(text)] {
+		m.Occurs.IDs.add(text)
+	}
+	var before []byte
+	privacy.EachValue(text, func(value []byte) bool {
+		if m.Students.asked[string(value)] && !m.Students.others[string(before)] {
+			m.Occurs.IDs.add(value)
+		}
+		before = value
+		return false
+	})
 }
 
 // Locate notes in m.Occurs where row i has listed bids or numbers.
@@ -64,6 +102,12 @@ func (m *Match) Locate(batch *rows.Batch, i int) {
 		return
 	}
 	for c := range batch.Cols {
+		if v := &batch.Cols[c]; c == m.extraAt {
+			if !v.Null(i) {
+				m.locateExtra(v.Text(i))
+			}
+			continue
+		}
 		m.inText(&batch.Cols[c], i, func(text []byte) {
 			switch column := batch.Table.Columns[c].Name; {
 			case !m.Students.asked[string(text)]:

@@ -41,6 +41,8 @@ type Students struct {
 	// searched for both at once, because a pseudonym never equals an original value.
 	asked Set
 	bids  Set // asked, or nil
+	// others are the names of members whose values are not ids of students.
+	others Set
 	// numbers are the listed numbers and those found in rows, with the level of the rows that are found by them.
 	numbers map[string]int
 	// owners maps a number to the listed bids and numbers, in the form that rows hold, of the students who have it.
@@ -57,7 +59,7 @@ const (
 func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 	s := &Students{
 		ByNumber: byNumber, key: key, listed: slices.Compact(slices.Sorted(slices.Values(listed))), asked: make(Set), numbers: make(map[string]int),
-		owners: make(map[string]Set),
+		owners: make(map[string]Set), others: otherMembers(),
 	}
 	for _, text := range s.listed {
 		for _, written := range s.Written(text) {

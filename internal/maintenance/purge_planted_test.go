@@ -225,7 +225,7 @@ func TestPurgeWrongColumn(t *testing.T) {
 	world := map[string][]snapshottest.Record{"students": {
 		{"student_bid": "x", "last_name": "Moore"},
 		{"student_id": "88002", "last_name": "Moore"},
-		{"student_id": "88003", "last_name": "Stone", "_extra": `{"id":"mentioned"}`},
+		{"student_id": "88003", "last_name": "Stone", "_extra": `{"id":"mentioned","teacher":{"firstName":"Only","lastName":"Moore"},"nickName":"Extra","lastName":"Name"}`},
 		{"student_bid": "y", "first_name": "Only", "last_name": "mentioned"},
 	}}
 	for _, r := range world["students"] {
@@ -245,6 +245,7 @@ func TestPurgeWrongColumn(t *testing.T) {
 		"a last name among numbers":  {numbers: []string{"88002", "Moore"}, wrong: []string{"Moore"}, columns: []string{"students.last_name"}},
 		"a bid among numbers":        {numbers: []string{"88002", "x"}, wrong: []string{"x"}, columns: []string{"students.student_bid"}},
 		"numbers":                    {numbers: []string{"88002", "mentioned"}},
+		"only in _extra":             {bids: []string{"mentioned", "Extra", "Name"}},
 		"a bid, a number, a mention": {bids: []string{"x", "88003", "mentioned"}},
 	} {
 		for _, dryRun := range []bool{true, false} {
