@@ -141,8 +141,8 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 		return nil, err
 	}
 	report.Problem = d.problem
-	if log.version < 0 && len(d.added) == 0 {
-		return nil, nil // a log begins with files
+	if log.version < 0 && len(d.added) == 0 && (len(t.files) > 0 || !t.named) {
+		return nil, nil // A log begins with files, unless the table has none.
 	}
 	if conflict, err := r.writeCommit(ctx, t, log, d); conflict != nil || err != nil {
 		return conflict, err

@@ -25,8 +25,10 @@ type table struct {
 	// created is when the first snapshot of the table was published, and service is the destination's first service.
 	created time.Time
 	service string
-	// files are the files that manifests name, by path relative to the folder.
+	// files are the files that manifests name, by path relative to the folder. named is set if the manifest of the history
+	// names the table, even if the table has no files.
 	files map[string]wantedFile
+	named bool
 	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder holds
 	// anything.
 	version int64
@@ -86,7 +88,7 @@ func load(ctx context.Context, catalog snapshot.Catalog, create bool) ([]*table,
 	if err := readWanted(ctx, catalog, all); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(t *table) bool { return !t.hasLog && len(t.files) == 0 && t.problem == "" }), nil
+	return slices.DeleteFunc(all, func(t *table) bool { return !t.hasLog && len(t.files) == 0 && !t.named && t.problem == "" }), nil
 }
 
 // addFiles adds files that a manifest names.
@@ -169,7 +171,9 @@ func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, pu
 		default:
 			folded := history.Manifest.Snapshots
 			t.created = publishedAt(folded[0], published)
-			t.addFiles(history.Manifest.Tables[t.declared.Name].Files, publishedAt(folded[len(folded)-1], published))
+			var listed snapshot.ManifestTable
+			listed, t.named = history.Manifest.Tables[t.declared.Name]
+			t.addFiles(listed.Files, publishedAt(folded[len(folded)-1], published))
 		}
 	}
 	return nil

@@ -44,7 +44,6 @@ type Parameters struct {
 // Fetcher requests datasets from the service, call chain by call chain.
 type Fetcher struct {
 	client   *extract.Client
-	privacy  schemas.Profile
 	datasets map[string]*Dataset
 	feeds    map[string]*Dataset // in the form in which they supply ids for other calls
 	pool     pool
@@ -68,7 +67,7 @@ type Fetcher struct {
 // New returns a fetcher that is ready for lookups. Close removes its scratch files.
 func New(client *extract.Client, o Options) (*Fetcher, error) {
 	f := &Fetcher{
-		client: client, privacy: o.Privacy, datasets: make(map[string]*Dataset), feeds: make(map[string]*Dataset), maxRecords: o.MaxSchoolRecords,
+		client: client, datasets: make(map[string]*Dataset), feeds: make(map[string]*Dataset), maxRecords: o.MaxSchoolRecords,
 		maxHeldBytes: cmp.Or(o.MaxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: o.Scratch},
 		processors: newProcessors(),
 		window:     2 * o.Concurrency, fanning: make(chan struct{}, 2*o.Concurrency), cohort: o.Students != nil,
@@ -107,7 +106,7 @@ func (f *Fetcher) SetParameters(p Parameters) (err error) {
 	f.feedFilters = maps.Clone(p.Filters)
 	delete(f.feedFilters, schemas.ModifiedSince) // unchanged records are needed too
 	f.addCanaries(&p)
-	f.check, err = newChecker(&p, f.privacy)
+	f.check, err = newChecker(&p)
 	return err
 }
 
@@ -157,8 +156,8 @@ func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 // fetchCalls makes the calls in order and collects their rows. Rows are in the order of a file if the calls are sorted
 // by the parameters that are keys.
 //
-// If some calls are denied and others succeed, the denied calls are counted as unavailable. If all calls are denied,
-// the dataset is denied. After any other failure, the dataset has failed.
+// If some calls are denied and others succeed, the denied calls are counted as unavailable, unless their first pages were
+// read. If all calls are denied, the dataset is denied. After any other failure, the dataset has failed.
 func (f *Fetcher) fetchCalls(
 	ctx context.Context, d *Dataset, r *Result, calls []transform.Params, filters map[string]string,
 ) error {
@@ -180,7 +179,7 @@ func (f *Fetcher) fetchCalls(
 		case endsRun(ctx, err):
 			r.drop()
 			return err
-		case errors.Is(err, extract.ErrDenied):
+		case errors.Is(err, extract.ErrDenied) && (len(calls) == 1 || tally.Pages == 0):
 			r.Ledger.RecordsUnavailable++
 			denied = err
 		default:

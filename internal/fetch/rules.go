@@ -219,8 +219,8 @@ type checker struct {
 	seed    maphash.Seed
 }
 
-func newChecker(p *Parameters, profile schemas.Profile) (checker, error) {
-	oldest, err := snapshot.YearBefore(p.Date, profile)
+func newChecker(p *Parameters) (checker, error) {
+	oldest, err := snapshot.YearBefore(p.Date)
 	if err != nil {
 		return checker{}, err
 	}

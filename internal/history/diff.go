@@ -49,7 +49,7 @@ func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Mani
 		Units: make(map[Unit]map[string]*snapshot.TableComparison), Districts: make(map[string]string),
 	}}
 	results, _ := schemas.Find(resultsTable)
-	if d.lost, err = newLostResults(to.SnapshotDate, to.Parameters.Profile(), len(results.Tables)); err != nil {
+	if d.lost, err = newLostResults(to.SnapshotDate, len(results.Tables)); err != nil {
 		return nil, err
 	}
 	for _, dataset := range schemas.Datasets() {

@@ -27,7 +27,7 @@ func (f *fold) newEndings(dataset *schemas.Dataset) (*endings, error) {
 	var lost *lostResults
 	var err error
 	if dataset.Tables[0].Name == resultsTable {
-		lost, err = newLostResults(f.report.Date, f.side.manifest.Parameters.Profile(), 0)
+		lost, err = newLostResults(f.report.Date, 0)
 	}
 	return &endings{departures: newDepartures(lost), fold: f}, err
 }

@@ -265,7 +265,7 @@ func because(n *night, v version, versions []version, results, parents []record)
 	if at == "null" {
 		at = column("administration_start_date_time")
 	}
-	year, _ := snapshot.YearBefore(n.date, schemas.Full)
+	year, _ := snapshot.YearBefore(n.date)
 	if micros, err := strconv.ParseInt(at, 10, 64); err == nil && micros < year {
 		return snapshot.AgedOut
 	}

@@ -35,9 +35,9 @@ type lostResults struct {
 // maxLost is how many removed results are explained at once: about 25 MB.
 const maxLost = 50_000
 
-// newLostResults returns an empty collection for a snapshot with this date and privacy profile.
-func newLostResults(date string, profile schemas.Profile, tables int) (*lostResults, error) {
-	aged, err := snapshot.YearBefore(date, profile)
+// newLostResults returns an empty collection for a snapshot with this date.
+func newLostResults(date string, tables int) (*lostResults, error) {
+	aged, err := snapshot.YearBefore(date)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (b *Baseline) Comparer(dataset *schemas.Dataset, bucket int) (*Comparer, er
 	var err error
 	if _, both := b.side.manifest.Tables[resultsTable]; both && dataset.Tables[0].Name == resultsTable {
 		c.turnover = newTurnover(dataset)
-		c.gone.lost, err = newLostResults(b.plan.SnapshotDate, b.plan.Scope.Profile(), len(dataset.Tables))
+		c.gone.lost, err = newLostResults(b.plan.SnapshotDate, len(dataset.Tables))
 	}
 	return c, err
 }

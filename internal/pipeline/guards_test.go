@@ -108,7 +108,7 @@ func TestBadNights(t *testing.T) {
 		{
 			name:  "a district of empty lists",
 			edits: edits{resultsPath: none, studentsPath: none, calendarPath: none, classesPath: none},
-			held:  "rows, and all test results and academic years",
+			held:  "rows of students, test_results and academic_years",
 		},
 		{
 			name: "a district's norms and areas are gone",

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
@@ -227,6 +229,29 @@ func TestOnePerspectiveDenied(t *testing.T) {
 		}
 	}
 	require.Positive(t, unavailable)
+}
+
+// TestLaterPageOfAPerspectiveDenied expects that a list of which some pages were read is not lost because a later page is
+// denied in one of several perspectives.
+func TestLaterPageOfAPerspectiveDenied(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{ListPageSize: 5})
+	settings := defaults()
+	settings.Datasets = []string{"student_school_associations"}
+	districts, base := s.world.Districts(), new(http.Transport)
+	summary, err := pipeline.Run(t.Context(), s.deps(func(o *extract.Options) {
+		o.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			query := r.URL.Query()
+			ofState := slices.ContainsFunc(districts, func(d simulator.District) bool { return d.State && d.Bid == query.Get("perspective-bid") })
+			if ofState && query.Has("next-page") {
+				return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody}, nil
+			}
+			return base.RoundTrip(r)
+		})
+	}), settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.Positive(t, summary.Schools.Failed)
 }
 
 func TestRunThatIsInterruptedIsResumed(t *testing.T) {

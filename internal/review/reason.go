@@ -61,7 +61,7 @@ const (
 	Schools   = "schools"   // with rows in the table
 	Parents   = "parents"   // records that had rows in a child table, and those that have none now
 	Calls     = "calls"     // for single records
-	Districts = "districts" // all rows of a district that has lost everything
+	Districts = "districts" // all rows of students, test_results and academic_years in a district
 )
 
 // maxFound is the maximum number of findings of a Reason.
@@ -247,12 +247,12 @@ func (f Finding) place() string {
 
 // String returns the finding as a share of the earlier number.
 func (f Finding) String() string {
+	if f.Counted == Districts {
+		return "district " + f.label() + ": all " + wording.Many(f.N, "row") + " of students, test_results and academic_years"
+	}
 	text := f.place() + ": " + wording.Count(f.N) + " of " + wording.Count(f.Of)
-	switch f.Counted {
-	case Parents:
+	if f.Counted == Parents {
 		text += " records have lost all their rows"
-	case Districts:
-		text += " rows, and all test results and academic years"
 	}
 	return text
 }

@@ -43,7 +43,7 @@ func TestReasonTexts(t *testing.T) {
 			"table students, without a district: 80 of 100": with(review.MaxChanged, "75%", review.Finding{Table: "students", N: 80, Of: 100}),
 		"more values are gone since the snapshot of 2026-11-19 (run r1) than --max-emptied 50% allows: " +
 			"table schools, column name: 9 of 9; " +
-			"table students, district d: 60 of 60 rows, and all test results and academic years; " +
+			"district d: all 60 rows of students, test_results and academic_years; " +
 			"table test_result_norms, district d: 55 of 60 records have lost all their rows": with(review.MaxEmptied, "50%",
 			review.Finding{Table: "test_result_norms", District: "d", N: 55, Of: 60, Counted: review.Parents},
 			review.Finding{Table: "students", District: "d", N: 60, Of: 60, Counted: review.Districts},

@@ -3,8 +3,6 @@ package snapshot
 import (
 	"fmt"
 	"time"
-
-	"example.org/growthexport/schemas"
 )
 
 const secondsPerDay = 24 * 60 * 60
@@ -24,10 +22,8 @@ func DateOf(day int32) string {
 }
 
 // YearBefore returns the time, in microseconds since 1970, before which results are more than a year old on a date:
-// 00:00 UTC of the same day one year earlier, or of 28 February for 29 February. Under a profile that replaces the date
-// of a result by the first day of its month, it is the first day of that month, so that no result counts as older than
-// it may be.
-func YearBefore(date string, profile schemas.Profile) (int64, error) {
+// 00:00 UTC of the same day one year earlier, or of 28 February for 29 February.
+func YearBefore(date string) (int64, error) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
 		return 0, fmt.Errorf("read the snapshot date: %w", err)
@@ -35,9 +31,6 @@ func YearBefore(date string, profile schemas.Profile) (int64, error) {
 	before := day.AddDate(-1, 0, 0)
 	if before.Day() != day.Day() {
 		before = before.AddDate(0, 0, -1) // 29 February became 1 March
-	}
-	if profile == schemas.Minimal {
-		before = before.AddDate(0, 0, 1-before.Day())
 	}
 	return before.UnixMicro(), nil
 }

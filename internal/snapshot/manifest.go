@@ -51,8 +51,8 @@ type Manifest struct {
 	Accepted []review.Reason `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets, Schools and the ledger
-	// count the rows that are left.
+	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count the
+	// rows that are left, as does the ledger after a purge of schools or districts; a purge of students leaves it as it is.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 
