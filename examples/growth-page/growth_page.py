@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 # page is the size of a smaller group.
 LEAST = 10
 
+NO_GROWTH = "growth needs results of two terms, and academic_years"
+
 BLUE, ORANGE, GREEN = "#3b78b5", "#c8681f", "#4a8f4a"
 COLOURS = {"Fall": ORANGE, "Winter": BLUE, "Spring": GREEN}
 INK = "#010203"  # becomes the colour of the page's text
@@ -115,11 +117,13 @@ def distribution(rows: list[dict]) -> str:
         picture.axis.set_xticks(range(len(grades)), [grade_name(grade) for grade in grades])
         picture.figure.legend(loc="outside lower center", ncols=3, frameon=False)
         parts.append(picture.svg())
-    return figure_list(parts)
+    return figure_list(rows, "this needs test_results and the terms in academic_years", parts)
 
 
 def growth(rows: list[dict]) -> str:
     """Growth by school: a table for each subject."""
+    if not rows:
+        return figure_list(rows, NO_GROWTH, [])
     parts = []
     for subject, group in by_subject(rows):
         lines = []
@@ -160,7 +164,7 @@ def completion(rows: list[dict]) -> str:
         ticks = [day for day, _ in days[:: max(1, len(days) // 5)]]
         picture.axis.set_xticks(ticks, [f"{day.day} {day:%b}" for day in ticks])
         parts.append(picture.svg())
-    return figure_list(parts)
+    return figure_list(rows, "this needs test_results, students and academic_years, and a day within a term", parts)
 
 
 def quadrant(rows: list[dict]) -> str:
@@ -187,10 +191,13 @@ def quadrant(rows: list[dict]) -> str:
         picture.axis.axvline(50, color=INK, linewidth=0.8, alpha=0.6)
         picture.axis.margins(0.1, 0.1)
         parts.append(picture.svg() + "<ol>" + "".join(f"<li>{html.escape(name or 'unknown')}" for _, _, name in points) + "</ol>")
-    return figure_list(parts)
+    return figure_list(rows, NO_GROWTH, parts)
 
 
-def figure_list(parts: list[str]) -> str:
+def figure_list(rows: list[dict], needs: str, parts: list[str]) -> str:
+    """The figures, or why there are none. needs says what the rows are made of."""
+    if not rows:
+        return f"<p>Nothing can be shown: {needs}.</p>"
     if not parts:
         return f"<p>No group has {LEAST} students or more.</p>"
     return f'<div class="figures">{"".join(f"<figure>{part}</figure>" for part in parts)}</div>'
@@ -218,8 +225,8 @@ def page(found: dict[str, list[dict]], norms: bool) -> str:
     matplotlib.rcParams.update({"svg.hashsalt": "growth-export", "svg.fonttype": "none", "font.size": 9})
     matplotlib.rcParams.update({f"{part}.{name}": INK for part, name in (("text", "color"), ("axes", "labelcolor"), ("axes", "edgecolor"))})
     matplotlib.rcParams.update({"xtick.color": INK, "ytick.color": INK, "axes.titlecolor": INK, "grid.color": INK})
-    span = found["spans"][0] if found["spans"] else {"span": "no span", "school_year": 0}
-    through = max((str(row["day"]) for row in found["completion"]), default="unknown")
+    span = found["spans"][0] if found["spans"] else None
+    of_span = f": {span['span']}, ending in {span['school_year']}-{span['school_year'] + 1}" if span else ""
     without = "" if norms else " Without growth norms, projections and percentiles are missing."
     sections = [
         (
@@ -229,7 +236,7 @@ def page(found: dict[str, list[dict]], norms: bool) -> str:
             distribution(found["distribution"]),
         ),
         (
-            f"Growth by school: {span['span']}, ending in {span['school_year']}-{span['school_year'] + 1}",
+            f"Growth by school{of_span}",
             f"Mean growth in RIT, the share of students who met their projected growth, and the median conditional growth percentile.{without} "
             "A dash stands for a share or percentile that would describe too few students.",
             growth(found["growth"]),
@@ -242,7 +249,7 @@ def page(found: dict[str, list[dict]], norms: bool) -> str:
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>Growth</title><style>{STYLE}</style></head><body><h1>Growth</h1>"
-        f"<p>From the history through {through}. Groups of fewer than {LEAST} students are not shown, and counts are rounded to {LEAST}.</p>"
+        f"<p>From the history through {found['days'][0]['day']}. Groups of fewer than {LEAST} students are not shown, and counts are rounded to {LEAST}.</p>"
         f"{body}</body></html>\n"
     )
 

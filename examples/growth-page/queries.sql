@@ -1,5 +1,9 @@
 -- The figures of the page, over the views of `growth-export sql --history --views analysis`. growth_page.py runs each query.
 
+-- name: days
+-- The last day of the history.
+SELECT max(day) AS day FROM analysis_days;
+
 -- name: distribution
 -- RIT by subject, grade and term.
 SELECT

@@ -141,6 +141,22 @@ class TestPage(unittest.TestCase):
         self.assertIn("mean growth, RIT", page)
         self.assertEqual(page, self.make())
 
+    def test_missing_data(self):
+        """Without terms, or with one term only, the page says what is missing, and not that the groups are small."""
+        for datasets, missing in (("schools,test_results", 4), ("default", 2)):
+            dest = self.folder / datasets
+            self.call(
+                "growth-export", "run", "--simulate", "--simulate-date", "2025-10-10", "--snapshot-date", "2025-10-10", "--backdate",
+                "--history", "--datasets", datasets, "--dest", dest,
+            )
+            self.call(sys.executable, "-B", HERE / "growth_page.py", dest, "missing.html")
+            page = (self.folder / "missing.html").read_text("utf-8")
+            self.assertIn("From the history through 2025-10-10.", page)
+            self.assertEqual(page.count("Nothing can be shown: "), missing)
+            self.assertEqual(page.count("growth needs results of two terms"), 2)
+            self.assertIn("<h2>Growth by school</h2>", page)
+            self.assertNotIn("No group has", page)
+
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:

@@ -154,7 +154,7 @@ func TestAnalysisOfOddTables(t *testing.T) {
 			('b', 'r', 0, 70, '2030', 'achievement'), ('b', 's', 0, NULL, '2025', 'achievement'), ('b', 's', 1, 80, '2020', 'achievement'),
 			('b', NULL, 0, 90, '2025', 'achievement');`)
 	d.exec(analysisOf(t, s, "analysis"))
-	testDeclaredColumns(t, d, 16)
+	testDeclaredColumns(t, d, 17)
 	for query, want := range map[string][][]any{
 		"SELECT school_bid, school_name, district_bid, district_name FROM analysis_schools ORDER BY 1": {
 			{"a", "A", "d", "District"}, {"b", "B", "d", "District"}, {"n", "N", "d", "District"},

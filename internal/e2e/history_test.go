@@ -378,7 +378,7 @@ func TestTimeDocument(t *testing.T) {
 	writeHistory(t, dest, handmadeVersions())
 	d := newDuck(t)
 	d.db.SetMaxOpenConns(1)
-	views := execute(t, growthExport, "sql", "--dest", dest, "--history")
+	views := execute(t, growthExport, "sql", "--dest", dest, "--history", "--views", "analysis")
 	d.exec(views)
 	queries := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	require.Greater(t, len(queries), 4)

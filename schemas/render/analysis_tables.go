@@ -17,7 +17,7 @@ const (
 
 // newestAchievement describes a percentile. Results may have norms of different editions.
 const newestAchievement = "Percentile in the newest achievement norms that this result has; null if the newest edition has no percentile, even if an older one does. " +
-	"Other results may have an older edition only; analysis_results has the edition, in achievement_reference."
+	"Other results may have an older edition only; the view assessment_results of growth-export sql --views sector has the edition, in NormsReferenceData."
 
 // lastGrade is the highest grade.
 const lastGrade = 12
@@ -177,9 +177,14 @@ func analysisTables() []*schemas.Table {
 			),
 		},
 		{
+			Name:    analysisPrefix + "days",
+			Doc:     "One row per snapshot date of the history, or the date of the snapshot.",
+			Columns: key(derived("day", schemas.Date, schemas.None, "Snapshot date.")),
+		},
+		{
 			Name: analysisPrefix + "checks",
 			Doc: "One row per school and rule of the service that the school's test results break. The rules are named like the checks of a run. A term " +
-				"is unknown here if no school lists it.",
+				"is unknown here if no school lists it. Schools that could not be read in the newest snapshot are left out.",
 			Columns: slices.Concat(
 				key(text("check_name", "one_result_per_subject, older_than_a_year, rit_order, items_order, unknown_student or unknown_term.")),
 				key(text("school_bid", "School that the results were requested for.")), school,

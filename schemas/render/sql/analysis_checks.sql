@@ -1,5 +1,10 @@
 WITH results AS (
     SELECT * FROM {{table "test_results"}}
+    {{- if history}}
+    WHERE requested_school_bid IN (
+        SELECT requested_school_bid FROM {{table "coverage_current"}} WHERE dataset = 'test_results' AND status = 'ok'
+    )
+    {{- end}}
 ),
 found AS (
     SELECT 'one_result_per_subject' AS check_name, requested_school_bid
