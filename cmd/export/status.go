@@ -106,7 +106,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	if newest != "" {
-		problems = append(problems, snapshot.LatestPath+" is missing, although snapshots are published: "+restoreLatest(catalog, newest))
+		problems = append(problems, snapshot.LatestPath+" names no snapshot that exists: "+restoreLatest(catalog, newest))
 	}
 	lost, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.LostPointers(ctx, runs) })
 	if err != nil {

@@ -192,7 +192,7 @@ func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, e
 	}
 	return verified{
 		report: report, text: verifiedDeltaLake(report), problems: texts(report.Problems), what: "the Delta logs",
-		remedies: []string{"growth-export delta-lake brings them up to date"},
+		remedies: []string{"growth-export delta-lake brings them up to date, or says what to do"},
 	}, nil
 }
 

@@ -195,7 +195,7 @@ def quadrant(rows: list[dict]) -> str:
 
 
 def figure_list(rows: list[dict], needs: str, parts: list[str]) -> str:
-    """The figures, or why there are none. needs says what the rows are made of."""
+    """The figures, or why none can be shown. needs says what the rows are made of."""
     if not rows:
         return f"<p>Nothing can be shown: {needs}.</p>"
     if not parts:

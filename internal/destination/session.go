@@ -258,8 +258,11 @@ func (s *Session) extendHistory(ctx context.Context, run string) error {
 		remedy := "; " + wording.Command("history") + " repairs it, as does the next run with " + wording.Setting("history").String()
 		_, needsRebuild := errors.AsType[*history.NeedsRebuildError](err)
 		_, advised := errors.AsType[*wording.AdvisedError](err)
-		if needsRebuild || advised { // the error says what to do
+		switch {
+		case needsRebuild || advised: // the error says what to do
 			remedy = ""
+		case errors.Is(err, sink.ErrDamaged):
+			remedy = "; " + wording.Restore
 		}
 		return fmt.Errorf("the history was not updated: %w%s", err, remedy)
 	}

@@ -28,15 +28,19 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 	return u.makeAnew(ctx, before, chosen, func(*snapshot.HistoryManifest) {})
 }
 
-// rebuildLast rebuilds a history whose pointer cannot be used. If its manifest can be read, the history must not lose
-// snapshots that are pruned, and keeps what the manifest says about purges and dropped versions.
+// rebuildLast rebuilds a history whose pointer or manifest cannot be used. The history must not lose snapshots that are
+// pruned, and keeps what the manifest says about purges and dropped versions, if it can be read.
 func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 	last, err := u.catalog.LastHistory(ctx)
 	if err != nil {
 		return err
 	}
 	before := &snapshot.HistoryManifest{}
-	if last != nil {
+	if last == nil {
+		if err := u.checkEnded(ctx, all); err != nil {
+			return err
+		}
+	} else {
 		if gone := pruned(last, all); len(gone) > 0 {
 			return &wording.AdvisedError{
 				Err:    &NeedsRebuildError{Pruned: gone},
@@ -46,6 +50,30 @@ func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 		before.DroppedBefore, before.Purges = last.DroppedBefore, last.Purges
 	}
 	return u.rebuild(ctx, before, all)
+}
+
+// checkEnded returns an error if the history has versions that ended on a date of which no snapshot, or no earlier one,
+// exists any more. It serves if no manifest says which snapshots the history holds.
+func (u *updater) checkEnded(ctx context.Context, all []*published) error {
+	for entry, err := range u.catalog.List(ctx, snapshot.HistoryFilesPrefix) {
+		if err != nil {
+			return err
+		}
+		_, date, _ := strings.Cut(entry.Path, "/valid_to=")
+		date, _, _ = strings.Cut(date, "/")
+		if date == "" || date == snapshot.Open {
+			continue
+		}
+		at := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == date })
+		if at <= 0 { // all is sorted by date
+			return &wording.AdvisedError{
+				Err: fmt.Errorf("no manifest of the history can be read, and it holds rows that ended on %s, of snapshots that are pruned; nothing was changed. %s",
+					date, startAnew),
+				Advice: "to keep it, " + wording.Restore,
+			}
+		}
+	}
+	return nil
 }
 
 // makeAnew folds some snapshots in a workspace, edits the manifest, and then replaces the history.

@@ -267,10 +267,12 @@ func (e *NeedsRebuildError) Error() string {
 	if len(e.Pruned) == 0 {
 		return text + "run " + wording.Command("history", wording.Setting("rebuild"))
 	}
-	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. To start a history without them, "+
-		"move %s and all of %s out of the destination, where a purge does not reach them, and run growth-export history",
-		wording.First(e.Pruned, MaxDates), snapshot.HistoryPointerPath, snapshot.HistoryFilesPrefix)
+	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. %s", wording.First(e.Pruned, MaxDates), startAnew)
 }
+
+// startAnew says how to start a history without pruned snapshots.
+const startAnew = "To start a history without them, move " + snapshot.HistoryPointerPath + " and all of " + snapshot.HistoryFilesPrefix +
+	" out of the destination, where a purge does not reach them, and run growth-export history"
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
 // one folded, or nil. If the history cannot be rebuilt, a snapshot that was published after the folded one of its date

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -73,12 +74,16 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 	s.fromManifest(manifest)
 }
 
-// restoreLatest writes _latest.json again if it is lost or damaged, or names a run of an earlier date than this one.
+// restoreLatest writes _latest.json again if it is lost or damaged, or names a lost run or one of an earlier date than this
+// one.
 func (s *Summary) restoreLatest(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	if manifest.Kind != snapshot.Full || manifest.Status != snapshot.Published {
 		return
 	}
-	latest, err := snapshot.ReadIfSound[snapshot.Latest](ctx, deps.Catalog, snapshot.LatestPath)
+	latest, err := deps.Catalog.LatestRun(ctx)
+	if errors.Is(err, sink.ErrDamaged) {
+		latest, err = nil, nil
+	}
 	if err == nil && (latest == nil || latest.SnapshotDate <= manifest.SnapshotDate) {
 		s.LatestRestored, err = deps.Catalog.UpdateLatest(ctx)
 	}

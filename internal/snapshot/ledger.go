@@ -139,10 +139,21 @@ func (c Catalog) ReadLedger(ctx context.Context, run string, use func(*LedgerRow
 		return err
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
-	return readLedgerRows(object, object.Size(), func(row *LedgerRow) error {
+	err = readLedgerRows(object, object.Size(), func(row *LedgerRow) error {
 		use(row)
 		return ctx.Err()
 	})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	manifest, unread := c.ReadManifest(ctx, run)
+	if unread != nil {
+		return err
+	}
+	if damaged := sink.CheckHash(ctx, object, manifest.Ledger.SHA256); errors.Is(damaged, sink.ErrDamaged) {
+		return damaged
+	}
+	return err
 }
 
 func readLedgerRows(file io.ReaderAt, size int64, use func(*LedgerRow) error) error {

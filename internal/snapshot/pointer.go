@@ -237,15 +237,16 @@ func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	return written && err == nil, err
 }
 
-// WithoutLatest returns the newest unfiltered published full run if _latest.json, which should name it, does not exist.
+// WithoutLatest returns the newest unfiltered published full run if _latest.json, which should name it, does not exist or
+// names a lost run.
 // runs are the states of all runs: a run that is being published does not count, because its publisher writes the
 // document.
 func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string, err error) {
-	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath, sink.ErrNotFound)
-	if latest != nil || errors.Is(err, sink.ErrDamaged) {
+	latest, err := c.LatestRun(ctx)
+	if latest != nil {
 		return "", nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, sink.ErrDamaged) {
 		return "", err
 	}
 	newest, err := c.NewestUnfiltered(ctx)
