@@ -206,7 +206,7 @@ func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students []
 			for _, digest := range digests {
 				if at := slices.IndexFunc(s.Students, func(l SuppressedStudent) bool { return l.Bid == digest }); at >= 0 {
 					byBid[at], gone[at], found[i] = true, true, true
-					// What is listed as a bid may be the number of a student without one, who is listed by it, too.
+					// A bid on the list may be the number of a student without a bid, who is listed by it, too.
 					for other, listed := range s.Students {
 						alone := func(number string) bool { return slices.Contains(listed.Numbers, number) }
 						if listed.Bid == "" && slices.ContainsFunc(digests, alone) {
