@@ -335,9 +335,18 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if p.listed, err = p.catalog.ListsStaged(ctx); err != nil || p.report.resumed {
+	if p.listed, err = p.catalog.ListsStaged(ctx); err != nil {
 		return err
 	}
+	return p.record(ctx)
+}
+
+// record writes the report of a purge that begins, once.
+func (p *purger) record(ctx context.Context) error {
+	if p.report.resumed || p.recorded {
+		return nil
+	}
+	p.recorded = true
 	begun := *p.report
 	begun.Runs, begun.History, begun.Verification, begun.Orphans = []PurgedRun{}, nil, nil, nil
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), begun, sink.Condition{Absent: true})

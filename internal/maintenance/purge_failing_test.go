@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -78,6 +79,10 @@ func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 		store := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root), FailsOnce: true, Wait: before}
 		store.Left.Store(failing)
 		report, err = maintenance.Purge(t.Context(), snapshot.At(store), options)
+		if documents, _ := filepath.Glob(filepath.Join(root, "_purges", "*.json")); !options.DryRun {
+			list := filepath.Join(root, filepath.FromSlash(snapshot.SuppressedPath))
+			require.NotEqual(t, []string{list}, documents, "students are on the list, but nothing says that a purge has begun")
+		}
 		if err == nil {
 			tree = snapshottest.Tree(t, root)
 			maps.DeleteFunc(tree, func(path, _ string) bool { return path[len(path)-1] == '/' }) // empty folders

@@ -43,9 +43,14 @@ func (p *purger) suppress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	added, err := p.catalog.Suppress(ctx, key.Fingerprint(), students, append(purges, r.ID), p.opts.DryRun)
-	r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students), Added: added}
-	p.report.NotReached = p.notReached()
+	r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students)}
+	r.NotReached = p.notReached()
+	if !p.opts.DryRun && !r.Nothing() { // A purge that is killed from now on is known to have begun.
+		if err := p.record(ctx); err != nil {
+			return err
+		}
+	}
+	r.Suppressed.Added, err = p.catalog.Suppress(ctx, key.Fingerprint(), students, append(purges, r.ID), p.opts.DryRun)
 	if err != nil || p.opts.DryRun {
 		return err
 	}

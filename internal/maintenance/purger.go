@@ -28,6 +28,7 @@ type purger struct {
 	// if it is known.
 	unfinished map[string]string
 	listed     bool      // the store can list all staged files
+	recorded   bool      // the report was written when the purge began
 	alive      erase.Set // folders of runs with a sign of life
 	// leftovers are published runs that still have staged files or checkpoints, because one of their processes was killed
 	// or had not ended when another published the run.
