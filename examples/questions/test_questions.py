@@ -88,6 +88,40 @@ class TestQuestions(unittest.TestCase):
         self.assertGreater(len(groups), 2)
         self.assertTrue(any("unknown" not in group[:2] for group in groups), groups)
 
+    def test_quiet_and_denied_nights(self):
+        """After a night on which nothing has changed, no query finds the changes of an earlier night. Students of schools whose results were not read do not count as students without a result."""
+        questions = [query for query, _ in read_blocks(HERE / "README.md", "sql")]
+        of_time = [query for query, _ in read_blocks(REPOSITORY / "docs" / "time.md", "sql")]
+        last_night = [query for query in questions + of_time if "_changes" in query and "max(day)" in query]
+        self.assertEqual(len(last_night), 3)
+
+        def night(date: str, simulated: str, flags: str = ""):
+            self.run_commands(
+                'PATH="$PWD/bin:$PATH"\n'
+                f"growth-export run --simulate --simulate-date {simulated} --simulate-schools 3 --simulate-sizes 300,200,100 {flags}"
+                f" --snapshot-date {date} --backdate --dest quiet --history --progress none\n"
+                "growth-export sql --dest quiet --history --views analysis > quiet.sql\n",
+                "",
+            )
+
+        def count(*queries: str) -> list[int]:
+            counted = ["SELECT count(*) AS rows FROM (\n" + query.rstrip(";\n") + "\n) AS found;\n" for query in queries]
+            return [int(answer[1][0]) for answer in self.ask(counted, "quiet.sql")]
+
+        for date in ("2026-02-12", "2026-02-13"):
+            night(date, date)
+        changes = "SELECT * FROM test_results_changes WHERE day = DATE '2026-02-13';\n"
+        self.assertGreater(min(count(changes, last_night[-1])), 0)
+        night("2026-02-14", "2026-02-13")
+        self.assertEqual(count(*last_night), [0, 0, 0])
+
+        without = questions[2]
+        self.assertIn("without_result", without)
+        schools = count(without)[0]
+        night("2026-02-15", "2026-02-13", "--simulate-denied 1 --max-shrink off")
+        self.assertEqual(count("SELECT * FROM coverage_current WHERE dataset = 'test_results' AND status = 'denied';\n"), [1])
+        self.assertEqual(count(without), [schools - 1])
+
     def test_other_pages(self):
         """The queries of the README and of the page on dates run. The first, and the one of a period, find rows."""
         pages = [REPOSITORY / "README.md", REPOSITORY / "docs" / "time.md"]

@@ -184,7 +184,8 @@ func analysisTables() []*schemas.Table {
 		{
 			Name: analysisPrefix + "checks",
 			Doc: "One row per school and rule of the service that the school's test results break. The rules are named like the checks of a run. A term " +
-				"is unknown here if no school lists it. Schools that could not be read in the newest snapshot are left out.",
+				"is unknown here if no school lists it. In a history, schools whose results could not be read for the newest snapshot are left out, and " +
+				"unknown_student and unknown_term leave out those whose roster or terms could not be read.",
 			Columns: slices.Concat(
 				key(text("check_name", "one_result_per_subject, older_than_a_year, rit_order, items_order, unknown_student or unknown_term.")),
 				key(text("school_bid", "School that the results were requested for.")), school,

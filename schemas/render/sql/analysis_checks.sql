@@ -1,9 +1,9 @@
+{{- /* The schools of which a dataset was read for the newest snapshot of a history. Others keep older rows. */ -}}
+{{define "read_now"}}SELECT requested_school_bid FROM {{table "coverage_current"}} WHERE dataset = '{{.}}' AND status = 'ok'{{end -}}
 WITH results AS (
     SELECT * FROM {{table "test_results"}}
     {{- if history}}
-    WHERE requested_school_bid IN (
-        SELECT requested_school_bid FROM {{table "coverage_current"}} WHERE dataset = 'test_results' AND status = 'ok'
-    )
+    WHERE requested_school_bid IN ({{template "read_now" "test_results"}})
     {{- end}}
 ),
 found AS (
@@ -33,6 +33,9 @@ found AS (
         ON students.requested_school_bid = results.requested_school_bid
         AND students.student_bid = results.student_bid
     WHERE results.student_bid <> '' AND students.student_bid IS NULL
+    {{- if history}}
+        AND results.requested_school_bid IN ({{template "read_now" "students"}})
+    {{- end}}
     {{- end}}
     {{- if has "enrollment_sessions"}}
     UNION ALL
@@ -40,6 +43,9 @@ found AS (
     FROM results
     LEFT JOIN {{table "analysis_terms"}} AS terms ON terms.term_bid = results.term_bid
     WHERE results.term_bid <> '' AND terms.term_bid IS NULL
+    {{- if history}}
+        AND results.requested_school_bid IN ({{template "read_now" "academic_years"}})
+    {{- end}}
     {{- end}}
 )
 SELECT
