@@ -375,7 +375,7 @@ class DeltaLake(unittest.TestCase):
             if statement.strip():
                 self.spark.sql(statement)
         views = self.duck.sql("SELECT view_name FROM duckdb_views() WHERE schema_name = 'lake' AND view_name LIKE 'analysis_%'").fetchall()
-        self.assertEqual(len(views), 16)
+        self.assertEqual(len(views), 17)
         for (view,) in views:
             with self.subTest(view=view):
                 for left, right in (("files", "lake"), ("lake", "files")):

@@ -18,7 +18,7 @@ func testAnalysis(t *testing.T, s *snapshot) {
 	d.exec(execute(t, growthExport, "sql", "--dest", s.dest, "--views", "analysis"))
 	rows := oracle.Rows(s.world, oracle.Options{EffectiveDate: s.day(t)})
 
-	testDeclaredColumns(t, d, 16)
+	testDeclaredColumns(t, d, 17)
 	testDescribedColumns(t, d)
 	for view, of := range map[string]struct {
 		table string

@@ -46,7 +46,7 @@ func testProfileAnalysis(t *testing.T, dest string, profile schemas.Profile) {
 	execute(t, growthExport, "history", "--dest", dest)
 	page, err := os.ReadFile(filepath.Join(repository, "examples", "questions", "README.md"))
 	require.NoError(t, err)
-	for count, args := range map[int][]string{16: nil, 17: {"--history"}} {
+	for count, args := range map[int][]string{17: nil, 18: {"--history"}} {
 		d := newDuck(t)
 		d.db.SetMaxOpenConns(1)
 		d.exec(execute(t, growthExport, append([]string{"sql", "--dest", dest, "--views", "analysis"}, args...)...))
