@@ -57,7 +57,7 @@ func (a *analysis) statements() string {
 	}
 	header := analysisHeader
 	if len(a.missing) > 0 {
-		header += "-- These tables were not exported, so their columns are null: " + strings.Join(a.missing, ", ") + ".\n"
+		header += "-- These tables were not exported, so views of their records have no rows, and columns from them are null: " + strings.Join(a.missing, ", ") + ".\n"
 	}
 	if !a.history {
 		header += "-- Views of growth have no rows: a snapshot has one result per student and subject. Use sql --history.\n"

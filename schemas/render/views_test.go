@@ -337,7 +337,7 @@ func TestAnalysis(t *testing.T) {
 	s := &Snapshot{Place: Place{Title: "S.", Root: "/d", Views: AnalysisViews, Schema: "night", Dates: []string{"2026-11-20"}}, Tables: []SnapshotTable{{Table: results, Folder: "test_results"}}}
 	for _, d := range Dialects() {
 		text := strings.ReplaceAll(d.Views(s), "`", `"`)
-		require.Contains(t, text, "so their columns are null: schools, district_schools, districts, enrollment_sessions, academic_years, ")
+		require.Contains(t, text, "so views of their records have no rows, and columns from them are null: schools, district_schools, districts, enrollment_sessions, academic_years, ")
 		require.Contains(t, text, "FROM \"night\".\"test_results\"\n")
 		require.Contains(t, text, " WHERE 1 = 0) AS students\n")
 		require.Contains(t, text, "('test_results', 'snapshot_date', 'date', false, 'none', 'Date of the snapshot, from the name of the folder.')")
