@@ -77,10 +77,10 @@ class TestQuestions(unittest.TestCase):
     def test_demographics(self):
         """The commands about demographics run on the day after another run, with few schools, and the query finds groups of students with a known gender and ethnicity."""
         commands = read_blocks(HERE / "README.md", "sh")[2][0]
-        small = " --simulate --simulate-date 2026-11-20 --simulate-schools 3 --simulate-sizes 300,200,100"
+        small = " --simulate --simulate-date 2025-11-20 --simulate-schools 3 --simulate-sizes 300,200,100"
         commands = commands.replace("plan --dest", f"plan{small} --dest").replace("run --dest", f"run{small} --dest")
         # As on the other pages.
-        commands = f"growth-export run{small} --snapshot-date 2026-11-19 --backdate --dest growth-data --history\n{commands}"
+        commands = f"growth-export run{small} --snapshot-date 2025-11-19 --backdate --dest growth-data --history\n{commands}"
         commands = commands.replace("> views.sql", "> details.sql").replace("duckdb -init views.sql\n", "")
         self.assertRegex(self.run_commands(f'PATH="$PWD/bin:$PATH"\n{commands}', ""), r"student_details .* about \d+ requests")
         header, *groups = self.ask([read_blocks(HERE / "README.md", "sql")[-1][0]], "details.sql")[0]
