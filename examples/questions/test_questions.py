@@ -122,6 +122,20 @@ class TestQuestions(unittest.TestCase):
         self.assertEqual(count("SELECT * FROM coverage_current WHERE dataset = 'test_results' AND status = 'denied';\n"), [1])
         self.assertEqual(count(without), [schools - 1])
 
+    def test_one_snapshot(self):
+        """The queries that need no history find rows on the views of one snapshot, with the changes that questions 3 and 14 describe."""
+        questions = [query for query, _ in read_blocks(HERE / "README.md", "sql")][:14]
+        questions[2] = re.sub(r"WHERE .* coverage_current .*\n", "", questions[2])
+        questions[13] = re.sub(r"WITH versions AS \(.*?\n\),\nareas", "WITH areas", questions[13], flags=re.DOTALL)
+        questions[13] = re.sub(r"FROM versions\n +WHERE valid_to = .*\n", "FROM test_result_instructional_areas\n", questions[13])
+        self.run_commands(
+            'PATH="$PWD/bin:$PATH"\n'
+            "growth-export sql --dest demo/growth-data --snapshot-date 2026-02-13 --views analysis --norms demo/norms.csv > one.sql\n",
+            "",
+        )
+        for answer in self.ask([query for number, query in enumerate(questions, 1) if number not in (1, 5, 6, 12, 13)], "one.sql"):
+            self.assertGreater(len(answer), 1, answer)
+
     def test_other_pages(self):
         """The queries of the README and of the page on dates run. The first, and the one of a period, find rows."""
         pages = [REPOSITORY / "README.md", REPOSITORY / "docs" / "time.md"]

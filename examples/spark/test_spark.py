@@ -328,7 +328,7 @@ class TestSpark(unittest.TestCase):
         declared_types = "SELECT table_name, column_name, type FROM analysis_columns WHERE table_name LIKE 'analysis_%'"
         for view, name, kind in duck.execute(declared_types).fetchall():
             views.setdefault(view, []).append({"name": name, "type": kind})
-        self.assertEqual(len(views), 17)
+        self.assertEqual(len(views), 18)
         for schema in ([], ["--schema", "analysts"]):
             for statement in self.statements(dest, *views_of, *schema):
                 if not schema or statement.lstrip().startswith("CREATE"):  # the checks of both are the same
