@@ -99,7 +99,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	for _, proof := range proofs {
-		problems = append(problems, proof+": this proof of a purge is missing, although a manifest names it: "+restoreProof)
+		problems = append(problems, proof+": this proof of a purge is missing, although a manifest names it: "+snapshot.RestoreProof)
 	}
 	newest, err := await(ctx, func() (string, error) { return catalog.WithoutLatest(ctx, runs) })
 	if err != nil {

@@ -102,7 +102,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	}
 	slices.Sort(done.missingProofs)
 	for _, proof := range slices.Compact(done.missingProofs) {
-		o.log.WarnContext(ctx, "the proof of a purge is missing, although a manifest names it", "proof", proof, "remedy", restoreProof)
+		o.log.WarnContext(ctx, "the proof of a purge is missing, although a manifest names it", "proof", proof, "remedy", snapshot.RestoreProof)
 	}
 	var text strings.Builder
 	writeFirst(&text, "", done.problems)
@@ -118,9 +118,6 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	return fmt.Errorf("found %s in %s at %s%s: %s",
 		wording.Many(len(done.problems), "problem"), done.what, catalog, first, strings.Join(done.remedies, "; "))
 }
-
-// restoreProof says what to do about a missing proof.
-const restoreProof = "restore it from a backup, or keep the notice of this purge in its place"
 
 // verified is the result of verify.
 type verified struct {

@@ -35,8 +35,8 @@ const purgeRounds = 3
 // *RefusedError if a process works on a run or something else blocks the purge, with an *UnknownBidsError if a bid
 // occurs nowhere, with a *HasBidError if a listed number belongs to a student with a bid, with a *NotIDError if a listed
 // bid or number occurs only in columns that do not hold ids of students, and with a *KeyNeededError if students cannot be
-// found without a key. In all of these cases nothing was changed. It also fails if data files that neither a run nor the history names hold rows: it names these files, but
-// does not change them.
+// found without a key. In all of these cases nothing was changed. It also fails if data files that neither a run nor the
+// history names hold rows: it names these files, but does not change them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
 		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long agreements must have ended")

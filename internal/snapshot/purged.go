@@ -65,24 +65,31 @@ func (r *purgeRecord) day() string { return r.at().Format(time.DateOnly) }
 
 // purgeRecords reads the reports of all purges, finished or not. Damaged ones are left out.
 func (c Catalog) purgeRecords(ctx context.Context) ([]purgeRecord, error) {
+	records, _, err := c.readPurges(ctx)
+	return records, err
+}
+
+// readPurges reads the reports of all purges, finished or not. damaged are the errors of those that are damaged.
+func (c Catalog) readPurges(ctx context.Context) (records []purgeRecord, damaged []error, err error) {
 	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var records []purgeRecord
 	for _, entry := range entries {
 		if !IsPurgeReport(entry.Path) {
 			continue
 		}
-		record, err := ReadIfSound[purgeRecord](ctx, c, entry.Path)
-		if err != nil {
-			return nil, err
-		}
-		if record != nil {
+		record, _, err := ReadDocument[purgeRecord](ctx, c, entry.Path, sink.ErrNotFound)
+		switch {
+		case errors.Is(err, sink.ErrDamaged):
+			damaged = append(damaged, err)
+		case err != nil:
+			return nil, nil, err
+		case record != nil:
 			records = append(records, *record)
 		}
 	}
-	return records, nil
+	return records, damaged, nil
 }
 
 // IsPurgeReport reports whether a path below PurgesPrefix is the path of a purge's report.
@@ -149,31 +156,24 @@ func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, err
 	return slices.Sorted(maps.Keys(missing)), nil
 }
 
+// RestoreProof is the advice for the report of a purge that is missing or damaged.
+const RestoreProof = "restore it from a backup, or keep the notice of this purge in its place"
+
 // DamagedPurges returns what is wrong with the reports of purges and the suppression list, one text per document.
 func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
-	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
+	_, damaged, err := c.readPurges(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var problems []string
-	for _, entry := range entries {
-		switch {
-		case entry.Path == SuppressedPath:
-			_, _, err = c.readSuppressionList(ctx)
-		case IsPurgeReport(entry.Path):
-			if _, _, err = ReadDocument[purgeRecord](ctx, c, entry.Path, sink.ErrNotFound); errors.Is(err, sink.ErrDamaged) {
-				err = &wording.AdvisedError{Err: err, Advice: "restore it from a backup, or keep the notice of this purge in its place"}
-			}
-		default:
-			continue
-		}
-		if errors.Is(err, sink.ErrDamaged) {
-			problems = append(problems, err.Error())
-		} else if err != nil {
-			return nil, err
-		}
+	for _, report := range damaged {
+		problems = append(problems, (&wording.AdvisedError{Err: report, Advice: RestoreProof}).Error())
 	}
-	return problems, nil
+	_, _, err = c.readSuppressionList(ctx)
+	if errors.Is(err, sink.ErrDamaged) {
+		return append(problems, err.Error()), nil
+	}
+	return problems, err
 }
 
 // isCoveredBy reports whether a purge that ended, and began no earlier, has erased the same schools and districts.
