@@ -124,7 +124,7 @@ func (c *cursor) group(unit []byte, columns []int) (int, error) {
 	for {
 		end, complete := c.end(unit)
 		g := c.at
-		for g < end && (g == c.at || c.sameGroup(g-1, columns)) {
+		for g < end && (g == c.at || sameGroup(c.batch, g-1, columns)) {
 			g++
 		}
 		if g < end || complete {
@@ -137,11 +137,11 @@ func (c *cursor) group(unit []byte, columns []int) (int, error) {
 }
 
 // sameGroup reports whether row i and the next row are equal in the given columns.
-func (c *cursor) sameGroup(i int, columns []int) bool {
-	a, b := c.batch.Row(i), c.batch.Row(i+1)
+func sameGroup(b *rows.Batch, i int, columns []int) bool {
+	row, next := b.Row(i), b.Row(i+1)
 	for _, column := range columns {
-		v := &c.batch.Cols[column]
-		if rows.Compare(v, a, v, b) != 0 {
+		v := &b.Cols[column]
+		if !rows.Equal(v, row, v, next) {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"hash/maphash"
 	"slices"
 
@@ -83,7 +82,7 @@ func newDistrictCounts(table *schemas.Table) *districtCounts {
 func (t *guardTally) same(from *rows.Batch, i int, to *rows.Batch, j, n int) error {
 	d, g := t.district, &t.group
 	for _, column := range d.columns {
-		count := countValues(from, column, i, n)
+		count := t.merger.matcher.CountValues(from, column, i, n)
 		d.had[column] += count
 		d.has[column] += count
 		d.values[column] += count
@@ -106,7 +105,7 @@ func (t *guardTally) changed(from *rows.Batch, i int, to *rows.Batch, j int) err
 		d.Altered++
 	}
 	for _, column := range d.columns {
-		had, has := hasValue(&from.Cols[column], row), hasValue(&to.Cols[column], now)
+		had, has := from.Cols[column].HasValue(row), to.Cols[column].HasValue(now)
 		switch {
 		case had && has:
 			d.had[column]++
@@ -126,7 +125,7 @@ func (t *guardTally) changed(from *rows.Batch, i int, to *rows.Batch, j int) err
 func (t *guardTally) removed(from *rows.Batch, i int, parentStands bool) error {
 	d, row := t.district, from.Row(i)
 	for _, column := range d.columns {
-		if hasValue(&from.Cols[column], row) {
+		if from.Cols[column].HasValue(row) {
 			d.had[column]++
 		}
 	}
@@ -140,7 +139,7 @@ func (t *guardTally) removed(from *rows.Batch, i int, parentStands bool) error {
 func (t *guardTally) added(to *rows.Batch, j int) error {
 	d, row := t.district, to.Row(j)
 	for _, column := range d.columns {
-		if hasValue(&to.Cols[column], row) {
+		if to.Cols[column].HasValue(row) {
 			d.has[column]++
 		}
 	}
@@ -214,7 +213,7 @@ func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
 		d.scratch = appendValue(d.scratch, &b.Cols[column], row)
 	}
 	hash := maphash.Bytes(d.seed, d.scratch)
-	if slices.ContainsFunc(d.telling, func(column int) bool { return hasValue(&b.Cols[column], row) }) {
+	if slices.ContainsFunc(d.telling, func(column int) bool { return b.Cols[column].HasValue(row) }) {
 		return hash | 1
 	}
 	return hash &^ 1
@@ -224,39 +223,11 @@ func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
 func (m *merger) groupsIn(b *rows.Batch, i, n int) int {
 	groups := 1
 	for k := i + 1; k < i+n; k++ {
-		if m.compare(m.group, b, b.Row(k-1), b, b.Row(k)) != 0 {
+		if !sameGroup(b, k-1, m.group) {
 			groups++
 		}
 	}
 	return groups
-}
-
-// hasValue reports whether a row has a value that is neither null nor an empty text.
-func hasValue(v *rows.Vector, row int) bool {
-	return !v.Null(row) && (!v.IsText() || len(v.Text(row)) > 0)
-}
-
-// countValues counts the values of a column in n rows, starting with the i-th.
-func countValues(b *rows.Batch, column, i, n int) int64 {
-	v := &b.Cols[column]
-	if b.Order == nil && !v.IsText() {
-		return int64(bytes.Count(v.Present[i:i+n], []byte{1}))
-	}
-	var count int64
-	if b.Order == nil && v.Coded {
-		for k, code := range v.Code[i : i+n] {
-			if v.Present[i+k] != 0 && len(v.Entry(int(code))) > 0 {
-				count++
-			}
-		}
-		return count
-	}
-	for k := i; k < i+n; k++ {
-		if hasValue(v, b.Row(k)) {
-			count++
-		}
-	}
-	return count
 }
 
 // finish returns the counts in the form of a checkpoint.

@@ -99,6 +99,7 @@ func (m *merger) unit(from, to *cursor, name []byte) error {
 		if i == from.at && j == to.at {
 			return nil
 		}
+		m.look(from, to)
 		if err := m.groups(from, i, to, j); err != nil {
 			return err
 		}
@@ -233,16 +234,21 @@ func (m *merger) compare(columns []int, a *rows.Batch, i int, b *rows.Batch, j i
 // minBlock and maxBlock bound the number of rows that are compared at once, column by column. The number doubles while
 // the rows are equal, so that few rows have to be compared again after one that differs.
 const (
-	minBlock = 8
+	minBlock = 64
 	maxBlock = 4096
 )
 
-// equalGroups returns how many of the next rows are equal on both sides and form whole groups.
-func (m *merger) equalGroups(from, to *cursor, name []byte) int {
+// look gives the matcher the rows that the cursors have loaded.
+func (m *merger) look(from, to *cursor) {
 	if now := [2]loaded{{from, from.loads}, {to, to.loads}}; now != m.seen {
-		m.matcher.Reset()
+		m.matcher.Reset(now[0] != m.seen[0])
 		m.seen = now
 	}
+}
+
+// equalGroups returns how many of the next rows are equal on both sides and form whole groups.
+func (m *merger) equalGroups(from, to *cursor, name []byte) int {
+	m.look(from, to)
 	endFrom, wholeFrom := from.end(name)
 	endTo, wholeTo := to.end(name)
 	n := min(endFrom-from.at, endTo-to.at, m.block)
@@ -262,7 +268,7 @@ func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 		return n
 	}
 	n-- // the last group may continue
-	for n > 0 && from.sameGroup(from.at+n-1, m.group) {
+	for n > 0 && sameGroup(from.batch, from.at+n-1, m.group) {
 		n--
 	}
 	return n
@@ -274,5 +280,5 @@ func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
 	if i == end {
 		return whole
 	}
-	return !c.sameGroup(i-1, m.group)
+	return !sameGroup(c.batch, i-1, m.group)
 }

@@ -16,11 +16,21 @@ type Matcher struct {
 
 // columnMatch is the state of a column in a Matcher.
 type columnMatch struct {
-	// nulls records which rows of the second batch are null.
-	nulls nulls
+	// first and nulls record which rows of the first and of the second batch are null.
+	first, nulls nulls
+	// empty reports whether a row of the first batch has an empty text that is not null.
+	empty knowledge
 	// same maps codes of the second batch to the code of the same text in the first batch, plus one; 0 means unknown.
 	same []int32
 }
+
+type knowledge uint8
+
+const (
+	unknown knowledge = iota
+	yes
+	no
+)
 
 type nulls uint8
 
@@ -31,19 +41,22 @@ const (
 	onlyNulls
 )
 
-// Reset clears the findings about the columns. It is called whenever one of the batches changes.
-func (m *Matcher) Reset() {
+// Reset clears the findings about the columns. It is called whenever one of the batches changes; first reports whether
+// the first one did.
+func (m *Matcher) Reset(first bool) {
 	for i := range m.columns {
-		m.columns[i].nulls, m.columns[i].same = unknownNulls, m.columns[i].same[:0]
+		c := &m.columns[i]
+		c.nulls, c.same = unknownNulls, c.same[:0]
+		if first {
+			c.first, c.empty = unknownNulls, unknown
+		}
 	}
 }
 
 // EqualPrefix returns how many of n rows, starting with row i of a and row j of b, are equal in a column according to
 // Compare. It stops at the first difference.
 func (m *Matcher) EqualPrefix(a, b *Batch, column, i, j, n int) int {
-	if m.columns == nil {
-		m.columns = make([]columnMatch, len(a.Cols))
-	}
+	m.prepare(a)
 	v, w := &a.Cols[column], &b.Cols[column]
 	for k := 0; k < n; k++ {
 		k += m.columns[column].equalSlots(v, a.Order, i+k, w, b.Order, j+k, n-k)
@@ -53,6 +66,12 @@ func (m *Matcher) EqualPrefix(a, b *Batch, column, i, j, n int) int {
 		}
 	}
 	return n
+}
+
+func (m *Matcher) prepare(a *Batch) {
+	if m.columns == nil {
+		m.columns = make([]columnMatch, len(a.Cols))
+	}
 }
 
 // equalSlots returns how many of n slots hold equal values.
@@ -133,13 +152,13 @@ func (m *columnMatch) equalEntries(v *Vector, x int32, w *Vector, y int32) bool 
 // equalNulls returns how many of n rows are null in both or in neither.
 func (m *columnMatch) equalNulls(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
 	if m.nulls == unknownNulls {
-		m.nulls = someNulls
-		switch {
-		case bytes.IndexByte(w.Present, 0) < 0:
-			m.nulls = noNulls
-		case bytes.IndexByte(w.Present, 1) < 0:
-			m.nulls = onlyNulls
-		}
+		m.nulls = nullsOf(w)
+	}
+	if m.first == unknownNulls {
+		m.first = nullsOf(v)
+	}
+	if m.first == m.nulls && m.nulls != someNulls {
+		return n
 	}
 	if of != nil || m.nulls == someNulls {
 		return equalPrefix(v.Present, of, i, w.Present, by, j, n)
@@ -152,6 +171,52 @@ func (m *columnMatch) equalNulls(v *Vector, of []int32, i int, w *Vector, by []i
 		return k
 	}
 	return n
+}
+
+func nullsOf(v *Vector) nulls {
+	switch {
+	case bytes.IndexByte(v.Present, 0) < 0:
+		return noNulls
+	case bytes.IndexByte(v.Present, 1) < 0:
+		return onlyNulls
+	}
+	return someNulls
+}
+
+// CountValues counts the values of a column in n rows of a, the first batch, starting with row i. An empty text does not
+// count as a value.
+func (m *Matcher) CountValues(a *Batch, column, i, n int) int64 {
+	m.prepare(a)
+	v, empty := &a.Cols[column], &m.columns[column].empty
+	if *empty == unknown {
+		*empty = no
+		if v.hasEmptyText() {
+			*empty = yes
+		}
+	}
+	if *empty == no && a.Order == nil && !v.Required {
+		return int64(bytes.Count(v.Present[i:i+n], []byte{1}))
+	}
+	var count int64
+	for k := i; k < i+n; k++ {
+		if v.HasValue(a.Row(k)) {
+			count++
+		}
+	}
+	return count
+}
+
+// hasEmptyText reports whether a row has an empty text that is not null.
+func (v *Vector) hasEmptyText() bool {
+	if !v.IsText() {
+		return false
+	}
+	for i := range max(len(v.Present), len(v.Code)) {
+		if !v.Null(i) && len(v.Text(i)) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // slot returns the slot of the i-th row.

@@ -54,6 +54,11 @@ func (v *Vector) IsText() bool { return v.Type == schemas.String || v.Type == sc
 // Null reports whether row i has no value.
 func (v *Vector) Null(i int) bool { return !v.Required && v.Present[i] == 0 }
 
+// HasValue reports whether row i has a value that is neither null nor an empty text.
+func (v *Vector) HasValue(i int) bool {
+	return !v.Null(i) && (!v.IsText() || len(v.Text(i)) > 0)
+}
+
 // Text returns the text of row i, which is valid until the vector changes.
 func (v *Vector) Text(i int) []byte {
 	if v.Coded {
@@ -151,6 +156,14 @@ func (v *Vector) AppendBool(x bool) {
 		b = 1
 	}
 	v.Bool = append(v.Bool, b)
+}
+
+// Equal reports whether Compare returns 0.
+func Equal(a *Vector, i int, b *Vector, j int) bool {
+	if a.IsText() && !a.Null(i) && !b.Null(j) {
+		return string(a.Text(i)) == string(b.Text(j))
+	}
+	return Compare(a, i, b, j) == 0
 }
 
 // Compare compares row i of a with row j of b, vectors of the same column, in the sort order of files: nulls first,
