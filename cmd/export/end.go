@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
@@ -115,8 +114,7 @@ func resumable(summary *pipeline.Summary, err error) bool {
 		return false // another run keeps the date
 	}
 	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""
-	return planned && exitCode(err) == exitFailed &&
-		!errors.Is(err, extract.ErrGaveUp) && !errors.Is(err, pipeline.ErrIncomplete)
+	return planned && exitCode(err) == exitFailed && !errors.Is(err, pipeline.ErrIncomplete)
 }
 
 // interrupted returns the error of an interrupted run, which says how to resume it.

@@ -57,6 +57,14 @@ while :; do
 	echo "night.sh: attempt $try of $tries exited with code $code, next in $pause s" >&2
 	sleep "$pause"
 	try=$((try + 1))
+	# Only the first attempt begins again from nothing, with --restart: the next ones resume what it has fetched.
+	for flag in "$@"; do
+		shift
+		case $flag in
+		--restart | --restart=*) ;;
+		*) set -- "$@" "$flag" ;;
+		esac
+	done
 done
 echo "night.sh: the snapshot of $date failed with exit code $code" >&2
 exit "$code"

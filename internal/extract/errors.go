@@ -252,7 +252,7 @@ func (c *Call) failEarly(f *failure, attempts int) *Error {
 
 // gaveUp returns the error of all requests that still wait after GiveUpAfter.
 func gaveUp(limit time.Duration, lastCause string) error {
-	return fmt.Errorf("%w: no request succeeded for %s (%s), last failure: %s; run the same command again to resume",
+	return fmt.Errorf("%w: no request succeeded for %s (%s), last failure: %s",
 		ErrGaveUp, shortDuration(limit), giveUpAfter, lastCause)
 }
 

@@ -94,8 +94,8 @@ func (p *pacer) pause() (time.Duration, error) {
 	defer p.mu.Unlock()
 	left := max(0, time.Until(p.pausedUntil))
 	if left > p.giveUpAfter {
-		return left, fmt.Errorf("%w: it asks for a pause of %s (Retry-After), longer than %s (%s); "+
-			"run the same command again after that to resume", ErrGaveUp, shortDuration(left.Round(time.Second)), shortDuration(p.giveUpAfter), giveUpAfter)
+		return left, fmt.Errorf("%w: it asks for a pause of %s (Retry-After), longer than %s (%s)",
+			ErrGaveUp, shortDuration(left.Round(time.Second)), shortDuration(p.giveUpAfter), giveUpAfter)
 	}
 	return left, nil
 }

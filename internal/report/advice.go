@@ -35,7 +35,7 @@ func advice(p *Page) []wording.Advice {
 				{Say: "Then publish the run:", Command: command("publish", runID, m.RunID)},
 			}
 		}
-		say := "Run the same command again: it fetches only what is missing"
+		say := "Run the same command again, without " + wording.Setting("restart").String() + ": it fetches only what is missing"
 		if m.Kind != snapshot.AsOf { // the id of an as-of run does not depend on the day
 			say += " (on a later day, add " + runID.String() + " " + m.RunID + ")"
 		}

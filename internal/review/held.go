@@ -29,7 +29,8 @@ func (h Held) Advice() []wording.Advice {
 	failed := h.Failed > 0 || slices.ContainsFunc(h.Reasons, ofFailedSchools)
 	others := slices.ContainsFunc(h.Reasons, func(r Reason) bool { return !ofFailedSchools(r) })
 	if failed {
-		say := "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
+		say := "Run the same growth-export run command again, without " + wording.Setting("restart").String() +
+			": it retries the schools that failed and fetches nothing else"
 		if !h.FixedDate {
 			say += " (on a later day, add " + wording.Setting("run-id").String() + " " + h.RunID + ")"
 		}

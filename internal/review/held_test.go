@@ -22,7 +22,7 @@ func TestHeldAdvice(t *testing.T) {
 	}
 	failed, shrunk := []review.Reason{review.New(review.MaxFailedSchools, "0", nil)}, []review.Reason{review.New(review.MaxShrink, "20%", nil)}
 	const (
-		retry   = "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
+		retry   = "Run the same growth-export run command again, without --restart: it retries the schools that failed and fetches nothing else"
 		publish = `Publish it as it is: growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`
 		restart = "Fetch everything again: run the same growth-export run command with --restart."
 		held    = " Without it, the staged data is held back again."
