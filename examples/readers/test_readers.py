@@ -102,7 +102,8 @@ class TestReaders(unittest.TestCase):
 assert len(results) > 10_000 and str(results["rit"].dtype) == "int32[pyarrow]" and "snapshot_date" not in results
 assert str(results["administration_start_date_time"].dt.tz) == "UTC"
 date = json.loads(Path("growth-data/_latest.json").read_text())["snapshot_date"]
-assert read("test_results", date).equals(results) and len(growth) > 0
+assert read("test_results", date).equals(results)
+assert len(growth) > 0 and {"span", "observed_growth"} <= set(growth)
 assert len(named) == len(results) and named["name"].notna().all() and not named["school_bid"].isin(read("schools")["school_bid"]).all()
 """
         self.run_page("pandas.md", "python", [sys.executable, "-c"], check)
@@ -112,7 +113,8 @@ assert len(named) == len(results) and named["name"].notna().all() and not named[
         check = """
 date = json.loads(Path("growth-data/_latest.json").read_text())["snapshot_date"]
 assert scan("test_results", date).collect().equals(results.collect()) and results.collect().height > 10_000
-assert "snapshot_date" not in results.collect_schema() and growth.height > 0
+assert "snapshot_date" not in results.collect_schema()
+assert growth.height > 0 and {"span", "observed_growth"} <= set(growth.columns)
 assert named.collect().height == results.collect().height and named.collect()["name"].null_count() == 0
 """
         self.run_page("polars.md", "python", [sys.executable, "-c"], check)
@@ -125,7 +127,7 @@ assert named.collect().height == results.collect().height and named.collect()["n
         check = """
 times <- results$administration_start_date_time
 stopifnot(nrow(results) > 10000, is.integer(results$rit), attr(times, "tzone") == "UTC", min(times, na.rm = TRUE) > as.POSIXct("2000-01-01"))
-stopifnot(identical(read("test_results", fromJSON("growth-data/_latest.json")$snapshot_date), results), nrow(growth) > 0)
+stopifnot(identical(read("test_results", fromJSON("growth-data/_latest.json")$snapshot_date), results), nrow(growth) > 0, "observed_growth" %in% names(growth))
 stopifnot("ID" %in% names(read_parquet("sgp_long.parquet")))
 """
         self.run_page("r.md", "r", ["Rscript", "-e"], check)
