@@ -22,7 +22,7 @@ func testResults() *Dataset {
 					str("test_result_bid", "testResultBid", "Identifier of the result. Specification 4.6.", key, record),
 					str("student_bid", "studentBid", "Student who took the test. Specification 4.6.", id),
 					str("school_bid", "schoolBid", "School of the result; it may differ from the requested one, since results follow the student. Specification 4.6.", none),
-					str("term_bid", "termBid", "Term of the test; enrollment_sessions has its name and dates. Specification 4.6. Observed: an enrollment_session_bid.",
+					str("term_bid", "termBid", "Term of the test; enrollment_sessions has its name (description) and dates (begin_date, end_date). Specification 4.6. Observed: an enrollment_session_bid.",
 						refers("enrollment_sessions.enrollment_session_bid"), none),
 					str("subject_area", "subjectArea", "Subject of the test. Specification 4.6.", none),
 					str("grade", "grade", "Grade of the student, as text. Specification 4.6.", grade),

@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,4 +40,48 @@ func TestOddWorld(t *testing.T) {
 	}
 	require.True(t, replaced, "lone surrogates occurred")
 	require.True(t, cut, "long districts occurred")
+	testJoins(t, d, s)
+}
+
+// testJoins checks the join map of the data dictionary: which joins leave rows without a match, and that a row with an
+// identifier matches at most one.
+func testJoins(t *testing.T, d *duck, s *snapshot) {
+	t.Helper()
+	dictionary, err := os.ReadFile(filepath.Join(repository, "schemas", "generated", "data-dictionary.md"))
+	require.NoError(t, err)
+	joins := regexp.MustCompile("(?m)^\\| (\\w+) \\| (\\w+) \\| (`.*) \\| (at most one|one for each .*) \\| (.*) \\|$").FindAllStringSubmatch(string(dictionary), -1)
+	require.Greater(t, len(joins), 20)
+	var named, unmatched []string
+	for _, join := range joins {
+		from, to := s.files(table(t, join[1])), s.files(table(t, join[2]))
+		var on []string
+		for pair := range strings.SplitSeq(strings.ReplaceAll(join[3], "`", ""), ", ") {
+			left, right, found := strings.Cut(pair, " = ")
+			if !found {
+				right = left
+			}
+			on = append(on, "f."+left+" = o."+right)
+		}
+		identifier := strings.Fields(on[len(on)-1])[0]
+		name := join[1] + " " + join[2]
+		matches := "SELECT (SELECT count(*) FROM " + to + " AS o WHERE " + strings.Join(on, " AND ") + ") AS n FROM " + from + " AS f WHERE " + identifier + " <> ''"
+		if join[4] == "at most one" {
+			require.LessOrEqual(t, d.one("SELECT max(n) FROM ("+matches+")"), int64(1), name)
+		}
+		if d.one("SELECT count(*) FROM ("+matches+") WHERE n = 0") != int64(0) {
+			unmatched = append(unmatched, name)
+		}
+		if strings.TrimSpace(join[5]) != "" {
+			named = append(named, name)
+		}
+	}
+	require.Equal(t, named, unmatched)
+}
+
+// table returns the declaration of a table.
+func table(t *testing.T, name string) *schemas.Table {
+	t.Helper()
+	found, _, ok := schemas.FindTable(name)
+	require.True(t, ok, name)
+	return found
 }

@@ -152,7 +152,7 @@ COMMENT ON COLUMN "test_results"."requested_school_bid" IS 'Requested school. Sp
 COMMENT ON COLUMN "test_results"."test_result_bid" IS 'Identifier of the result. Specification 4.6. Part of the key.';
 COMMENT ON COLUMN "test_results"."student_bid" IS 'Student who took the test. Specification 4.6.';
 COMMENT ON COLUMN "test_results"."school_bid" IS 'School of the result; it may differ from the requested one, since results follow the student. Specification 4.6.';
-COMMENT ON COLUMN "test_results"."term_bid" IS 'Term of the test; enrollment_sessions has its name and dates. Specification 4.6. Observed: an enrollment_session_bid.';
+COMMENT ON COLUMN "test_results"."term_bid" IS 'Term of the test; enrollment_sessions has its name (description) and dates (begin_date, end_date). Specification 4.6. Observed: an enrollment_session_bid.';
 COMMENT ON COLUMN "test_results"."subject_area" IS 'Subject of the test. Specification 4.6.';
 COMMENT ON COLUMN "test_results"."grade" IS 'Grade of the student, as text. Specification 4.6.';
 COMMENT ON COLUMN "test_results"."test_name" IS 'Name of the test. Specification 4.6.';

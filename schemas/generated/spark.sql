@@ -97,7 +97,7 @@ CREATE TABLE `test_results` (
     `test_result_bid` STRING COMMENT 'Identifier of the result. Specification 4.6. Part of the key.',
     `student_bid` STRING COMMENT 'Student who took the test. Specification 4.6.',
     `school_bid` STRING COMMENT 'School of the result; it may differ from the requested one, since results follow the student. Specification 4.6.',
-    `term_bid` STRING COMMENT 'Term of the test; enrollment_sessions has its name and dates. Specification 4.6. Observed: an enrollment_session_bid.',
+    `term_bid` STRING COMMENT 'Term of the test; enrollment_sessions has its name (description) and dates (begin_date, end_date). Specification 4.6. Observed: an enrollment_session_bid.',
     `subject_area` STRING COMMENT 'Subject of the test. Specification 4.6.',
     `grade` STRING COMMENT 'Grade of the student, as text. Specification 4.6.',
     `test_name` STRING COMMENT 'Name of the test. Specification 4.6.',

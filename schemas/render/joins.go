@@ -18,6 +18,21 @@ type join struct {
 	Left []string
 }
 
+// Unmatched says which rows of From may match no row of To although they have an identifier; empty for none.
+func (j join) Unmatched() string {
+	switch j.From.Name + " " + j.To.Name {
+	case "district_schools schools":
+		return "schools that only their district lists"
+	case "student_school_associations students", "school_class_students students", "test_results students":
+		return "students who are not on the roster of the school"
+	case "test_results enrollment_sessions":
+		return "results of terms that only other schools list"
+	case "student_school_classes school_classes", "educator_school_classes school_classes":
+		return "classes that the school does not list"
+	}
+	return ""
+}
+
 // joinMap are the joins between tables.
 type joinMap []join
 
