@@ -106,7 +106,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	if newest != "" {
-		problems = append(problems, snapshot.LatestPath+" names no snapshot that exists: "+restoreLatest(catalog, newest))
+		problems = append(problems, snapshot.LatestPath+" names no snapshot that exists: "+writtenAgain(catalog, newest))
 	}
 	lost, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.LostPointers(ctx, runs) })
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	for i := range lost {
 		problems = append(problems, fmt.Sprintf("%s is missing, although run %s is published for this date: %s",
-			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, wording.Restore))
+			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, writtenAgain(catalog, lost[i].RunID)))
 	}
 	value := struct {
 		Destination string              `json:"destination"`
@@ -137,9 +137,9 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)
 }
 
-// restoreLatest says how to write _latest.json again; newest is the run that it should name.
-func restoreLatest(catalog snapshot.Catalog, newest string) string {
-	return wording.Command("publish", wording.Setting("dest"), catalog, wording.Setting("run-id"), newest) + " writes it again"
+// writtenAgain says how to write a lost pointer to a run again.
+func writtenAgain(catalog snapshot.Catalog, run string) string {
+	return wording.Command("publish", wording.Setting("dest"), catalog, wording.Setting("run-id"), run) + " writes it again"
 }
 
 // checkAge returns an error if the newest snapshot was published longer ago than maxAge.

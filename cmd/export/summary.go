@@ -168,10 +168,10 @@ func headline(s *pipeline.Summary) string {
 		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", wording.Duration(s.Duration), s.TasksResumed, s.TasksTotal)
 	}
 	switch {
-	case s.AlreadyPublished && s.LatestRestored:
-		return "Already published, only " + snapshot.LatestPath + " was written again: " + at
+	case s.AlreadyPublished && len(s.Restored) > 0:
+		return "Already published, wrote " + strings.Join(s.Restored, " and ") + " again: " + at
 	case s.AlreadyPublished:
-		return "Already published, nothing was done: " + at
+		return "Already published: " + at
 	case s.Outcome == pipeline.HeldBack:
 		return "Held back: " + at + took
 	case s.Outcome == pipeline.Abandoned:

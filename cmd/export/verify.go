@@ -149,13 +149,14 @@ func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget
 	var remedies []string
 	others, pointer := false, false
 	for _, p := range report.Problems {
-		if p.Path == snapshot.LatestPath && report.RunID != "" {
-			remedies = []string{restoreLatest(catalog, report.RunID)}
+		ofDate := p.Path == snapshot.PointerPath(snapshot.Full, report.SnapshotDate) ||
+			p.Path == snapshot.PointerPath(snapshot.AsOf, report.SnapshotDate)
+		if (p.Path == snapshot.LatestPath || ofDate && p.Problem == maintenance.Missing) && report.RunID != "" {
+			remedies = []string{writtenAgain(catalog, report.RunID)}
 			continue
 		}
 		others = true
-		pointer = pointer || p.Path == snapshot.PointerPath(snapshot.Full, report.SnapshotDate) ||
-			p.Path == snapshot.PointerPath(snapshot.AsOf, report.SnapshotDate)
+		pointer = pointer || ofDate
 	}
 	past := target.EffectiveDate == "" && report.Kind != snapshot.AsOf && report.Kind != snapshot.Delta &&
 		report.SnapshotDate != a.now().UTC().Format(time.DateOnly)

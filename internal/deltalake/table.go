@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -135,6 +136,10 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 		if last == nil || snapshot.ByPlan(&header, last) > 0 {
 			last = &header
 		}
+	}
+	// Without its pointer, a snapshot would look pruned, and its files would be removed from the tables.
+	if err := catalog.CheckPointers(ctx, slices.Collect(maps.Keys(published))); err != nil {
+		return fmt.Errorf("list the files of the tables: %w", err)
 	}
 	service, err := catalog.FirstService(ctx, first)
 	if err != nil {

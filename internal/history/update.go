@@ -193,6 +193,7 @@ func (u *updater) sweep(ctx context.Context) error {
 // snapshots reads the published full snapshots, oldest first.
 func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
 	var found []*published
+	var runs []string
 	for s, err := range u.catalog.Snapshots(ctx, snapshot.Full, "") {
 		if err == nil {
 			err = s.Err
@@ -201,6 +202,10 @@ func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
 			return nil, fmt.Errorf("list the snapshots: %w", err)
 		}
 		found = append(found, &published{s.Manifest, s.Pointer.ManifestSHA256})
+		runs = append(runs, s.Manifest.RunID)
+	}
+	if err := u.catalog.CheckPointers(ctx, runs); err != nil {
+		return nil, fmt.Errorf("list the snapshots: %w", err)
 	}
 	slices.Reverse(found)
 	return found, nil

@@ -41,8 +41,8 @@ func (p Problem) String() string { return p.Path + ": " + p.Problem }
 // OK reports whether no problem was found.
 func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 
-// isMissing is the problem of a file that does not exist.
-const isMissing = "is missing"
+// Missing is the problem of a file that does not exist.
+const Missing = "is missing"
 
 type verification struct {
 	catalog snapshot.Catalog
@@ -100,7 +100,7 @@ func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, sink.ErrNotFound):
-		v.problem(path, isMissing)
+		v.problem(path, Missing)
 		return nil, nil
 	case err != nil:
 		v.problem(path, "%v", err)

@@ -47,7 +47,7 @@ func (v *verification) verify(ctx context.Context, target VerifyTarget) (*Verify
 	if err != nil {
 		return nil, err
 	}
-	if found.run == "" && !slices.ContainsFunc(v.report.Problems, func(p Problem) bool { return p.Problem != isMissing }) {
+	if found.run == "" && !slices.ContainsFunc(v.report.Problems, func(p Problem) bool { return p.Problem != Missing }) {
 		return nil, target.unknown(v.catalog)
 	}
 	if found.run != "" {
@@ -165,7 +165,7 @@ func (v *verification) file(ctx context.Context, file sink.File) (sound bool, er
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case errors.Is(err, sink.ErrNotFound):
-		v.problem(file.Path, isMissing)
+		v.problem(file.Path, Missing)
 		return false, nil
 	case err != nil:
 		v.problem(file.Path, "%v", err)
@@ -212,7 +212,7 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 	path := manifest.Ledger.Path
 	object, err := v.catalog.Open(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
-		v.problem(path, isMissing) // removed since it was hashed
+		v.problem(path, Missing) // removed since it was hashed
 		return nil
 	}
 	if err != nil {

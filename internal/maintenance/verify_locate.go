@@ -168,7 +168,7 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 		switch {
 		case follows:
 			v.report.Problems = slices.DeleteFunc(v.report.Problems, func(p Problem) bool {
-				return p == Problem{Path: snapshot.LatestPath, Problem: isMissing}
+				return p == Problem{Path: snapshot.LatestPath, Problem: Missing}
 			})
 		case latest != nil:
 			v.problem(snapshot.LatestPath, "names the snapshot of %s, but the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)

@@ -68,28 +68,40 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 		s.Unfinished = unfinished.Cause().Error()
 	} else {
 		tidy(ctx, deps, manifest)
-		s.restoreLatest(ctx, deps, manifest)
+		s.restorePointers(ctx, deps, manifest)
 	}
 	s.AlreadyPublished = true
 	s.fromManifest(manifest)
 }
 
-// restoreLatest writes _latest.json again if it is lost or damaged, or names a lost run or one of an earlier date than this
-// one.
-func (s *Summary) restoreLatest(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
-	if manifest.Kind != snapshot.Full || manifest.Status != snapshot.Published {
-		return
+// restorePointers writes the pointer of the run's date again if it is lost or damaged, and _latest.json if it is lost or
+// damaged, or names a lost run or one of an earlier date than this one.
+func (s *Summary) restorePointers(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
+	restored, err := deps.Catalog.RestorePointer(ctx, manifest)
+	if restored {
+		s.Restored = append(s.Restored, snapshot.PointerPath(manifest.Kind, manifest.SnapshotDate))
 	}
-	latest, err := deps.Catalog.LatestRun(ctx)
-	if errors.Is(err, sink.ErrDamaged) {
-		latest, err = nil, nil
-	}
-	if err == nil && (latest == nil || latest.SnapshotDate <= manifest.SnapshotDate) {
-		s.LatestRestored, err = deps.Catalog.UpdateLatest(ctx)
+	if err == nil && manifest.Kind == snapshot.Full && manifest.Status == snapshot.Published {
+		err = s.restoreLatest(ctx, deps, manifest)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.Unfinished = err.Error()
 	}
+}
+
+func (s *Summary) restoreLatest(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) error {
+	latest, err := deps.Catalog.LatestRun(ctx)
+	if errors.Is(err, sink.ErrDamaged) {
+		latest, err = nil, nil
+	}
+	if err != nil || latest != nil && latest.SnapshotDate > manifest.SnapshotDate {
+		return err
+	}
+	restored, err := deps.Catalog.UpdateLatest(ctx)
+	if restored {
+		s.Restored = append(s.Restored, snapshot.LatestPath)
+	}
+	return err
 }
 
 // tidy removes leftover staged files of a published run, and of the reports of the runs that it replaced, because a

@@ -51,8 +51,8 @@ type Summary struct {
 	PrivacyKey       string                   `json:"privacy_key_fingerprint,omitempty"`
 	Next             []wording.Advice         `json:"next,omitempty"`              // what to do about a run that was held back
 	Restarted        bool                     `json:"restarted,omitempty"`         // staged files of an earlier command of the run were dropped
-	AlreadyPublished bool                     `json:"already_published,omitempty"` // nothing was done
-	LatestRestored   bool                     `json:"latest_restored,omitempty"`   // except that _latest.json was written again
+	AlreadyPublished bool                     `json:"already_published,omitempty"` // by an earlier command
+	Restored         []string                 `json:"restored,omitempty"`          // lost or damaged pointers that were written again
 	Tables           []TableSummary           `json:"tables"`
 	Datasets         []DatasetSummary         `json:"datasets"`
 	Schools          snapshot.ManifestSchools `json:"schools"`

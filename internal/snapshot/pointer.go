@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // Pointer is _snapshots/<date>.json or _as_of/<date>.json: the run that is the snapshot of that date.
@@ -291,6 +292,95 @@ func (c Catalog) LostPointers(ctx context.Context, runs []RunState) ([]RunState,
 		}
 	}
 	return lost, nil
+}
+
+// CheckPointers returns an error that wraps sink.ErrDamaged if the pointer of a published full run is lost. named are the
+// runs that were found by their pointers.
+func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
+	index, err := c.Index(ctx)
+	if err != nil {
+		return err
+	}
+	found := make(map[string]bool)
+	for _, run := range named {
+		found[sink.Escape(run)] = true
+	}
+	folders := slices.DeleteFunc(index.With(ManifestName), func(folder string) bool { return found[folder] })
+	lost, err := sink.Map(ctx, sink.MaxConcurrency, folders, func(ctx context.Context, folder string) (*Manifest, error) {
+		m, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(folder, ManifestName), sink.ErrNotFound, sink.ErrDamaged)
+		if m == nil || err != nil || m.Kind != Full {
+			return nil, err
+		}
+		lost, err := c.hasLostPointer(ctx, m)
+		if !lost {
+			return nil, err
+		}
+		return m, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range lost {
+		if m != nil {
+			return &wording.AdvisedError{
+				Err:    fmt.Errorf("%w: %s is missing, although run %s is published for this date", sink.ErrDamaged, PointerPath(m.Kind, m.SnapshotDate), m.RunID),
+				Advice: wording.Command("publish", wording.Setting("run-id"), m.RunID) + " writes it again",
+			}
+		}
+	}
+	return nil
+}
+
+// hasLostPointer reports whether a run is published but the pointer of its date does not exist. Other processes may be
+// publishing or pruning the run: both write its change before they touch the pointer, and remove it last, except that prune
+// also removes the manifest.
+func (c Catalog) hasLostPointer(ctx context.Context, m *Manifest) (bool, error) {
+	path := PointerPath(m.Kind, m.SnapshotDate)
+	if m.Status != Published || path == "" {
+		return false, nil
+	}
+	for _, absent := range []string{ChangePath(m.RunID), path, ChangePath(m.RunID)} {
+		entries, err := sink.ListAll(ctx, c, absent)
+		if err != nil || len(entries) > 0 {
+			return false, err
+		}
+	}
+	now, err := c.ReadManifest(ctx, m.RunID)
+	if Unreadable(err) {
+		return false, nil
+	}
+	return err == nil && now.Status == Published, err
+}
+
+// RestorePointer writes the pointer of a published run again if it is lost or damaged, and reports whether it was.
+func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool, err error) {
+	path := PointerPath(m.Kind, m.SnapshotDate)
+	if m.Status != Published || path == "" {
+		return false, nil
+	}
+	err = sink.Swap(ctx, path, func() error {
+		restored = false
+		_, version, err := ReadDocument[Pointer](ctx, c, path)
+		when := sink.Condition{Version: version}
+		switch {
+		case errors.Is(err, sink.ErrNotFound):
+			when = sink.Condition{Absent: true}
+		case !errors.Is(err, sink.ErrDamaged):
+			return err
+		}
+		manifest, _, err := c.Read(ctx, ManifestPath(m.RunID))
+		if err != nil {
+			return err
+		}
+		// Another process that is changing the run writes the pointer itself, or removes it.
+		if busy, err := sink.ListAll(ctx, c, ChangePath(m.RunID)); err != nil || len(busy) > 0 {
+			return err
+		}
+		restored = true
+		pointer := Pointer{RunID: m.RunID, Manifest: ManifestPath(m.RunID), ManifestSHA256: sink.Hash(manifest)}
+		return WriteDocument(ctx, c.store, path, pointer, when)
+	})
+	return restored && err == nil, err
 }
 
 func latestOf(m *Manifest) Latest {
