@@ -86,6 +86,9 @@ func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.P
 		n.ListedStudents = asked.Listed
 		n.Digest = asked.Digest
 		n.ByNumber = asked.ByNumber
+		if len(done.OtherKeys) > 0 {
+			n.NotSearched = otherKeysText(done.OtherKeys)
+		}
 		n.FoundByNumber = byNumberText(done.RowsByNumber, done.NumberStudents)
 		if asked.Matched != nil {
 			n.MatchedStudents = *asked.Matched

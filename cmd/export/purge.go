@@ -304,6 +304,10 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 	if wrong, ok := errors.AsType[*maintenance.NotIDError](err); ok {
 		return nil, o.notIDs(wrong)
 	}
+	if wrong, ok := errors.AsType[*maintenance.NotAloneError](err); ok {
+		return nil, usagef("nothing was purged: %s of the list: no row has this text, which has quotes, commas or the like: "+
+			"correct the list, so that every line is the bid or number of a student and nothing else", o.placesOf(wrong.Listed))
+	}
 	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 		return nil, usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
 	}
@@ -412,6 +416,13 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
 		fmt.Fprintln(b, foundText(erasing(r)))
 	}
+	if len(r.OtherKeys) > 0 {
+		verb := "not searched"
+		if r.DryRun {
+			verb = "would not be searched"
+		}
+		fmt.Fprintf(b, "%s: %s\n", verb, otherKeysText(r.OtherKeys))
+	}
 	for i := range r.Ended {
 		school := &r.Ended[i]
 		fmt.Fprintf(b, "%s: last ok on %s, denied or missing since %s\n", wording.School(school.Name, school.Bid), school.LastOK, school.Since)
@@ -426,6 +437,12 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 		}
 		fmt.Fprintf(b, "not chosen: %s\n", nearlyText(&r.NearlyEnded[i], r.Asked.EndedFor))
 	}
+}
+
+// otherKeysText says what a purge under one privacy key does not find, and how to erase it.
+func otherKeysText(fingerprints []string) string {
+	return "what was exported under " + wording.Many(len(fingerprints), "other privacy key") + " (fingerprint " + wording.First(fingerprints, maxListed) +
+		"), where students have other pseudonyms; to erase the students there too, purge again with that key"
 }
 
 // nearlyText explains why a school that lacks datasets was not selected.
@@ -467,6 +484,8 @@ func foundText(r *maintenance.PurgeReport) string {
 		end = "found"
 	case r.Left() > 0:
 		end = "found, but not fully erased"
+	case len(r.OtherKeys) > 0:
+		end = "found and erased under this privacy key"
 	}
 	verb := "were"
 	if *asked.Matched == 1 || asked.Listed == 1 {
@@ -485,8 +504,15 @@ func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	case r.DryRun:
 		fmt.Fprintf(b, "would put %s on the suppression list of the key whose fingerprint is %s\n", wording.Many(s.Added, "student"), s.Key)
 	default:
-		fmt.Fprintf(b, "suppressed: %s; runs with the key whose fingerprint is %s leave them out\n",
-			wording.Many(s.Students, "student"), s.Key)
+		what, unknown := "them out", ""
+		if r.Asked.Students.ByNumber {
+			what = "out their rows that have no bid"
+		}
+		if r.Asked.Students.Matched != nil && *r.Asked.Students.Matched < r.Asked.Students.Listed {
+			unknown = ", if the list is right: some of them were not found here"
+		}
+		fmt.Fprintf(b, "suppressed: %s; runs with the key whose fingerprint is %s leave %s%s\n",
+			wording.Many(s.Students, "student"), s.Key, what, unknown)
 	}
 }
 

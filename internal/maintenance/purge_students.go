@@ -260,6 +260,22 @@ func (e *NotIDError) Error() string {
 	return wording.Many(len(e.Listed), "listed "+kind) + " only in columns that do not hold ids of students: " + strings.Join(e.Columns, ", ")
 }
 
+// NotAloneError means that listed texts of which no row was found hold more than one bid or number: quotes, separators, or
+// the mark of a comment. On the suppression list, they would leave out nobody.
+type NotAloneError struct {
+	// Listed are the texts. They must not be logged.
+	Listed []string
+}
+
+func (e *NotAloneError) Error() string {
+	return wording.Many(len(e.Listed), "listed text") + " with quotes, separators or the mark of a comment"
+}
+
+// isAlone reports whether a text looks like one bid or number, without what spreadsheets and programs put around it.
+func isAlone(text string) bool {
+	return !strings.ContainsAny(text, "\"',;\t{}") && !strings.HasPrefix(text, "#")
+}
+
 // trimStudents removes the blanks around listed students who occur only without them: a bid may begin or end with a blank,
 // but a line of a list ends with one by mistake.
 func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (PurgeOptions, error) {
@@ -346,7 +362,7 @@ func (p *purger) checkKeys(ctx context.Context) error {
 	if len(p.otherKeys) > 0 && !fits {
 		return &KeyNeededError{Fingerprints: p.otherKeys.Sorted()}
 	}
-	p.report.NotReached = p.notReached()
+	p.report.OtherKeys, p.report.NotReached = p.otherKeys.Sorted(), p.notReached()
 	return nil
 }
 
@@ -372,6 +388,9 @@ func (p *purger) summarizeStudents() error {
 	p.report.Asked.Students.Matched = &matched
 	if p.report.Earlier == nil {
 		p.report.Unmatched = slices.DeleteFunc(slices.Clone(p.students.Listed()), func(text string) bool { return slices.Contains(found, text) })
+	}
+	if wrong := slices.DeleteFunc(slices.Clone(p.report.Unmatched), isAlone); len(wrong) > 0 {
+		return &NotAloneError{Listed: wrong}
 	}
 	if matched == 0 && p.report.Earlier == nil && !p.opts.AllowUnknown {
 		return &UnknownBidsError{Students: len(p.students.Listed())}

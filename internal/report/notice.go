@@ -25,6 +25,8 @@ type Notice struct {
 	// ByNumber means that the students were listed by number, because they have no bid.
 	ByNumber bool
 	Mentions string
+	// NotSearched says what the purge could not search, because it was exported under other privacy keys; empty if nothing.
+	NotSearched string
 	// FoundByNumber says how many rows had no bid and were found by a number alone, if there were any.
 	FoundByNumber string
 	// Schools, Districts and Students are those to whom the rows belonged. Unknown are listed schools or districts that
