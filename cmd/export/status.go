@@ -77,9 +77,20 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	problems, err := await(ctx, func() ([]string, error) { return catalog.DamagedPointers(ctx) })
+	pointers, err := await(ctx, func() ([]snapshot.DamagedPointer, error) { return catalog.DamagedPointers(ctx) })
 	if err != nil {
 		return err
+	}
+	newest, err := await(ctx, func() (string, error) { return catalog.WithoutLatest(ctx, runs) })
+	if err != nil {
+		return err
+	}
+	var problems []string
+	for _, pointer := range pointers {
+		problems = append(problems, pointer.Problem+": "+pointerAdvice(catalog, pointer.Path, runs, newest))
+		if pointer.Path == snapshot.LatestPath {
+			newest = "" // said
+		}
 	}
 	purges, err := await(ctx, func() ([]snapshot.UnfinishedPurge, error) { return catalog.UnfinishedPurges(ctx) })
 	if err != nil {
@@ -100,10 +111,6 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	for _, proof := range proofs {
 		problems = append(problems, proof+": this proof of a purge is missing, although a manifest names it: "+snapshot.RestoreProof)
-	}
-	newest, err := await(ctx, func() (string, error) { return catalog.WithoutLatest(ctx, runs) })
-	if err != nil {
-		return err
 	}
 	if newest != "" {
 		problems = append(problems, snapshot.LatestPath+" names no snapshot that exists: "+writtenAgain(catalog, newest))
@@ -135,6 +142,24 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)
+}
+
+// pointerAdvice says what to do about a damaged pointer. newest is the run that _latest.json should name; empty if that
+// is not known.
+func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunState, newest string) string {
+	switch {
+	case path == snapshot.HistoryPointerPath:
+		return wording.Command("history", wording.Setting("dest"), catalog, wording.Setting("rebuild")) + " rebuilds the history from the snapshots"
+	case path == snapshot.LatestPath && newest != "":
+		return writtenAgain(catalog, newest)
+	}
+	for i := range runs {
+		r := &runs[i]
+		if r.State == snapshot.StatePublished && len(r.Problems) == 0 && snapshot.PointerPath(r.Kind, r.SnapshotDate) == path {
+			return writtenAgain(catalog, r.RunID)
+		}
+	}
+	return wording.Restore
 }
 
 // writtenAgain says how to write a lost pointer to a run again.

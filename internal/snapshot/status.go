@@ -11,6 +11,7 @@ import (
 
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // The states of a run, in the order of its life.
@@ -152,8 +153,15 @@ func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState
 	return runs, nil
 }
 
-// DamagedPointers returns what is wrong with the pointers of dates, of the latest run and of the history.
-func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
+// DamagedPointer is a damaged pointer, or the lost pointer of a history.
+type DamagedPointer struct {
+	Path string
+	// Problem says what is wrong with it.
+	Problem string
+}
+
+// DamagedPointers returns the damaged pointers of dates, of the latest run and of the history.
+func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) {
 	entries := []sink.Entry{{Path: LatestPath}, {Path: HistoryPointerPath}}
 	for _, kind := range []Kind{Full, AsOf} {
 		listed, err := c.pointers(ctx, kind)
@@ -162,7 +170,7 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 		}
 		entries = append(entries, listed...)
 	}
-	problems, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (string, error) {
+	found, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (DamagedPointer, error) {
 		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound) // pointers of all kinds name a manifest
 		if err == nil && pointer != nil && pointer.Manifest == "" {
 			err = fmt.Errorf("read %s: %w: it names no manifest", entry.Path, sink.ErrDamaged)
@@ -171,11 +179,11 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 			_, err = c.lostHistory(ctx)
 		}
 		if errors.Is(err, sink.ErrDamaged) {
-			return err.Error(), nil
+			return DamagedPointer{Path: entry.Path, Problem: err.Error()}, nil
 		}
-		return "", err
+		return DamagedPointer{}, err
 	})
-	return slices.DeleteFunc(problems, func(problem string) bool { return problem == "" }), err
+	return slices.DeleteFunc(found, func(d DamagedPointer) bool { return d.Path == "" }), err
 }
 
 // maxRunsRead bounds how many runs are read at once, because a manifest or plan may take megabytes.
@@ -240,11 +248,12 @@ func (c Catalog) runState(ctx context.Context, folder *RunFolder, staged time.Ti
 	return state, c.unpublished(ctx, folder, plan, staged, state)
 }
 
-// readInto reads a document of a run. If it is damaged or missing, readInto adds a problem to the run and returns nil.
+// readInto reads a document of a run. If it is damaged or missing, readInto adds a problem with advice to the run and
+// returns nil.
 func readInto[T any](ctx context.Context, store sink.Reader, path string, state *RunState) (*T, error) {
 	document, _, err := ReadDocument[T](ctx, store, path)
 	if Unreadable(err) {
-		state.Problems = append(state.Problems, err.Error())
+		state.Problems = append(state.Problems, err.Error()+": "+wording.Restore)
 		return nil, nil
 	}
 	return document, err
