@@ -59,7 +59,9 @@ func (a *analysis) statements() string {
 	if len(a.missing) > 0 {
 		header += "-- These tables were not exported, so views of their records have no rows, and columns from them are null: " + strings.Join(a.missing, ", ") + ".\n"
 	}
-	if !a.history {
+	if a.history {
+		header += "-- Schools that were not read for the newest snapshot keep their last rows, in which school_read is false.\n"
+	} else {
 		header += "-- Views of growth have no rows: a snapshot has one result per student and subject. Use sql --history.\n"
 	}
 	if a.norms == "" {

@@ -59,7 +59,8 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "students",
-			Doc: "One row per student on the schools' rosters. A student of several schools has the school of the newest enrollment. Identifiers, names, " +
+			Doc: "One row per student on the schools' rosters. A student of several schools has the school of the newest enrollment, but with a history, " +
+				"a school that was read comes before others, which keep their last rosters. Identifiers, names, " +
 				"date of birth and grade come from the roster and the enrollment in this school; where they are missing, as state_student_id often is, they " +
 				"come from the dataset student_details. gender, ethnicity, english_learner and individualized_programs come only from student_details.",
 			Columns: slices.Concat(
@@ -75,7 +76,7 @@ func analysisTables() []*schemas.Table {
 					"Member individualizedPrograms of the student's details, as the service sends it; its form is not documented.")),
 				copied("student_details", "grade"), grade,
 				text("school_bid", "School of the student."), school,
-				count("schools", "Number of schools whose roster lists the student."),
+				count("schools", "Number of schools whose roster, or last known roster, lists the student."), schoolRead("roster"),
 			),
 		},
 		{
@@ -86,6 +87,7 @@ func analysisTables() []*schemas.Table {
 				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),
 				text("school_bid", "School of the class."), school,
 				count("students", "Number of students."), count("educators", "Number of educators."), teachers, perspectives,
+				schoolRead("classes"),
 			),
 		},
 		{
@@ -95,7 +97,7 @@ func analysisTables() []*schemas.Table {
 				key(copied("school_classes", "school_class_bid")), key(copied("school_class_educators", "educator_bid")),
 				copied("school_class_educators", "first_name", "middle_name", "last_name"),
 				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),
-				text("school_bid", "School of the class."), school, perspectives,
+				text("school_bid", "School of the class."), school, perspectives, schoolRead("classes"),
 			),
 		},
 		{
@@ -106,15 +108,17 @@ func analysisTables() []*schemas.Table {
 				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),
 				text("school_bid", "School of the class."), school,
 				copied("student_details", "first_name", "last_name", "grade"), grade, perspectives,
+				schoolRead("classes"),
 			),
 		},
 		{
 			Name: analysisPrefix + "results",
-			Doc: "One row per test result that the service still returns, even if several schools list it. With a history, analysis_term_results also has the " +
-				"results that the service no longer returns: use it for means by term.",
+			Doc: "One row per test result that the service still returns, even if several schools list it. With a history, schools that were not read for " +
+				"the newest snapshot also have their last known results, in which school_read is false: of a student and subject only the newest one, and " +
+				"none if a school that was read has a result. analysis_term_results also has the results that the service no longer returns: use it for means by term.",
 			Columns: slices.Concat(
 				resultColumns(), grade, names, school, termColumns(""), season,
-				norm("achievement"), norm("growth"),
+				norm("achievement"), norm("growth"), schoolRead("results"),
 			),
 		},
 		{
@@ -153,7 +157,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "class_growth",
-			Doc:  "One row per class, subject, span and school year: the growth of the students who are in the class now.",
+			Doc:  "One row per class, subject, span and school year: the growth of the students who are in the class now, or were when its school was last read.",
 			Columns: slices.Concat(
 				key(copied("school_classes", "school_class_bid")), copied("school_classes", "class_name", "class_subject"),
 				teachers, count("educators", "Number of educators."),
@@ -223,6 +227,12 @@ func resultColumns() []schemas.Column {
 		columns = append(columns, c)
 	}
 	return columns
+}
+
+// schoolRead returns the column that marks the last known rows of schools that were not read.
+func schoolRead(what string) []schemas.Column {
+	return derived("school_read", schemas.Boolean, schemas.None,
+		"Whether the school's "+what+" could be read for the newest snapshot with this dataset; if not, the row is the last known one. Always true without a history.")
 }
 
 func termColumns(prefix string) []schemas.Column {

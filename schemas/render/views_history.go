@@ -210,7 +210,7 @@ func everColumns(t *schemas.Table) []schemas.Column {
 		return []schemas.Column{c}
 	}
 	return slices.Concat(ownColumns(t), column(validFrom), column(validTo), column(endedBecause),
-		derived("standing", schemas.Boolean, schemas.None, "Whether the version has not ended, so that the service still returns the result."))
+		derived("standing", schemas.Boolean, schemas.None, "Whether the version has not ended: the service still returned the result when its school was last read."))
 }
 
 // pairsColumns returns the columns of the view of consecutive results.

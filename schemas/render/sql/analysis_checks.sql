@@ -1,5 +1,3 @@
-{{- /* The schools of which a dataset was read for the newest snapshot of a history. Others keep older rows. */ -}}
-{{define "read_now"}}SELECT requested_school_bid FROM {{table "coverage_current"}} WHERE dataset = '{{.}}' AND status = 'ok'{{end -}}
 WITH results AS (
     SELECT * FROM {{table "test_results"}}
     {{- if history}}

@@ -1,11 +1,19 @@
 WITH numbered AS (
     SELECT
-        *,
+        educators.*,
+        {{template "school_read"}} AS school_read,
         row_number() OVER (
-            PARTITION BY school_class_bid, educator_bid
-            ORDER BY last_name IS NULL, requested_perspective_bid, requested_school_bid, ordinal
+            PARTITION BY educators.school_class_bid, educators.educator_bid
+            ORDER BY
+                {{template "read_first"}}educators.last_name IS NULL,
+                educators.requested_perspective_bid,
+                educators.requested_school_bid,
+                educators.ordinal
         ) AS number
-    FROM {{table "school_class_educators"}}
+    FROM {{table "school_class_educators"}} AS educators
+    {{- if history}}
+    LEFT JOIN ({{template "read_now" "school_classes"}}) AS read_now ON read_now.requested_school_bid = educators.requested_school_bid
+    {{- end}}
     WHERE school_class_bid <> '' AND educator_bid <> ''
 ),
 perspectives AS (
@@ -27,7 +35,8 @@ SELECT
     classes.school_name,
     classes.district_bid,
     classes.district_name,
-    perspectives.perspectives
+    perspectives.perspectives,
+    numbered.school_read
 FROM numbered
 JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid AND perspectives.educator_bid = numbered.educator_bid
 LEFT JOIN {{table "analysis_classes"}} AS classes ON classes.school_class_bid = numbered.school_class_bid

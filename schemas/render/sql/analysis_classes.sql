@@ -1,11 +1,18 @@
 WITH numbered AS (
     SELECT
-        *,
+        classes.*,
+        {{template "school_read"}} AS school_read,
         row_number() OVER (
-            PARTITION BY school_class_bid
-            ORDER BY modified_date_time DESC NULLS LAST, requested_school_bid, requested_perspective_bid
+            PARTITION BY classes.school_class_bid
+            ORDER BY
+                {{template "read_first"}}classes.modified_date_time DESC NULLS LAST,
+                classes.requested_school_bid,
+                classes.requested_perspective_bid
         ) AS number
-    FROM {{table "school_classes"}}
+    FROM {{table "school_classes"}} AS classes
+    {{- if history}}
+    LEFT JOIN ({{template "read_now" "school_classes"}}) AS read_now ON read_now.requested_school_bid = classes.requested_school_bid
+    {{- end}}
     WHERE school_class_bid <> ''
 ),
 perspectives AS (
@@ -42,7 +49,8 @@ SELECT
     coalesce(students.students, 0) AS students,
     coalesce(educators.educators, 0) AS educators,
     educators.teachers,
-    perspectives.perspectives
+    perspectives.perspectives,
+    numbered.school_read
 FROM numbered
 LEFT JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid
 LEFT JOIN students ON students.school_class_bid = numbered.school_class_bid

@@ -3,7 +3,8 @@ rosters AS (
     SELECT
         school_class_bid,
         student_bid,
-        count(DISTINCT requested_perspective_bid) AS perspectives
+        count(DISTINCT requested_perspective_bid) AS perspectives,
+        max(CASE WHEN school_read THEN 1 ELSE 0 END) = 1 AS school_read
     FROM members
     WHERE school_class_bid <> '' AND student_bid <> ''
     GROUP BY school_class_bid, student_bid
@@ -23,7 +24,8 @@ SELECT
     students.last_name,
     students.grade,
     students.grade_number,
-    rosters.perspectives
+    rosters.perspectives,
+    rosters.school_read
 FROM rosters
 LEFT JOIN {{table "analysis_classes"}} AS classes ON classes.school_class_bid = rosters.school_class_bid
 LEFT JOIN {{table "analysis_students"}} AS students ON students.student_bid = rosters.student_bid

@@ -16,7 +16,7 @@ WITH enrolled AS (
 details AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY requested_student_bid ORDER BY requested_school_bid) AS number
+        row_number() OVER (PARTITION BY requested_student_bid ORDER BY {{if history}}valid_from DESC, {{end}}requested_school_bid) AS number
     FROM {{table "student_details"}}
 ),
 numbered AS (
@@ -32,15 +32,19 @@ numbered AS (
         enrolled.date_of_birth,
         enrolled.grade,
         count(*) OVER (PARTITION BY students.student_bid) AS schools,
+        {{template "school_read"}} AS school_read,
         row_number() OVER (
             PARTITION BY students.student_bid
-            ORDER BY enrolled.begin_date DESC NULLS LAST, students.requested_school_bid
+            ORDER BY {{template "read_first"}}enrolled.begin_date DESC NULLS LAST, students.requested_school_bid
         ) AS number
     FROM {{table "students"}} AS students
     LEFT JOIN enrolled
         ON enrolled.requested_school_bid = students.requested_school_bid
         AND enrolled.student_bid = students.student_bid
         AND enrolled.number = 1
+    {{- if history}}
+    LEFT JOIN ({{template "read_now" "students"}}) AS read_now ON read_now.requested_school_bid = students.requested_school_bid
+    {{- end}}
     WHERE students.student_bid <> ''
 )
 SELECT
@@ -62,7 +66,8 @@ SELECT
     schools.school_name,
     schools.district_bid,
     schools.district_name,
-    numbered.schools
+    numbered.schools,
+    numbered.school_read
 FROM numbered
 LEFT JOIN details ON details.requested_student_bid = numbered.student_bid AND details.number = 1
 LEFT JOIN {{table "analysis_schools"}} AS schools ON schools.school_bid = numbered.school_bid

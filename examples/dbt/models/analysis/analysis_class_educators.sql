@@ -1,12 +1,17 @@
 -- Generated from the declarations in schemas: edit those.
 WITH numbered AS (
     SELECT
-        *,
+        educators.*,
+        true AS school_read,
         row_number() OVER (
-            PARTITION BY school_class_bid, educator_bid
-            ORDER BY last_name IS NULL, requested_perspective_bid, requested_school_bid, ordinal
+            PARTITION BY educators.school_class_bid, educators.educator_bid
+            ORDER BY
+                educators.last_name IS NULL,
+                educators.requested_perspective_bid,
+                educators.requested_school_bid,
+                educators.ordinal
         ) AS number
-    FROM {{ ref('stg_growth_export__school_class_educators') }}
+    FROM {{ ref('stg_growth_export__school_class_educators') }} AS educators
     WHERE school_class_bid <> '' AND educator_bid <> ''
 ),
 perspectives AS (
@@ -28,7 +33,8 @@ SELECT
     classes.school_name,
     classes.district_bid,
     classes.district_name,
-    perspectives.perspectives
+    perspectives.perspectives,
+    numbered.school_read
 FROM numbered
 JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid AND perspectives.educator_bid = numbered.educator_bid
 LEFT JOIN {{ ref('analysis_classes') }} AS classes ON classes.school_class_bid = numbered.school_class_bid

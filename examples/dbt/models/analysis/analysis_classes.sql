@@ -1,12 +1,16 @@
 -- Generated from the declarations in schemas: edit those.
 WITH numbered AS (
     SELECT
-        *,
+        classes.*,
+        true AS school_read,
         row_number() OVER (
-            PARTITION BY school_class_bid
-            ORDER BY modified_date_time DESC NULLS LAST, requested_school_bid, requested_perspective_bid
+            PARTITION BY classes.school_class_bid
+            ORDER BY
+                classes.modified_date_time DESC NULLS LAST,
+                classes.requested_school_bid,
+                classes.requested_perspective_bid
         ) AS number
-    FROM {{ ref('stg_growth_export__school_classes') }}
+    FROM {{ ref('stg_growth_export__school_classes') }} AS classes
     WHERE school_class_bid <> ''
 ),
 perspectives AS (
@@ -21,8 +25,9 @@ members AS (
             WHEN student_bid IS NULL AND _extra LIKE '{"_value":"%"}' THEN substr(_extra, 12, length(_extra) - 13)
             ELSE student_bid
         END AS student_bid,
-        requested_perspective_bid
-    FROM {{ ref('stg_growth_export__school_class_students') }}
+        requested_perspective_bid,
+        true AS school_read
+    FROM {{ ref('stg_growth_export__school_class_students') }} AS listed
 ),
 students AS (
     SELECT school_class_bid, count(DISTINCT student_bid) AS students
@@ -52,7 +57,8 @@ SELECT
     coalesce(students.students, 0) AS students,
     coalesce(educators.educators, 0) AS educators,
     educators.teachers,
-    perspectives.perspectives
+    perspectives.perspectives,
+    numbered.school_read
 FROM numbered
 LEFT JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid
 LEFT JOIN students ON students.school_class_bid = numbered.school_class_bid

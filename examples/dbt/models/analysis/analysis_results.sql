@@ -1,13 +1,19 @@
 -- Generated from the declarations in schemas: edit those.
-WITH numbered AS (
+WITH listed AS (
     -- A student of two schools has the result in both.
     SELECT
-        *,
+        results.*,
+        true AS school_read,
         row_number() OVER (
-            PARTITION BY test_result_bid
-            ORDER BY CASE WHEN requested_school_bid = school_bid THEN 0 ELSE 1 END, requested_school_bid
+            PARTITION BY results.test_result_bid
+            ORDER BY
+                CASE WHEN results.requested_school_bid = results.school_bid THEN 0 ELSE 1 END,
+                results.requested_school_bid
         ) AS number
-    FROM {{ ref('stg_growth_export__test_results') }}
+    FROM {{ ref('stg_growth_export__test_results') }} AS results
+),
+once AS (
+    SELECT * FROM listed WHERE number = 1 OR coalesce(test_result_bid, '') = ''
 ),
 norms AS (
     SELECT
@@ -87,12 +93,12 @@ SELECT
     percentiles.achievement_percentile,
     percentiles.achievement_reference,
     percentiles.growth_percentile,
-    percentiles.growth_reference
-FROM numbered AS results
+    percentiles.growth_reference,
+    results.school_read
+FROM once AS results
 LEFT JOIN {{ ref('analysis_schools') }} AS schools ON schools.school_bid = coalesce(results.school_bid, results.requested_school_bid)
 LEFT JOIN {{ ref('analysis_terms') }} AS terms ON terms.term_bid = results.term_bid
 LEFT JOIN {{ ref('analysis_students') }} AS students ON students.student_bid = results.student_bid
 LEFT JOIN percentiles
     ON percentiles.requested_school_bid = results.requested_school_bid
     AND percentiles.test_result_bid = results.test_result_bid
-WHERE results.number = 1 OR coalesce(results.test_result_bid, '') = ''

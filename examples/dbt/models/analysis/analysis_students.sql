@@ -33,6 +33,7 @@ numbered AS (
         enrolled.date_of_birth,
         enrolled.grade,
         count(*) OVER (PARTITION BY students.student_bid) AS schools,
+        true AS school_read,
         row_number() OVER (
             PARTITION BY students.student_bid
             ORDER BY enrolled.begin_date DESC NULLS LAST, students.requested_school_bid
@@ -64,7 +65,8 @@ SELECT
     schools.school_name,
     schools.district_bid,
     schools.district_name,
-    numbered.schools
+    numbered.schools,
+    numbered.school_read
 FROM numbered
 LEFT JOIN details ON details.requested_student_bid = numbered.student_bid AND details.number = 1
 LEFT JOIN {{ ref('analysis_schools') }} AS schools ON schools.school_bid = numbered.school_bid

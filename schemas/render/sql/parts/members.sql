@@ -7,6 +7,10 @@ only an identifier in _extra. */ -}}
             WHEN student_bid IS NULL AND _extra LIKE '{"_value":"%"}' THEN substr(_extra, 12, length(_extra) - 13)
             ELSE student_bid
         END AS student_bid,
-        requested_perspective_bid
-    FROM {{table "school_class_students"}}
+        requested_perspective_bid,
+        {{template "school_read"}} AS school_read
+    FROM {{table "school_class_students"}} AS listed
+    {{- if history}}
+    LEFT JOIN ({{template "read_now" "school_classes"}}) AS read_now ON read_now.requested_school_bid = listed.requested_school_bid
+    {{- end}}
 ){{end}}
