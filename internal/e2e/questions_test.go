@@ -57,6 +57,36 @@ func theQuestions(t *testing.T, page []byte) string {
 	return text
 }
 
+// TestDemographicsOfLeavers checks that the query by gender and ethnicity knows the students who have left since their
+// details were exported.
+func TestDemographicsOfLeavers(t *testing.T) {
+	t.Parallel()
+	dest := filepath.ToSlash(t.TempDir())
+	for _, night := range [][2]string{{"2025-11-20", "default,student_details"}, {"2026-09-20", "default"}} {
+		execute(t, growthExport, "run", "--simulate", "--simulate-schools", "3", "--simulate-sizes", "300,200,100", "--simulate-date", night[0],
+			"--snapshot-date", night[0], "--backdate", "--datasets", night[1], "--history", "--progress", "none", "--dest", dest)
+	}
+	d := newDuck(t)
+	d.db.SetMaxOpenConns(1)
+	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history", "--views", "analysis"))
+	page, err := os.ReadFile(filepath.Join(repository, "examples", "questions", "README.md"))
+	require.NoError(t, err)
+	_, text, found := strings.Cut(string(page), "\n## By gender or ethnicity\n")
+	require.True(t, found)
+	query := regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindStringSubmatch(text)[1]
+	query = strings.Replace(query, ">= 10", ">= 1", 1)
+
+	const results = "FROM analysis_term_results WHERE subject_area = 'Mathematics' AND season = 'Fall' AND school_year = 2025"
+	require.Equal(t, true, d.one("SELECT count(*) > 20 "+results+" AND student_bid NOT IN (SELECT student_bid FROM analysis_students)"))
+	require.Equal(t, d.one("SELECT count(*) "+results), d.one("SELECT sum(students)::BIGINT FROM ("+query+")"))
+	for _, column := range []string{"gender", "ethnicity"} {
+		require.Equal(t,
+			d.one("SELECT count(*) "+results+" AND student_bid NOT IN"+
+				" (SELECT student_bid FROM student_details_versions WHERE "+column+" IS NOT NULL AND student_bid IS NOT NULL)"),
+			d.one("SELECT coalesce(sum(students), 0)::BIGINT FROM ("+query+") WHERE "+column+" = 'unknown'"), column)
+	}
+}
+
 // markdown returns the first rows of a query as a table.
 func (d *duck) markdown(query string) string {
 	d.t.Helper()
