@@ -103,7 +103,7 @@ func (p *publisher) warnOfPurged(ctx context.Context, staged *snapshot.StagedRun
 func (p *publisher) hold(ctx context.Context, reasons []review.Reason) error {
 	p.summary.Outcome, p.summary.Held = HeldBack, reasons
 	p.summary.Next = review.Held{
-		Destination: p.Catalog.String(), RunID: p.plan.RunID, FixedDate: p.plan.Kind == snapshot.AsOf,
+		Destination: p.Catalog.String(), RunID: p.plan.RunID, Date: p.plan.SnapshotDate, FixedDate: p.plan.Kind == snapshot.AsOf,
 		Reasons: reasons, Failed: p.summary.Schools.Failed, Report: strings.TrimSuffix(p.Catalog.String(), "/") + "/" + snapshot.ReportPath(p.plan.RunID),
 	}.Advice()
 	return p.Catalog.Hold(ctx, p.plan.RunID, snapshot.Held{Reasons: reasons})

@@ -23,7 +23,7 @@ func advice(p *Page) []wording.Advice {
 	switch p.State {
 	case Held:
 		return review.Held{
-			Destination: p.Destination, RunID: m.RunID, FixedDate: m.Kind == snapshot.AsOf,
+			Destination: p.Destination, RunID: m.RunID, Date: m.SnapshotDate, FixedDate: m.Kind == snapshot.AsOf,
 			Reasons: p.Held.Reasons, Failed: m.Schools.Failed,
 		}.Advice()
 	case Staged:

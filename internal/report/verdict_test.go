@@ -45,7 +45,7 @@ func TestVerdicts(t *testing.T) {
 			quiet(func(p *report.Page) {
 				p.State, p.Held = report.Held, snapshot.Held{Reasons: shrunk("students", 9, 5)}
 			}), "bad",
-			[]string{"Held back", "rows of students from 9 to 5", "--run-id 2026-11-20-abc --accept-held", "run command with --restart."},
+			[]string{"Held back", "rows of students from 9 to 5", "--run-id 2026-11-20-abc --accept-held", "run command with --restart (on the next day, also add --snapshot-date 2026-11-20 --run-id 2026-11-20-abc)."},
 			[]string{"it retries the schools that failed"},
 		},
 		"a large fall": {

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"slices"
 
 	"example.org/growthexport/internal/wording"
@@ -14,6 +15,8 @@ type Held struct {
 	// Failed is the number of schools that failed. The run may be held for another reason that is due to them, such as
 	// missing rows.
 	Failed int64
+	// Date is the snapshot date of the run.
+	Date string
 	// FixedDate reports whether the run's command names its date, so that it resumes the run on any day.
 	FixedDate bool
 	// Report is the location of the run's report; empty on the report itself.
@@ -49,7 +52,11 @@ func (h Held) Advice() []wording.Advice {
 	add("Publish it as it is:", wording.Command("publish",
 		wording.Setting("dest"), h.Destination, wording.Setting("run-id"), h.RunID, wording.Setting("accept-held")))
 	if others {
-		say := "Fetch everything again: run the same growth-export run command with " + wording.Setting("restart").String() + "."
+		say := "Fetch everything again: run the same growth-export run command with " + wording.Setting("restart").String()
+		if !h.FixedDate {
+			say += fmt.Sprintf(" (on the next day, also add %s %s %s %s)", wording.Setting("snapshot-date"), h.Date, wording.Setting("run-id"), h.RunID)
+		}
+		say += "."
 		if !failed {
 			say += " Without it, the staged data is held back again."
 		}

@@ -13,7 +13,7 @@ import (
 func TestHeldAdvice(t *testing.T) {
 	t.Parallel()
 	text := func(h review.Held) string {
-		h.Destination, h.RunID = "it's here", "r1"
+		h.Destination, h.RunID, h.Date = "it's here", "r1", "2026-11-20"
 		var lines []string
 		for _, a := range h.Advice() {
 			lines = append(lines, strings.TrimSpace(a.Say+" "+a.Command))
@@ -24,15 +24,16 @@ func TestHeldAdvice(t *testing.T) {
 	const (
 		retry   = "Run the same growth-export run command again, without --restart: it retries the schools that failed and fetches nothing else"
 		publish = `Publish it as it is: growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`
-		restart = "Fetch everything again: run the same growth-export run command with --restart."
+		restart = "Fetch everything again: run the same growth-export run command with --restart"
+		later   = " (on the next day, also add --snapshot-date 2026-11-20 --run-id r1)"
 		held    = " Without it, the staged data is held back again."
 	)
 	require.Equal(t, retry+" (on a later day, add --run-id r1).\n"+publish, text(review.Held{Reasons: failed}))
 	require.Equal(t, retry+".\n"+publish, text(review.Held{Reasons: failed, FixedDate: true}))
-	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart+held,
+	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart+later+"."+held,
 		text(review.Held{Reasons: shrunk, Report: "out/report.html"}))
-	require.Equal(t, retry+".\nRead the report to see what is wrong: out/report.html\n"+publish+"\n"+restart,
+	require.Equal(t, retry+".\nRead the report to see what is wrong: out/report.html\n"+publish+"\n"+restart+".",
 		text(review.Held{Reasons: shrunk, Failed: 3, FixedDate: true, Report: "out/report.html"}), "the missing rows may be rows of the failed schools")
-	require.Equal(t, retry+".\nLook at the checks below, and compare the tables with the previous snapshot: is the data right?\n"+publish+"\n"+restart,
+	require.Equal(t, retry+".\nLook at the checks below, and compare the tables with the previous snapshot: is the data right?\n"+publish+"\n"+restart+".",
 		text(review.Held{Reasons: append(failed, shrunk...), FixedDate: true}))
 }
