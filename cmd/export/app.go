@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"example.org/growthexport/internal/pipeline"
@@ -25,6 +26,8 @@ type app struct {
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
+	// repeat completes the commands that this one advises.
+	repeat repeater
 	// pending holds warnings from before the logger exists.
 	pending []string
 	// telemetry is nil unless a collector is configured.
@@ -54,7 +57,7 @@ func (a *app) complain(err error) {
 		a.records.Error("growth-export", "error", wording.OneLine(err))
 		return
 	}
-	fmt.Fprintf(a.stderr, "growth-export: %s\n", wording.OneLine(err))
+	fmt.Fprintf(a.stderr, "growth-export: %s\n", a.repeat.inText(wording.OneLine(err)))
 }
 
 // endPartly sets exitPartial and logs the reason, because stdout may be redirected.
@@ -63,11 +66,23 @@ func (a *app) endPartly(what string, err error) {
 	a.warn(what, err)
 }
 
-// warn logs an error that does not affect the result of the command.
-func (a *app) warn(what string, err error) {
+// warn logs an error that does not affect the result of the command, and the alternatives for what to do next, each on its
+// own line.
+func (a *app) warn(what string, err error, next ...string) {
 	if a.records != nil {
-		a.records.Warn(what, "error", wording.OneLine(err)) //nolint:sloglint // a constant of the caller
+		log := a.records
+		if len(next) > 0 {
+			log = log.With("next", strings.Join(next, "; or: "))
+		}
+		log.Warn(what, "error", wording.OneLine(err)) //nolint:sloglint // a constant of the caller
 		return
 	}
-	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, wording.OneLine(err))
+	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, a.repeat.inText(wording.OneLine(err)))
+	for i, step := range next {
+		label := "or"
+		if i == 0 {
+			label = "next"
+		}
+		fmt.Fprintf(a.stderr, "growth-export: %s: %s\n", label, a.repeat.inText(step))
+	}
 }

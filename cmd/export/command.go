@@ -19,6 +19,7 @@ func newCommand[O any](
 	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		from, err := a.resolve(cmd)
+		a.repeat = newRepeater(cmd)
 		if err == nil {
 			return work(cmd.Context(), o, from)
 		}

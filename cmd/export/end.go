@@ -56,26 +56,25 @@ func (a *app) warnOfOutcome(s *pipeline.Summary) {
 	if err == nil {
 		return
 	}
-	if s.Outcome == pipeline.HeldBack {
-		err = fmt.Errorf("%w%s", err, heldSteps(s))
+	if s.Outcome != pipeline.HeldBack {
+		a.warn(what, err)
+		return
 	}
-	a.warn(what, err)
+	if s.Report != "" {
+		err = fmt.Errorf("%w; report: %s", err, joinPath(s.Destination, s.Report))
+	}
+	a.warn(what, err, heldSteps(s)...)
 }
 
-// heldSteps names the report of a run that is held back, and what to do next.
-func heldSteps(s *pipeline.Summary) string {
-	var steps []string
+// heldSteps returns what to do next about a run that is held back, apart from reading its report.
+func heldSteps(s *pipeline.Summary) (steps []string) {
 	for _, step := range s.Next {
 		if s.Report != "" && strings.Contains(step.Say, s.Report) {
 			continue
 		}
 		steps = append(steps, strings.TrimSpace(strings.TrimSuffix(step.Say, ".")+" "+step.Command))
 	}
-	text := "; next: " + strings.Join(steps, "; or: ")
-	if s.Report != "" {
-		text = "; report: " + joinPath(s.Destination, s.Report) + text
-	}
-	return text
+	return steps
 }
 
 // outcomeError returns the reason why a run that ended without an error does not exit with 0, or nil if it does.

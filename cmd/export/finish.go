@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func (a *app) pipeToShell(ctx context.Context, command string, summary any) erro
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", command) //nolint:gosec // the user's own command
 	cmd.Env = a.onFinishEnvironment()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &input, a.stderr, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(a.repeat.inJSON(input.String())), a.stderr, a.stderr
 	cmd.WaitDelay = onFinishOutputTimeout
 	killWithChildren(cmd)
 	err := cmd.Run()

@@ -9,9 +9,13 @@ import (
 func (a *app) newLogger(o *general) *slog.Logger {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	level := levels[o.logLevel]
-	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: wholeSeconds}))
+	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
+		return wholeSeconds(groups, a.repeat.inAttr(attr))
+	}}))
 	if o.logFormat == "json" {
-		logger = slog.New(identified{slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{Level: level}), &a.who})
+		logger = slog.New(identified{slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{
+			Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr { return a.repeat.inAttr(attr) },
+		}), &a.who})
 		a.records = logger
 	}
 	for _, warning := range a.pending {

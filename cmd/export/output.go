@@ -27,7 +27,7 @@ func (a *app) writeOutput(format string, value any, text string) error {
 		a.result = value
 		return nil
 	}
-	return writeText(a.stdout, text)
+	return writeText(a.stdout, a.repeat.inText(text))
 }
 
 // wantsJSON reports whether the user asked for JSON, even if the command line is invalid.
@@ -70,7 +70,7 @@ func (a *app) writeResult(code int, err error) error {
 	if len(has) > 0 && len(end) > 0 {
 		body += ","
 	}
-	return writeText(a.stdout, escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n")
+	return writeText(a.stdout, a.repeat.inJSON(escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n"))
 }
 
 // escapeJSON escapes control characters that JSON allows but that would control a terminal. They can only occur in
@@ -92,6 +92,13 @@ func writeText(w io.Writer, text string) error {
 		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
+}
+
+// jsonText encodes text as a part of a JSON string.
+func jsonText(text string) string {
+	var b bytes.Buffer
+	_ = writeJSON(&b, text) // a text can always be encoded
+	return escapeJSON(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`))
 }
 
 // writeJSON writes one indented JSON value and a newline.

@@ -232,6 +232,10 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 		for _, reason := range r.Reasons {
 			fmt.Fprintf(&b, "%s is held back because %s\n", r.RunID, reason)
 		}
+		if len(r.Reasons) > 0 {
+			fmt.Fprintf(&b, "to publish %s as it is: %s\n", r.RunID, wording.Command("publish",
+				wording.Setting("dest"), dest, wording.Setting("run-id"), r.RunID, wording.Setting("accept-held")))
+		}
 		for _, problem := range r.Problems {
 			problems = append(problems, r.RunID+" has a problem: "+problem)
 		}

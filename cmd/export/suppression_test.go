@@ -288,10 +288,10 @@ func TestReplacedPrivacyKey(t *testing.T) {
 	s.run("purge", "--students", listFile(t, erased), "--allow-unknown")
 	result := s.night(2)
 	require.Contains(t, result.stdout, "1 left out of this run")
-	require.Contains(t, result.stdout, "then run growth-export purge --retire-key "+old)
+	require.Regexp(t, "then run growth-export purge --dest .* --retire-key "+old, result.stdout)
 	checked := s.run("doctor", "--simulate").stdout
 	require.Contains(t, checked, "runs would not leave out 1 student who was erased here: the list needs the key with the fingerprint "+old)
-	require.Contains(t, checked, "then run growth-export purge --retire-key "+old)
+	require.Regexp(t, "then run growth-export purge --dest .* --retire-key "+old, checked)
 
 	s.code = 2
 	require.Contains(t, s.run("purge", "--retire-key", fingerprint()).stderr, "is the privacy key that is set")

@@ -17,6 +17,7 @@ systemd says about the unit instead of a summary.
 """
 
 import argparse
+import datetime
 import json
 import os
 import smtplib
@@ -56,15 +57,19 @@ def describe(summary: dict) -> "tuple[str, list[tuple[str, str]]]":
     meaning, _ = MEANING.get(code, ("failed", True))
     runs = summary.get("runs") or [summary]  # several dates, or one
     run = runs[-1]
-    date = f"{run['snapshot_date']}, " if run.get("snapshot_date") else ""  # a run that could not begin has no date
-    title = f"growth-export: {meaning} ({date}exit code {code})"
+    # A run that could not begin has no date.
+    date = run.get("snapshot_date") or datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    title = f"growth-export: {meaning} ({date}, exit code {code})"
     facts = [("Run", run.get("run_id")), ("Destination", run.get("destination"))]
     schools = run.get("schools") or {}
     if schools.get("total"):
         facts.append(("Schools", f"{schools['ok']} ok, {schools['denied']} denied, {schools['failed']} failed"))
     facts += [("Because", reason["text"]) for reason in run.get("held") or []]
     facts += [("Warning", warning["text"]) for warning in urgent(run)]
-    facts += [("Error", summary.get("error")), ("Report", run.get("report"))]
+    if not run.get("held"):  # its reasons are the error
+        facts.append(("Error", summary.get("error")))
+    facts += [("Next" if i == 0 else "Or", f"{step['say']} {step.get('command', '')}".strip()) for i, step in enumerate(run.get("next") or [])]
+    facts.append(("Report", run.get("report")))
     return title, [(name, str(value)) for name, value in facts if value]
 
 

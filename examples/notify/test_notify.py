@@ -93,6 +93,9 @@ class TestNotify(unittest.TestCase):
         self.assertIn("*Run*: bad\n", details)
         self.assertIn("*Schools*: 2 ok, 0 denied, 1 failed\n", details)
         self.assertIn("*Because*: 1 of 3 schools failed", details)
+        self.assertEqual(details.count("1 of 3 schools failed"), 1)
+        self.assertIn("*Or*: Publish it as it is: growth-export publish --dest ", details)
+        self.assertIn(" --run-id bad --accept-held\n", details)
         server.status = 403
         stderr = self.night("slack", "--simulate-failing", "1", "--retries", "0", "--run-id", "bad", code=5, SLACK_WEBHOOK_URL=url)
         self.assertIn("notify: slack: HTTP Error 403", stderr)
@@ -118,10 +121,11 @@ class TestNotify(unittest.TestCase):
         self.assertEqual(server.received, [])  # a command line that is not understood has no --on-finish
         self.night("teams", "--snapshot-date", "2020-01-01", code=2, TEAMS_WEBHOOK_URL_FILE=str(secret))
         ((_, _, body),) = server.received
+        today = datetime.datetime.now(datetime.timezone.utc).date()
         (attachment,) = body["attachments"]
         self.assertEqual(attachment["contentType"], "application/vnd.microsoft.card.adaptive")
         title, facts = attachment["content"]["body"]
-        self.assertEqual(title["text"], "growth-export: invalid settings (exit code 2)")
+        self.assertEqual(title["text"], f"growth-export: invalid settings ({today}, exit code 2)")
         self.assertIn("--snapshot-date 2020-01-01 is before yesterday", facts["facts"][-1]["value"])
 
     def test_email(self):

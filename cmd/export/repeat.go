@@ -1,0 +1,133 @@
+package main
+
+import (
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/wording"
+)
+
+// repeater completes the commands that this process advises: it adds the flags of this process that name its destination, so
+// that the command can be run as it is printed. Only what is printed is completed. Documents at the destination never hold
+// these flags, which may name local files, and settings from environment variables are not repeated. The zero value changes
+// nothing.
+type repeater struct {
+	root  *cobra.Command
+	flags []repeatedFlag
+}
+
+// repeatedFlag is a flag of this process, as a user would type it.
+type repeatedFlag struct{ name, text string }
+
+// newRepeater returns a repeater of the flags that cmd was given.
+func newRepeater(cmd *cobra.Command) repeater {
+	r := repeater{root: cmd.Root()}
+	for _, f := range flagsOf(cmd) {
+		place := slices.Contains(f.Annotations[groupAnnotation], destinationGroup)
+		if !f.Changed || !place && f.Name != "config" && !isPublishingFlag(f.Name) {
+			continue
+		}
+		name, value := wording.Setting(f.Name).String(), f.Value.String()
+		switch {
+		case f.NoOptDefVal == "true" && value == "true":
+			r.flags = append(r.flags, repeatedFlag{f.Name, name})
+		case f.NoOptDefVal == "true":
+			r.flags = append(r.flags, repeatedFlag{f.Name, name + "=" + value})
+		default:
+			if f.Name == "config" || f.Name == "dest" || f.Name == "scratch" {
+				value = absolutePath(value)
+			}
+			r.flags = append(r.flags, repeatedFlag{f.Name, name + " " + wording.ShellWord(value)})
+		}
+	}
+	return r
+}
+
+// isPublishingFlag reports whether a flag of run says what happens after publishing, which publish has to repeat. Other
+// commands have flags of the same names that mean something else.
+func isPublishingFlag(name string) bool { return name == "history" || name == "delta-lake" }
+
+// absolutePath returns a path that does not depend on the working directory. URLs stay as they are.
+func absolutePath(path string) string {
+	if expanded, err := expandHome(path); err == nil {
+		path = expanded
+	}
+	return absolute(path)
+}
+
+var (
+	// advisedCommand matches the beginning of a command in a text.
+	advisedCommand = regexp.MustCompile(`\bgrowth-export ([a-z][a-z-]*)`)
+	// nextFlag and nextValue match the next word of a command.
+	nextFlag  = regexp.MustCompile(`^ --([a-z0-9-]+)(=\S*)?`)
+	nextValue = regexp.MustCompile(`^ (?:'[^']*'|\\.|[^\s'\\])+`)
+)
+
+// complete adds the flags to all commands in a text. Each added text is changed by escape first. A command that already
+// has a flag keeps it.
+func (r repeater) complete(text string, escape func(string) string) string {
+	if len(r.flags) == 0 {
+		return text
+	}
+	var b strings.Builder
+	done := 0
+	for _, found := range advisedCommand.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(text[done:found[1]])
+		done = found[1]
+		for _, missing := range r.missing(text[found[2]:found[3]], text[done:]) {
+			b.WriteString(" " + escape(missing))
+		}
+	}
+	return b.String() + text[done:]
+}
+
+// missing returns the flags that a command lacks. rest begins with the command's own flags.
+func (r repeater) missing(name, rest string) (texts []string) {
+	cmd, _, err := r.root.Find([]string{name})
+	if err != nil || cmd.Flags().Lookup("dest") == nil || name == "run" || strings.HasPrefix(rest, ",") {
+		return nil // the text names a command, but is not one that can be run as it is
+	}
+	var has []string
+	for match := nextFlag.FindStringSubmatch(rest); match != nil; match = nextFlag.FindStringSubmatch(rest) {
+		has = append(has, match[1])
+		rest = rest[len(match[0]):]
+		if f := cmd.Flags().Lookup(match[1]); f != nil && f.NoOptDefVal == "" && match[2] == "" {
+			rest = rest[len(nextValue.FindString(rest)):]
+		}
+	}
+	if slices.Contains(has, "help") {
+		return nil
+	}
+	for _, f := range r.flags {
+		if cmd.Flags().Lookup(f.name) != nil && !slices.Contains(has, f.name) && (name == "publish" || !isPublishingFlag(f.name)) {
+			texts = append(texts, f.text)
+		}
+	}
+	return texts
+}
+
+// inText completes the commands in a text.
+func (r repeater) inText(text string) string {
+	return r.complete(text, func(added string) string { return added })
+}
+
+// inJSON completes the commands in the strings of encoded JSON.
+func (r repeater) inJSON(encoded string) string { return r.complete(encoded, jsonText) }
+
+// inAttr completes the commands in an attribute of a log line.
+func (r repeater) inAttr(attr slog.Attr) slog.Attr {
+	if len(r.flags) == 0 {
+		return attr
+	}
+	switch value := attr.Value.Any().(type) {
+	case string:
+		attr.Value = slog.StringValue(r.inText(value))
+	case error:
+		attr.Value = slog.StringValue(r.inText(value.Error()))
+	}
+	return attr
+}
