@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -86,7 +87,13 @@ func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (sn
 
 // openForRun works like openCatalog, and adapts the store to the way in which its server handles conditional writes.
 func (a *app) openForRun(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
-	catalog, err := a.openCatalog(ctx, o, from)
+	catalog, err := a.newCatalog(ctx, o, from)
+	if err == nil {
+		err = o.checkOwner(catalog, from)
+	}
+	if err == nil {
+		err = checkForWriting(ctx, catalog, from)
+	}
 	if err == nil {
 		err = a.adaptConditions(ctx, catalog, o.log, from)
 	}
@@ -108,6 +115,21 @@ func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources
 		return err
 	}
 	return checkFormat(ctx, catalog)
+}
+
+// checkOwner returns an error if root is about to change a folder of another user. Later runs of that user could not write
+// to files that root creates there.
+func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
+	folder := catalog.Info().Folder
+	if folder == "" {
+		return nil
+	}
+	owner, prefix := otherOwner(folder, os.Geteuid())
+	if owner == "" {
+		return nil
+	}
+	return usagef("%s: the folder %s belongs to %s, who could not write to the files that root creates in it: run this command as that user: %s growth-export %s ...",
+		destName(from), folder, owner, prefix, o.command)
 }
 
 func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) error {
@@ -153,6 +175,9 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 		return snapshot.Catalog{}, unusable(from, err)
 	}
 	if change {
+		if err := o.checkOwner(catalog, from); err != nil {
+			return snapshot.Catalog{}, err
+		}
 		if err := checkWritable(ctx, catalog, from); err != nil {
 			return snapshot.Catalog{}, err
 		}
