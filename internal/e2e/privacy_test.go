@@ -148,7 +148,7 @@ func testProfileJoins(t *testing.T, d *duck, profiles map[string]string) {
 	_, text, found := strings.Cut(string(dictionary), "## Join map")
 	require.True(t, found)
 	var joins []string
-	for _, line := range regexp.MustCompile("(?m)^\\| (\\w+) \\| (\\w+) \\| (`.*`) \\| [^|]+ \\|$").FindAllStringSubmatch(text, -1) {
+	for _, line := range regexp.MustCompile("(?m)^\\| (\\w+) \\| (\\w+) \\| (`.*`) \\| [^|]+ \\| [^|]*\\|$").FindAllStringSubmatch(text, -1) {
 		var on []string
 		for pair := range strings.SplitSeq(strings.ReplaceAll(line[3], "`", ""), ", ") {
 			left, right, differ := strings.Cut(pair, " = ")
