@@ -67,6 +67,7 @@ func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) 
 
 func deltaLakeText(r *deltalake.Report) string {
 	var b strings.Builder
+	said := "" // the last problem
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		fmt.Fprintf(&b, "%s: ", t.Table)
@@ -74,6 +75,8 @@ func deltaLakeText(r *deltalake.Report) string {
 		case t.Committed:
 			fmt.Fprintf(&b, "version %d, %s added, %s removed, %s", t.Version, wording.Many(t.Added, "file"),
 				wording.Count(t.Removed), wording.Many(t.Files, "live file"))
+		case t.Problem != "" && t.Problem == said:
+			b.WriteString("not up to date, for the same reason")
 		case t.Problem != "":
 			b.WriteString("not up to date")
 		default:
@@ -86,8 +89,9 @@ func deltaLakeText(r *deltalake.Report) string {
 		for _, text := range foreignTexts(t.Foreign) {
 			fmt.Fprintf(&b, "  warning: %s\n", text)
 		}
-		if t.Problem != "" {
+		if t.Problem != "" && t.Problem != said {
 			fmt.Fprintf(&b, "  %s\n", printable(t.Problem))
+			said = t.Problem
 		}
 	}
 	return b.String()

@@ -76,7 +76,10 @@ func summaryText(s *pipeline.Summary) string {
 		fmt.Fprintf(&b, "  accepted by hand although %s\n", reason)
 	}
 	if s.Unfinished != "" {
-		fmt.Fprintf(&b, "  published, but not finished: %s\n  the next run or publish at this destination tries again\n", s.Unfinished)
+		fmt.Fprintf(&b, "  published, but not finished: %s\n", s.Unfinished)
+		if !s.Advised {
+			b.WriteString("  the next run or publish at this destination tries again\n")
+		}
 	}
 	for _, purged := range s.PurgedBefore {
 		are := "are"

@@ -179,18 +179,31 @@ func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, err
 	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the history",
-		remedies: []string{"growth-export history --rebuild makes a new one, if none of its snapshots was pruned"}, missingProofs: report.MissingProofs,
+		remedies: []string{rebuildRemedy}, missingProofs: report.MissingProofs,
 	}, nil
 }
+
+// rebuildRemedy says what to do about problems of the history.
+const rebuildRemedy = "growth-export history --rebuild makes the history again, if none of its snapshots was pruned"
 
 func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
 	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, catalog) })
 	if err != nil {
 		return verified{}, err
 	}
+	var remedies []string
+	for _, problem := range report.Problems {
+		remedy := "growth-export delta-lake brings them up to date, or says what to do"
+		if problem.Path == snapshot.HistoryPointerPath {
+			remedy = rebuildRemedy
+		}
+		if !slices.Contains(remedies, remedy) {
+			remedies = append(remedies, remedy)
+		}
+	}
 	return verified{
 		report: report, text: verifiedDeltaLake(report), problems: texts(report.Problems), what: "the Delta logs",
-		remedies: []string{"growth-export delta-lake brings them up to date, or says what to do"},
+		remedies: remedies,
 	}, nil
 }
 
@@ -256,7 +269,11 @@ func (v *verified) add(part verified, err error) (any, error) {
 		part, err = verified{problems: []string{err.Error()}, remedies: []string{wording.Restore}}, nil
 	}
 	v.text += part.text
-	v.problems = append(v.problems, part.problems...)
+	for _, problem := range part.problems {
+		if !slices.Contains(v.problems, problem) { // the Delta logs of the history have the problems of the history, too
+			v.problems = append(v.problems, problem)
+		}
+	}
 	v.missingProofs = append(v.missingProofs, part.missingProofs...)
 	for _, remedy := range part.remedies {
 		if len(part.problems) > 0 && !slices.Contains(v.remedies, remedy) {

@@ -76,6 +76,16 @@ func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (rep
 	return report, err
 }
 
+// HistoryError reports that only the logs of the history are not up to date, because the history cannot be read. It says
+// what to do.
+type HistoryError struct{ Err error }
+
+func (e *HistoryError) Error() string {
+	return "the Delta logs of the history are not up to date: " + e.Err.Error()
+}
+
+func (e *HistoryError) Unwrap() error { return e.Err }
+
 // reconciler is the state of one Reconcile. The reports are by table and cover all attempts.
 type reconciler struct {
 	catalog snapshot.Catalog
@@ -103,10 +113,15 @@ func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 	}
 	report := &Report{Tables: []TableReport{}}
 	var problems []string
+	var ofHistory *HistoryError
 	for _, t := range all {
 		found := r.reports[t.folder]
 		report.Tables = append(report.Tables, *found)
-		if found.Problem != "" {
+		switch {
+		case t.unreadable != "" && ofHistory == nil:
+			ofHistory = &HistoryError{Err: errors.New(t.problem)}
+			problems = append(problems, ofHistory.Error())
+		case t.unreadable == "" && found.Problem != "":
 			problems = append(problems, fmt.Sprintf("the Delta log of %s is not up to date: %s", t.folder, found.Problem))
 		}
 	}
@@ -114,6 +129,9 @@ func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 	case 0:
 		return report, nil
 	case 1:
+		if ofHistory != nil {
+			return report, ofHistory
+		}
 		return report, errors.New(problems[0])
 	}
 	return report, fmt.Errorf("%s (problem 1 of %d)", problems[0], len(problems))

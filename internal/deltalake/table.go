@@ -39,6 +39,8 @@ type table struct {
 	checkpoints map[int64]bool
 	// problem is why the log cannot be brought up to date; empty if it can.
 	problem string
+	// unreadable is why the history cannot be read, in all tables of the history; empty if it can.
+	unreadable string
 }
 
 // wantedFile is a file that a manifest names. There may be hundreds of thousands.
@@ -172,6 +174,7 @@ func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, pu
 		switch {
 		case !t.history:
 		case damaged:
+			t.unreadable = err.Error()
 			t.problem = err.Error() + ": run " + wording.Command("history", wording.Setting("rebuild"))
 		default:
 			folded := history.Manifest.Snapshots

@@ -70,7 +70,11 @@ func verifyOnce(ctx context.Context, catalog snapshot.Catalog) (*VerifyReport, e
 	})
 	report := &VerifyReport{Tables: []VerifiedTable{}, Problems: []Problem{}}
 	for _, v := range verifications {
-		report.Problems = append(report.Problems, v.listed()...)
+		for _, problem := range v.listed() {
+			if v.table.unreadable == "" || !slices.Contains(report.Problems, problem) {
+				report.Problems = append(report.Problems, problem)
+			}
+		}
 		if v.table.hasLog {
 			report.Tables = append(report.Tables, v.verified)
 		}
@@ -112,6 +116,9 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 	}
 	v.verified.Table, v.verified.Version, v.verified.Files, v.verified.Foreign = t.folder, t.version, len(log.live), log.foreign
 	switch {
+	case t.unreadable != "": // one problem of all tables of the history
+		v.problem(snapshot.HistoryPointerPath, "%s", t.unreadable)
+		return nil
 	case t.problem != "":
 		v.problem(folder, "%s", t.problem)
 		return nil

@@ -158,17 +158,22 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	var problems []string
 	if published && s.opts.History && summary.Kind == snapshot.Full {
 		if err := s.extendHistory(ctx, summary.RunID); err != nil {
-			problems = append(problems, wording.OneLine(err))
+			problems, summary.Advised = append(problems, wording.OneLine(err)), true
 		}
 	} else if published && summary.Kind == snapshot.Full {
 		s.warnOfHistory(ctx, summary)
 	}
+	failed := len(problems) > 0 // to update the history
 	report, err := s.reconcile(context.WithoutCancel(ctx), s.opts.DeltaLake && published)
+	_, ofHistory := errors.AsType[*deltalake.HistoryError](err)
+	_, advised := errors.AsType[*wording.AdvisedError](err)
 	s.logForeign(ctx, report)
 	switch {
 	case err == nil:
+	case published && ofHistory && failed: // for the same reason, which is already listed with the remedy
 	case published:
 		problems = append(problems, wording.OneLine(err))
+		summary.Advised = summary.Advised || ofHistory || advised
 	default:
 		// The command has a failure or a held run to report, and has not changed anything that readers see. The next command
 		// tries again.

@@ -65,7 +65,7 @@ func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summar
 // describePublished fills in the summary of a run that was published before, and removes leftovers of its publisher.
 func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *snapshot.Manifest, stuck stuckRuns) {
 	if unfinished := stuck.of(manifest.RunID); unfinished != nil {
-		s.Unfinished = unfinished.Cause().Error()
+		s.addUnfinished(unfinished.Cause())
 	} else {
 		tidy(ctx, deps, manifest)
 		s.restorePointers(ctx, deps, manifest)
@@ -85,8 +85,14 @@ func (s *Summary) restorePointers(ctx context.Context, deps *Deps, manifest *sna
 		err = s.restoreLatest(ctx, deps, manifest)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.Unfinished = err.Error()
+		s.addUnfinished(err)
 	}
+}
+
+// addUnfinished records why a step after publishing failed.
+func (s *Summary) addUnfinished(err error) {
+	_, advised := errors.AsType[*wording.AdvisedError](err)
+	s.Unfinished, s.Advised = err.Error(), advised
 }
 
 func (s *Summary) restoreLatest(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) error {

@@ -46,6 +46,8 @@ type Summary struct {
 	UnfinishedPurges []string `json:"unfinished_purges,omitempty"`
 	// Unfinished says why a step after publishing failed. The next command repeats the step.
 	Unfinished string `json:"unfinished,omitempty"`
+	// Advised means that Unfinished says what to do.
+	Advised bool `json:"-"`
 	// Privacy is the profile of the rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy          schemas.Profile          `json:"privacy,omitempty"`
 	PrivacyKey       string                   `json:"privacy_key_fingerprint,omitempty"`
