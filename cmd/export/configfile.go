@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -49,6 +50,10 @@ func readMapping(path string) (*yaml.Node, error) {
 	}
 	if line := lineWithTab(data); err != nil && line > 0 {
 		return nil, fmt.Errorf("%s line %d: a tab comes before the text, which YAML does not allow: use spaces", path, line)
+	}
+	if err != nil && strings.Contains(err.Error(), "did not find expected key") {
+		// The library names the line on which the mapping around the mistake begins.
+		return nil, fmt.Errorf("read %s: at or after %s: look for a line that is not indented like the others", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
