@@ -171,10 +171,15 @@ func headline(s *pipeline.Summary) string {
 		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", wording.Duration(s.Duration), s.TasksResumed, s.TasksTotal)
 	}
 	switch {
-	case s.AlreadyPublished && len(s.Restored) > 0:
-		return "Already published, wrote " + strings.Join(s.Restored, " and ") + " again: " + at
 	case s.AlreadyPublished:
-		return "Already published: " + at
+		done := "Already published"
+		if len(s.Restored) > 0 {
+			done += ", wrote " + strings.Join(s.Restored, " and ") + " again"
+		}
+		if len(s.Updated) > 0 {
+			done += ", updated " + strings.Join(s.Updated, " and ")
+		}
+		return done + ": " + at
 	case s.Outcome == pipeline.HeldBack:
 		return "Held back: " + at + took
 	case s.Outcome == pipeline.Abandoned:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,8 +158,12 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	}
 	var problems []string
 	if published && s.opts.History && summary.Kind == snapshot.Full {
-		if err := s.extendHistory(ctx, summary.RunID); err != nil {
+		added, err := s.extendHistory(ctx, summary.RunID)
+		if err != nil {
 			problems, summary.Advised = append(problems, wording.OneLine(err)), true
+		}
+		if added && summary.AlreadyPublished {
+			summary.Updated = append(summary.Updated, "the history")
 		}
 	} else if published && summary.Kind == snapshot.Full {
 		s.warnOfHistory(ctx, summary)
@@ -168,6 +173,10 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	_, ofHistory := errors.AsType[*deltalake.HistoryError](err)
 	_, advised := errors.AsType[*wording.AdvisedError](err)
 	s.logForeign(ctx, report)
+	committed := func(t deltalake.TableReport) bool { return t.Committed }
+	if summary != nil && summary.AlreadyPublished && report != nil && slices.ContainsFunc(report.Tables, committed) {
+		summary.Updated = append(summary.Updated, "the Delta logs")
+	}
 	switch {
 	case err == nil:
 	case published && ofHistory && failed: // for the same reason, which is already listed with the remedy
@@ -256,8 +265,9 @@ func (s *Session) UpdateHistory(ctx context.Context, rebuild bool) (*history.Rep
 	})
 }
 
-// extendHistory adds new snapshots to the history after a run was published. The error says what to do.
-func (s *Session) extendHistory(ctx context.Context, run string) error {
+// extendHistory adds new snapshots to the history after a run was published, and reports whether there were any. The error
+// says what to do.
+func (s *Session) extendHistory(ctx context.Context, run string) (added bool, err error) {
 	report, err := s.UpdateHistory(ctx, false)
 	if err != nil {
 		remedy := "; " + wording.Command("history") + " repairs it, as does the next run with " + wording.Setting("history").String()
@@ -269,7 +279,7 @@ func (s *Session) extendHistory(ctx context.Context, run string) error {
 		case errors.Is(err, sink.ErrDamaged):
 			remedy = "; " + wording.Restore
 		}
-		return fmt.Errorf("the history was not updated: %w%s", err, remedy)
+		return false, fmt.Errorf("the history was not updated: %w%s", err, remedy)
 	}
 	for _, left := range report.LeftOut {
 		if left.RunID == run {
@@ -277,5 +287,5 @@ func (s *Session) extendHistory(ctx context.Context, run string) error {
 		}
 	}
 	s.opts.Log.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))
-	return nil
+	return len(report.Folded) > 0, nil
 }

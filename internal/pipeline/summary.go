@@ -55,6 +55,7 @@ type Summary struct {
 	Restarted        bool                     `json:"restarted,omitempty"`         // staged files of an earlier command of the run were dropped
 	AlreadyPublished bool                     `json:"already_published,omitempty"` // by an earlier command
 	Restored         []string                 `json:"restored,omitempty"`          // lost or damaged pointers that were written again
+	Updated          []string                 `json:"updated,omitempty"`           // what else this command changed, if the run was already published
 	Tables           []TableSummary           `json:"tables"`
 	Datasets         []DatasetSummary         `json:"datasets"`
 	Schools          snapshot.ManifestSchools `json:"schools"`
