@@ -17,6 +17,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
+const testPrivacyKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
 // repository is the root of the repository.
 const repository = "../.."
 

@@ -29,8 +29,6 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-const testPrivacyKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-
 // TestPrivacyProfilesLeakNothing exports a world in which identifiers, names and dates of birth are planted everywhere,
 // under each profile: first without faults, then with faults, killed twice and resumed. None of these may appear in the
 // destination, the scratch folder, the output, logs at debug level, metrics or traces.

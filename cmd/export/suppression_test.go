@@ -277,7 +277,8 @@ func TestReplacedPrivacyKey(t *testing.T) {
 		return key.Fingerprint()
 	}
 	s.night(1)
-	erased := slices.Sorted(maps.Keys(s.students()))[:1]
+	// Once no row has its bid, a student whose bid looks like a quoted one cannot be put on another list.
+	erased := slices.DeleteFunc(slices.Sorted(maps.Keys(s.students())), func(bid string) bool { return strings.ContainsAny(bid, "\"'{},;\t ") })[:1]
 	s.run("purge", "--students", listFile(t, erased))
 	old := fingerprint()
 	s.code = 2

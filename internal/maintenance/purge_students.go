@@ -260,20 +260,26 @@ func (e *NotIDError) Error() string {
 	return wording.Many(len(e.Listed), "listed "+kind) + " only in columns that do not hold ids of students: " + strings.Join(e.Columns, ", ")
 }
 
-// NotAloneError means that listed texts of which no row was found hold more than one bid or number: quotes, separators, or
-// the mark of a comment. On the suppression list, they would leave out nobody.
+// NotAloneError means that listed texts of which no row was found hold a bid or number within quotes or braces, or in a line
+// of a table. On the suppression list, they would leave out nobody.
 type NotAloneError struct {
 	// Listed are the texts. They must not be logged.
 	Listed []string
 }
 
 func (e *NotAloneError) Error() string {
-	return wording.Many(len(e.Listed), "listed text") + " with quotes, separators or the mark of a comment"
+	return wording.Many(len(e.Listed), "listed text") + " that are not a bid or number alone"
 }
 
-// isAlone reports whether a text looks like one bid or number, without what spreadsheets and programs put around it.
+// isAlone reports whether a text is not a bid or number of the usual form with something that spreadsheets and programs put
+// around it. Other texts may be bids of an unusual form.
 func isAlone(text string) bool {
-	return !strings.ContainsAny(text, "\"',;\t{}") && !strings.HasPrefix(text, "#")
+	value := strings.TrimLeft(text, "\"'{ ")
+	if end := strings.IndexAny(value, "\"'},; \t"); end >= 0 {
+		value = value[:end]
+	}
+	usual := len(value) > 0 && strings.Trim(value, "0123456789abcdefABCDEF-") == ""
+	return value == text || !usual
 }
 
 // trimStudents removes the blanks around listed students who occur only without them: a bid may begin or end with a blank,
