@@ -97,7 +97,7 @@ gotest = cd $(1) || exit; status=0; \
 
 # The tests with Spark take longest, so what they need is made first: make would prepare all examples before it ran one.
 # Output of examples that run at the same time is printed example by example, if this make can.
-EXAMPLES_AT_ONCE = -j3 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+EXAMPLES_AT_ONCE = -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .PHONY: check
 check: ## all checks of a change, as .ci/run runs them: all tests, race detector, S3, DuckDB, Spark, examples, linters; needs a C compiler, Python and Java
