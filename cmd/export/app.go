@@ -26,7 +26,7 @@ type app struct {
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
-	// repeat completes the commands that this one advises.
+	// repeat completes the commands that this one suggests.
 	repeat repeater
 	// pending holds warnings from before the logger exists.
 	pending []string

@@ -30,7 +30,7 @@ func (a *app) configCommand() *cobra.Command {
 		}
 		return nil
 	}
-	// Other commands end with the first mistake; this one lists all.
+	// Other commands stop at the first mistake; this one lists them all.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.checkConfig(cmd.Context(), cmd, o) }
 	o.define(cmd)
 	return cmd
@@ -89,14 +89,15 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 	case len(texts) == 1:
 		return mistakes[0]
 	case len(texts) > 1 && o.output == outputJSON:
-		return usagef("the configuration has %d mistakes, the first is: %s", len(texts), texts[0])
+		return usagef("the configuration has %d mistakes; the first is: %s", len(texts), texts[0])
 	case len(texts) > 1:
 		return usagef("the configuration has %d mistakes, which are listed on stdout", len(texts))
 	}
 	return unwritten
 }
 
-// checkTogether checks the settings of run, which are valid one by one, with credentials and destination.
+// checkTogether checks the settings of run, each of which is valid by itself, together with the credentials and the
+// destination.
 func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (mistakes []error) {
 	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
 	if err == nil {
@@ -106,7 +107,7 @@ func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (m
 		}
 		err = settings.Check()
 	} else if simulated, unknown := o.chooseService(from); unknown == nil && !simulated {
-		// Without credentials connect has not checked the destination, which it does last.
+		// Without credentials, connect stops before it checks the destination, which it does last.
 		if _, missing := a.credentials(); missing != nil && missing.Error() == err.Error() {
 			o.log = a.newLogger(&o.general)
 			if _, unusable := a.openOffline(ctx, &o.destination, from); unusable != nil {

@@ -128,7 +128,7 @@ func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 	if owner == "" {
 		return nil
 	}
-	return usagef("%s: the folder %s belongs to %s, who could not write to the files that root creates in it: run this command as that user: %s growth-export %s ...",
+	return usagef("%s: the folder %s belongs to %s, who would not be able to write to files that root creates in it: run this command as that user: %s growth-export %s ...",
 		destName(from), folder, owner, prefix, o.command)
 }
 

@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// TestInterrupt interrupts a run: it exits with 130 within two seconds, publishes nothing, and says how to resume it,
+// TestInterrupt interrupts a run: it exits with 130, publishes nothing, and says how to resume it,
 // in JSON too. Resuming it then works.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()

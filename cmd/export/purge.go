@@ -305,8 +305,8 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		return nil, o.notIDs(wrong)
 	}
 	if wrong, ok := errors.AsType[*maintenance.NotAloneError](err); ok {
-		return nil, usagef("nothing was purged: %s of the list: no row has this text, which has quotes, commas or the like: "+
-			"correct the list, so that every line is the bid or number of a student and nothing else", o.placesOf(wrong.Listed))
+		return nil, usagef("nothing was purged: %s of the list: no row has this text, and it contains quotes, commas or the like: "+
+			"correct the list, so that each line holds the bid or number of one student and nothing else", o.placesOf(wrong.Listed))
 	}
 	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 		return nil, usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
@@ -441,8 +441,12 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 
 // otherKeysText says what a purge under one privacy key does not find, and how to erase it.
 func otherKeysText(fingerprints []string) string {
-	return "what was exported under " + wording.Many(len(fingerprints), "other privacy key") + " (fingerprint " + wording.First(fingerprints, maxListed) +
-		"), where students have other pseudonyms; to erase the students there too, purge again with that key"
+	keys, again := "another privacy key (fingerprint ", "that key"
+	if n := len(fingerprints); n > 1 {
+		keys, again = wording.Many(n, "other privacy key")+" (fingerprints ", "each of these keys"
+	}
+	return "data exported under " + keys + wording.First(fingerprints, maxListed) +
+		"), where students have different pseudonyms; to erase them there too, purge again with " + again
 }
 
 // nearlyText explains why a school that lacks datasets was not selected.
@@ -509,7 +513,7 @@ func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 			what = "out their rows that have no bid"
 		}
 		if r.Asked.Students.Matched != nil && *r.Asked.Students.Matched < r.Asked.Students.Listed {
-			unknown = ", if the list is right: some of them were not found here"
+			unknown = "; some of them were not found here, so check that the list is right"
 		}
 		fmt.Fprintf(b, "suppressed: %s; runs with the key whose fingerprint is %s leave %s%s\n",
 			wording.Many(s.Students, "student"), s.Key, what, unknown)

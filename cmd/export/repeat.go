@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// repeater completes the commands that this process advises: it adds the flags of this process that name its destination, so
+// repeater completes the commands that this process suggests: it adds the flags of this process that name its destination, so
 // that the command can be run as it is printed. Only what is printed is completed. Documents at the destination never hold
 // these flags, which may name local files, and settings from environment variables are not repeated. The zero value changes
 // nothing.
@@ -47,8 +47,8 @@ func newRepeater(cmd *cobra.Command) repeater {
 	return r
 }
 
-// isPublishingFlag reports whether a flag of run says what happens after publishing, which publish has to repeat. Other
-// commands have flags of the same names that mean something else.
+// isPublishingFlag reports whether a flag of run says what happens after publishing. A suggested publish command needs such
+// flags, too; other commands have flags of the same names that mean something else.
 func isPublishingFlag(name string) bool { return name == "history" || name == "delta-lake" }
 
 // absolutePath returns a path that does not depend on the working directory. URLs stay as they are.
@@ -89,7 +89,7 @@ func (r repeater) complete(text string, escape func(string) string) string {
 func (r repeater) missing(name, rest string) (texts []string) {
 	cmd, _, err := r.root.Find([]string{name})
 	if err != nil || cmd.Flags().Lookup("dest") == nil || name == "run" || strings.HasPrefix(rest, ",") {
-		return nil // the text names a command, but is not one that can be run as it is
+		return nil // the text only mentions a command
 	}
 	var has []string
 	for match := nextFlag.FindStringSubmatch(rest); match != nil; match = nextFlag.FindStringSubmatch(rest) {

@@ -233,7 +233,7 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 			fmt.Fprintf(&b, "%s is held back because %s\n", r.RunID, reason)
 		}
 		if len(r.Reasons) > 0 {
-			fmt.Fprintf(&b, "to publish %s as it is: %s\n", r.RunID, wording.Command("publish",
+			fmt.Fprintf(&b, "to publish run %s as it is: %s\n", r.RunID, wording.Command("publish",
 				wording.Setting("dest"), dest, wording.Setting("run-id"), r.RunID, wording.Setting("accept-held")))
 		}
 		for _, problem := range r.Problems {

@@ -184,7 +184,7 @@ func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, err
 }
 
 // rebuildRemedy says what to do about problems of the history.
-const rebuildRemedy = "growth-export history --rebuild makes the history again, if none of its snapshots was pruned"
+const rebuildRemedy = "growth-export history --rebuild rebuilds the history, if none of its snapshots was pruned"
 
 func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
 	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, catalog) })

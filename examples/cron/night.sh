@@ -57,7 +57,7 @@ while :; do
 	echo "night.sh: attempt $try of $tries exited with code $code, next in $pause s" >&2
 	sleep "$pause"
 	try=$((try + 1))
-	# Only the first attempt begins again from nothing, with --restart: the next ones resume what it has fetched.
+	# Only the first attempt starts over, with --restart; later ones resume what it has fetched.
 	for flag in "$@"; do
 		shift
 		case $flag in

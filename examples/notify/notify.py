@@ -66,7 +66,7 @@ def describe(summary: dict) -> "tuple[str, list[tuple[str, str]]]":
         facts.append(("Schools", f"{schools['ok']} ok, {schools['denied']} denied, {schools['failed']} failed"))
     facts += [("Because", reason["text"]) for reason in run.get("held") or []]
     facts += [("Warning", warning["text"]) for warning in urgent(run)]
-    if not run.get("held"):  # its reasons are the error
+    if not run.get("held"):  # the error only repeats the reasons
         facts.append(("Error", summary.get("error")))
     facts += [("Next" if i == 0 else "Or", f"{step['say']} {step.get('command', '')}".strip()) for i, step in enumerate(run.get("next") or [])]
     facts.append(("Report", run.get("report")))

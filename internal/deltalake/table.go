@@ -39,7 +39,8 @@ type table struct {
 	checkpoints map[int64]bool
 	// problem is why the log cannot be brought up to date; empty if it can.
 	problem string
-	// unreadable is why the history cannot be read, in all tables of the history; empty if it can.
+	// unreadable is the reason why the history cannot be read. It is set in all tables of the history, and empty if the
+	// history can be read.
 	unreadable string
 }
 

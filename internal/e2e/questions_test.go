@@ -57,8 +57,7 @@ func theQuestions(t *testing.T, page []byte) string {
 	return text
 }
 
-// TestDemographicsOfLeavers checks that the query by gender and ethnicity knows the students who have left since their
-// details were exported.
+// TestDemographicsOfLeavers checks that the query by gender and ethnicity finds the details of students who have since left.
 func TestDemographicsOfLeavers(t *testing.T) {
 	t.Parallel()
 	dest := filepath.ToSlash(t.TempDir())

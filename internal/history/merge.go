@@ -99,7 +99,7 @@ func (m *merger) unit(from, to *cursor, name []byte) error {
 		if i == from.at && j == to.at {
 			return nil
 		}
-		m.look(from, to)
+		m.resetMatcher(from, to)
 		if err := m.groups(from, i, to, j); err != nil {
 			return err
 		}
@@ -238,8 +238,8 @@ const (
 	maxBlock = 4096
 )
 
-// look gives the matcher the rows that the cursors have loaded.
-func (m *merger) look(from, to *cursor) {
+// resetMatcher resets the matcher if a cursor has loaded other rows.
+func (m *merger) resetMatcher(from, to *cursor) {
 	if now := [2]loaded{{from, from.loads}, {to, to.loads}}; now != m.seen {
 		m.matcher.Reset(now[0] != m.seen[0])
 		m.seen = now
@@ -248,7 +248,7 @@ func (m *merger) look(from, to *cursor) {
 
 // equalGroups returns how many of the next rows are equal on both sides and form whole groups.
 func (m *merger) equalGroups(from, to *cursor, name []byte) int {
-	m.look(from, to)
+	m.resetMatcher(from, to)
 	endFrom, wholeFrom := from.end(name)
 	endTo, wholeTo := to.end(name)
 	n := min(endFrom-from.at, endTo-to.at, m.block)

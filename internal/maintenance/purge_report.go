@@ -103,7 +103,7 @@ type PurgeReport struct {
 	// Suppressed is set if the students are on the suppression list. Without a privacy key they are not.
 	Suppressed *PurgeSuppression `json:"suppressed,omitempty"`
 	// OtherKeys are the fingerprints of other privacy keys under which runs or the history were exported. Students have
-	// other pseudonyms there, so this purge does not find them.
+	// different pseudonyms there, so this purge does not find them.
 	OtherKeys []string `json:"other_keys,omitempty"`
 	// NotReached lists places where the rows may still be.
 	NotReached []string `json:"not_reached"`

@@ -260,19 +260,19 @@ func (e *NotIDError) Error() string {
 	return wording.Many(len(e.Listed), "listed "+kind) + " only in columns that do not hold ids of students: " + strings.Join(e.Columns, ", ")
 }
 
-// NotAloneError means that listed texts of which no row was found hold a bid or number within quotes or braces, or in a line
-// of a table. On the suppression list, they would leave out nobody.
+// NotAloneError means that listed texts match no row, and hold a bid or number in quotes or braces, or in a line of a table.
+// On the suppression list, they would leave out nobody.
 type NotAloneError struct {
 	// Listed are the texts. They must not be logged.
 	Listed []string
 }
 
 func (e *NotAloneError) Error() string {
-	return wording.Many(len(e.Listed), "listed text") + " that are not a bid or number alone"
+	return wording.Many(len(e.Listed), "listed text") + " that are not just a bid or number"
 }
 
-// isAlone reports whether a text is not a bid or number of the usual form with something that spreadsheets and programs put
-// around it. Other texts may be bids of an unusual form.
+// isAlone returns false for a bid or number of the usual form to which spreadsheets or programs have added something, such as
+// quotes. Any other text may be a bid.
 func isAlone(text string) bool {
 	value := strings.TrimLeft(text, "\"'{ ")
 	if end := strings.IndexAny(value, "\"'},; \t"); end >= 0 {

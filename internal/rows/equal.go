@@ -41,8 +41,8 @@ const (
 	onlyNulls
 )
 
-// Reset clears the findings about the columns. It is called whenever one of the batches changes; first reports whether
-// the first one did.
+// Reset clears what is known about the columns. It must be called whenever a batch changes; first reports whether the first
+// batch changed.
 func (m *Matcher) Reset(first bool) {
 	for i := range m.columns {
 		c := &m.columns[i]

@@ -332,8 +332,8 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 }
 
 // hasLostPointer reports whether a run is published but the pointer of its date does not exist. Other processes may be
-// publishing or pruning the run: both write its change before they touch the pointer, and remove it last, except that prune
-// also removes the manifest.
+// publishing or pruning the run: both write the document of the change first and remove it last, after they have changed the
+// pointer; prune also removes the manifest.
 func (c Catalog) hasLostPointer(ctx context.Context, m *Manifest) (bool, error) {
 	path := PointerPath(m.Kind, m.SnapshotDate)
 	if m.Status != Published || path == "" {

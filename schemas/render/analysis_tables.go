@@ -60,7 +60,7 @@ func analysisTables() []*schemas.Table {
 		{
 			Name: analysisPrefix + "students",
 			Doc: "One row per student on the schools' rosters. A student of several schools has the school of the newest enrollment, but with a history, " +
-				"a school that was read comes before others, which keep their last rosters. Identifiers, names, " +
+				"schools that were read take precedence over others, which keep their last known rosters. Identifiers, names, " +
 				"date of birth and grade come from the roster and the enrollment in this school; where they are missing, as state_student_id often is, they " +
 				"come from the dataset student_details. gender, ethnicity, english_learner and individualized_programs come only from student_details.",
 			Columns: slices.Concat(
@@ -114,7 +114,7 @@ func analysisTables() []*schemas.Table {
 		{
 			Name: analysisPrefix + "results",
 			Doc: "One row per test result that the service still returns, even if several schools list it. With a history, schools that were not read for " +
-				"the newest snapshot also have their last known results, in which school_read is false: of a student and subject only the newest one, and " +
+				"the newest snapshot also have their last known results, in which school_read is false: only the newest one per student and subject, and " +
 				"none if a school that was read has a result. analysis_term_results also has the results that the service no longer returns: use it for means by term.",
 			Columns: slices.Concat(
 				resultColumns(), grade, names, school, termColumns(""), season,

@@ -25,7 +25,7 @@ func SplitURL(text, scheme string) (bucket, prefix string, err error) {
 func CheckPrefix(prefix string) error {
 	switch {
 	case prefix != "" && !fs.ValidPath(prefix) || prefix == ".":
-		return fmt.Errorf("%q is not a valid prefix: no segment may be empty or dots", prefix)
+		return fmt.Errorf("%q is not a valid prefix: no segment may be empty or consist of dots", prefix)
 	case strings.ContainsFunc(prefix, unlisted):
 		return fmt.Errorf("%q is not a valid prefix: it contains a control character", prefix)
 	}
@@ -35,7 +35,7 @@ func CheckPrefix(prefix string) error {
 // unlisted reports whether a character may be missing from a store's lists of keys, which are XML.
 func unlisted(r rune) bool { return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' }
 
-// ParseEndpoint checks the root of a store. Its error does not repeat the text, which may hold a password.
+// ParseEndpoint checks the URL of a store and returns it. Its error does not repeat the text, which may hold a password.
 func ParseEndpoint(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {

@@ -19,7 +19,7 @@ once AS (
 ),
 {{if history -}}
 numbered AS (
-    -- A school that was not read keeps its last results, also of students who have left it or have been tested since.
+    -- A school that was not read keeps its last results, including those of students who have since left it or been tested again.
     SELECT
         *,
         row_number() OVER (
