@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -117,18 +118,19 @@ func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources
 	return checkFormat(ctx, catalog)
 }
 
-// checkOwner returns an error if root is about to change a folder of another user. Later runs of that user could not write
-// to files that root creates there.
+// checkOwner returns an error if root is about to change a destination whose runs belong to another user. Later runs of that
+// user could not write to files that root creates there. The owner of the folder itself does not matter: a container that runs
+// as root may write to a folder of the machine's user, night after night.
 func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 	folder := catalog.Info().Folder
 	if folder == "" {
 		return nil
 	}
-	owner, prefix := otherOwner(folder, os.Geteuid())
+	owner, prefix := otherOwner(filepath.Join(folder, snapshot.RunsPrefix), os.Geteuid())
 	if owner == "" {
 		return nil
 	}
-	return usagef("%s: the folder %s belongs to %s, who would not be able to write to files that root creates in it: run this command as that user: %s growth-export %s ...",
+	return usagef("%s: the runs in the folder %s belong to %s, who would not be able to write to files that root creates in it: run this command as that user: %s growth-export %s ...",
 		destName(from), folder, owner, prefix, o.command)
 }
 

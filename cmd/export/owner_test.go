@@ -37,9 +37,12 @@ func TestOwner(t *testing.T) {
 	world := []string{"--simulate", "--simulate-schools", "1", "--simulate-sizes", "1", "--datasets", "schools", "--progress", "none", "--run-id", "night"}
 	stderr, code := run(append([]string{"run", "--dest", dest}, world...)...)
 	require.Equal(t, exitOK, code, stderr)
+	require.NoError(t, os.Chown(dest, 1, 1))
+	stderr, code = run("report", "--dest", dest)
+	require.Equal(t, exitOK, code, "a container may run as root on another user's folder: %s", stderr)
 	before := readFiles(t, dest)
 	for _, id := range []int{1, 54321} {
-		require.NoError(t, os.Chown(dest, id, id))
+		require.NoError(t, os.Chown(filepath.Join(dest, "_runs"), id, id))
 		for _, args := range [][]string{
 			append([]string{"run", "--restart"}, world...),
 			{"publish", "--run-id", "night"},
@@ -52,7 +55,7 @@ func TestOwner(t *testing.T) {
 		} {
 			stderr, code := run(append(args, "--dest", dest)...)
 			require.Equal(t, exitUsage, code, args)
-			require.Contains(t, stderr, "--dest: the folder "+dest+" belongs to ")
+			require.Contains(t, stderr, "--dest: the runs in the folder "+dest+" belong to ")
 			require.Regexp(t, map[int]string{
 				1:     `run this command as that user: runuser -u \w+ -- growth-export ` + args[0] + ` `,
 				54321: `the user with the id 54321, .*: setpriv --reuid=54321 --regid=54321 --clear-groups growth-export ` + args[0] + ` `,

@@ -274,11 +274,11 @@ func (e *NotAloneError) Error() string {
 // isAlone returns false for a bid or number of the usual form to which spreadsheets or programs have added something, such as
 // quotes. Any other text may be a bid.
 func isAlone(text string) bool {
-	value := strings.TrimLeft(text, "\"'{ ")
-	if end := strings.IndexAny(value, "\"'},; \t"); end >= 0 {
+	value := strings.TrimLeft(text, "\"'{")
+	if end := strings.IndexAny(value, "\"'},;\t"); end >= 0 {
 		value = value[:end]
 	}
-	usual := len(value) > 0 && strings.Trim(value, "0123456789abcdefABCDEF-") == ""
+	usual := len(value) >= 4 && strings.Trim(value, "0123456789abcdefABCDEF-") == ""
 	return value == text || !usual
 }
 
