@@ -276,18 +276,14 @@ func (c Catalog) LostPointers(ctx context.Context, runs []RunState) ([]RunState,
 	var lost []RunState
 	for _, run := range runs {
 		path := PointerPath(run.Kind, run.SnapshotDate)
-		if run.State != StatePublished || run.BeingPruned || path == "" || exist[path] {
+		if run.State != StatePublished || path == "" || exist[path] {
 			continue
 		}
-		// Prune may have removed the run since its state was read.
-		manifest, err := c.ReadManifest(ctx, run.RunID)
-		if errors.Is(err, sink.ErrNotFound) || Unreadable(err) {
-			continue
-		}
+		gone, err := c.hasLostPointer(ctx, run.RunID, path)
 		if err != nil {
 			return nil, err
 		}
-		if manifest.Status == StatePublished {
+		if gone {
 			lost = append(lost, run)
 		}
 	}
@@ -308,11 +304,11 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 	folders := slices.DeleteFunc(index.With(ManifestName), func(folder string) bool { return found[folder] })
 	lost, err := sink.Map(ctx, sink.MaxConcurrency, folders, func(ctx context.Context, folder string) (*Manifest, error) {
 		m, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(folder, ManifestName), sink.ErrNotFound, sink.ErrDamaged)
-		if m == nil || err != nil || m.Kind != Full {
+		if m == nil || err != nil || m.Kind != Full || m.Status != Published {
 			return nil, err
 		}
-		lost, err := c.hasLostPointer(ctx, m)
-		if !lost {
+		gone, err := c.hasLostPointer(ctx, m.RunID, PointerPath(m.Kind, m.SnapshotDate))
+		if !gone {
 			return nil, err
 		}
 		return m, err
@@ -331,21 +327,17 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 	return nil
 }
 
-// hasLostPointer reports whether a run is published but the pointer of its date does not exist. Other processes may be
+// hasLostPointer reports whether a published run lacks the pointer of its date, whose path is given. Other processes may be
 // publishing or pruning the run: both write the document of the change first and remove it last, after they have changed the
 // pointer; prune also removes the manifest.
-func (c Catalog) hasLostPointer(ctx context.Context, m *Manifest) (bool, error) {
-	path := PointerPath(m.Kind, m.SnapshotDate)
-	if m.Status != Published || path == "" {
-		return false, nil
-	}
-	for _, absent := range []string{ChangePath(m.RunID), path, ChangePath(m.RunID)} {
+func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, error) {
+	for _, absent := range []string{ChangePath(run), path, ChangePath(run)} {
 		entries, err := sink.ListAll(ctx, c, absent)
 		if err != nil || len(entries) > 0 {
 			return false, err
 		}
 	}
-	now, err := c.ReadManifest(ctx, m.RunID)
+	now, err := c.ReadManifest(ctx, run)
 	if Unreadable(err) {
 		return false, nil
 	}
