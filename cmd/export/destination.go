@@ -127,11 +127,22 @@ func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 		return nil
 	}
 	owner, prefix := otherOwner(filepath.Join(folder, snapshot.RunsPrefix), os.Geteuid())
-	if owner == "" {
+	if owner == "" || mapsOwners(folder) {
 		return nil
 	}
 	return usagef("%s: the runs in the folder %s belong to %s, who would not be able to write to files that root creates in it: run this command as that user: %s growth-export %s ...",
 		destName(from), folder, owner, prefix, o.command)
+}
+
+// mapsOwners reports whether files that this process creates in a folder get another owner, as on some network shares.
+func mapsOwners(folder string) bool {
+	probe, err := os.CreateTemp(folder, ".owner-*")
+	if err != nil {
+		return false
+	}
+	owner, _ := otherOwner(probe.Name(), os.Geteuid())
+	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return err == nil && owner != ""
 }
 
 func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) error {

@@ -28,7 +28,8 @@ func newRepeater(cmd *cobra.Command) repeater {
 	r := repeater{root: cmd.Root()}
 	for _, f := range flagsOf(cmd) {
 		place := slices.Contains(f.Annotations[groupAnnotation], destinationGroup)
-		if !f.Changed || !place && f.Name != "config" && !isPublishingFlag(f.Name) {
+		publishes := isPublishingFlag(f.Name) && (cmd.Name() == "run" || cmd.Name() == "publish")
+		if !f.Changed || !place && f.Name != "config" && !publishes {
 			continue
 		}
 		name, value := wording.Setting(f.Name).String(), f.Value.String()

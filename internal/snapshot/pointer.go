@@ -332,8 +332,7 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 // pointer; prune also removes the manifest.
 func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, error) {
 	for _, absent := range []string{ChangePath(run), path, ChangePath(run)} {
-		entries, err := sink.ListAll(ctx, c, absent)
-		if err != nil || len(entries) > 0 {
+		if _, _, err := c.Read(ctx, absent); !errors.Is(err, sink.ErrNotFound) {
 			return false, err
 		}
 	}
@@ -352,9 +351,10 @@ func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool
 	}
 	err = sink.Swap(ctx, path, func() error {
 		restored = false
-		_, version, err := ReadDocument[Pointer](ctx, c, path)
+		pointer, version, err := ReadDocument[Pointer](ctx, c, path)
 		when := sink.Condition{Version: version}
 		switch {
+		case err == nil && pointer.Manifest == "": // it names no manifest
 		case errors.Is(err, sink.ErrNotFound):
 			when = sink.Condition{Absent: true}
 		case !errors.Is(err, sink.ErrDamaged):
@@ -369,8 +369,8 @@ func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool
 			return err
 		}
 		restored = true
-		pointer := Pointer{RunID: m.RunID, Manifest: ManifestPath(m.RunID), ManifestSHA256: sink.Hash(manifest)}
-		return WriteDocument(ctx, c.store, path, pointer, when)
+		again := Pointer{RunID: m.RunID, Manifest: ManifestPath(m.RunID), ManifestSHA256: sink.Hash(manifest)}
+		return WriteDocument(ctx, c.store, path, again, when)
 	})
 	return restored && err == nil, err
 }
