@@ -2,5 +2,5 @@
 
 package main
 
-// otherOwner returns nothing, because there is no root.
+// otherOwner returns nothing: this system has no root user.
 func otherOwner(string, int) (owner, prefix string) { return "", "" }

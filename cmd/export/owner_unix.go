@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// otherOwner returns the owner of an existing folder, and the beginning of a command line that runs as that user, if uid, the
-// user of this process, is root and not the owner. The owner could not write to files that root creates in the folder.
-func otherOwner(folder string, uid int) (owner, prefix string) {
-	info, err := os.Stat(folder)
+// otherOwner returns the owner of an existing file or folder, and the beginning of a command line that runs as that user, if
+// uid, the user of this process, is root and not the owner.
+func otherOwner(path string, uid int) (owner, prefix string) {
+	info, err := os.Stat(path)
 	if err != nil || uid != 0 {
 		return "", "" // the store reports a folder that cannot be used
 	}
