@@ -57,14 +57,8 @@ while :; do
 	echo "night.sh: attempt $try of $tries exited with code $code, next in $pause s" >&2
 	sleep "$pause"
 	try=$((try + 1))
-	# Only the first attempt starts over, with --restart; later ones resume what it has fetched.
-	for flag in "$@"; do
-		shift
-		case $flag in
-		--restart | --restart=*) ;;
-		*) set -- "$@" "$flag" ;;
-		esac
-	done
+	# Only the first attempt starts over, if run is to do so; later ones resume what it has fetched.
+	[ "$try" -gt 2 ] || set -- "$@" --restart=false
 done
 echo "night.sh: the snapshot of $date failed with exit code $code" >&2
 exit "$code"

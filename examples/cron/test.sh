@@ -59,7 +59,11 @@ small 127 1 --dest away
 mv bin/away bin/growth-export
 small 5 3 --dest held --simulate-failing 1
 [ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "each attempt of a night was a separate run"
-small 5 3 --dest held --simulate-failing 1 --output json --restart
+for value in true false; do
+	GROWTH_EXPORT_RESTART=$value small 5 3 --dest held --simulate-failing 1 --output json --restart
+	[ "$(grep -c '"restarted": *true' out.txt)" -eq 1 ] || fail "not exactly one attempt dropped what was fetched: $(cat out.txt)"
+done
+GROWTH_EXPORT_RESTART=true small 5 3 --dest held --simulate-failing 1 --output json
 [ "$(grep -c '"restarted": *true' out.txt)" -eq 1 ] || fail "not exactly one attempt dropped what was fetched: $(cat out.txt)"
 night 0 1 --dest shrunk --simulate --simulate-results 9000 --snapshot-date 2025-11-20 --backdate
 small 0 1 --dest dated --simulate-failing 1 --max-failed-schools 1 --snapshot-date=2025-11-20 --backdate

@@ -55,9 +55,20 @@ func TestViewsOfUnreadSchools(t *testing.T) {
 }
 
 // TestResultsOfUnreadSchools checks which of the last known results of schools that were not read are in the view of
-// results.
+// results, also after a night without results.
 func TestResultsOfUnreadSchools(t *testing.T) {
 	t.Parallel()
+	for name, until := range map[string]string{"newest night": never, "night without results": day3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkUnreadResults(t, until)
+		})
+	}
+}
+
+// checkUnreadResults checks the results of schools whose coverage lasts until a day, on which all become absent.
+func checkUnreadResults(t *testing.T, until string) {
+	t.Helper()
 	dest := filepath.ToSlash(t.TempDir())
 	var results, coverage []version
 	for _, r := range []version{
@@ -78,7 +89,14 @@ func TestResultsOfUnreadSchools(t *testing.T) {
 		results = append(results, r.of(day1, never, ""))
 	}
 	for school, status := range map[string]string{"read": "ok", "denied": "denied", "also denied": "denied"} {
-		coverage = append(coverage, version{"dataset": "test_results", "requested_school_bid": school, "status": status}.of(day1, never, ""))
+		covered := func(status, from, to string) {
+			coverage = append(coverage, version{"dataset": "test_results", "requested_school_bid": school, "status": status}.of(from, to, ""))
+		}
+		covered("ok", day1, day2)
+		covered(status, day2, until)
+		if until != never {
+			covered("absent", until, never)
+		}
 	}
 	writeHistory(t, dest, map[string][]version{"test_results": results, "coverage": coverage})
 	d := newDuck(t)

@@ -134,7 +134,7 @@ func (p *purger) survey(ctx context.Context) error {
 			p.index.AddPlan(plan)
 		}
 		for _, run := range slices.Sorted(maps.Keys(runs)) {
-			if err := p.index.AddTables(ctx, p.catalog, runs[run]); err != nil && !p.isPruned(ctx, run, err) {
+			if err := p.unlessPruned(ctx, run, p.index.AddTables(ctx, p.catalog, runs[run])); err != nil {
 				return fmt.Errorf("purge run %s: %w", run, err)
 			}
 		}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,6 +106,41 @@ func TestPurgeOrder(t *testing.T) {
 			_, err := maintenance.Purge(t.Context(), snapshot.At(whole), options)
 			require.NoError(t, err)
 			require.Equal(t, test.want, whole.runs)
+		})
+	}
+}
+
+// TestPurgeOfReplacedRun purges schools and districts where a replaced run, whose files are gone, is still marked as
+// published.
+func TestPurgeOfReplacedRun(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]maintenance.PurgeOptions{
+		"school":   purgeOptions([]string{snapshottest.Gone}, nil),
+		"district": purgeOptions(nil, []string{snapshottest.GoneDistrict}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			snapshottest.PublishWorld(t, store, "replaced")
+			snapshottest.PublishWorld(t, store, "current", func(p *snapshot.Plan) { p.Replace = true })
+			path := filepath.Join(root, filepath.FromSlash(snapshot.ManifestPath("replaced")))
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			marked := strings.Replace(string(data), `"status": "replaced"`, `"status": "published"`, 1)
+			require.NotEqual(t, string(data), marked)
+			require.NoError(t, os.WriteFile(path, []byte(marked), 0o600))
+
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+			require.NoError(t, err)
+			require.Positive(t, report.Verification.Files)
+			require.Zero(t, report.Verification.RowsFound)
+			require.EqualValues(t, 2*3, report.LedgerRowsRemoved)
+
+			// Without its pointer, nothing says that the run was replaced.
+			require.NoError(t, os.Remove(filepath.Join(root, filepath.FromSlash(snapshot.PointerPath(snapshot.Full, "2026-11-20")))))
+			_, err = maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Stays}, nil))
+			require.ErrorIs(t, err, sink.ErrNotFound)
 		})
 	}
 }

@@ -54,14 +54,32 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	return p.searchHistory(ctx, again)
 }
 
-// unlessPruned drops a run that was pruned from the search; otherwise it returns err.
+// unlessPruned drops a run that was pruned from the search, and the files of one that was replaced; otherwise it returns
+// err.
 func (p *purger) unlessPruned(ctx context.Context, run string, err error) error {
-	if p.isPruned(ctx, run, err) {
+	switch {
+	case p.isPruned(ctx, run, err):
 		delete(p.all, run)
-		delete(p.runs, run)
-		return nil
+	case !p.isReplaced(ctx, run, err):
+		return err
 	}
-	return err
+	delete(p.runs, run)
+	return nil
+}
+
+// isReplaced reports whether a file of a published run was not found because its date has another snapshot. The manifest
+// does not say so if two commands published the date at the same time on a store that ignores conditions.
+func (p *purger) isReplaced(ctx context.Context, run string, err error) bool {
+	m := p.runs[run]
+	if !errors.Is(err, sink.ErrNotFound) || m == nil {
+		return false
+	}
+	path := snapshot.PointerPath(m.Kind, m.SnapshotDate)
+	if path == "" {
+		return false
+	}
+	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.catalog, path)
+	return err == nil && pointer.RunID != "" && pointer.RunID != run
 }
 
 // searchHistory finds the rows to be purged in the history.
@@ -105,6 +123,10 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 		l := newScanner(of, again != nil)
 		return l, l.unit(ctx, p.catalog, unit.files, unit.dataset)
 	})
+	if p.isReplaced(ctx, run, err) {
+		delete(p.runs, run)
+		return p.findRowsOf(ctx, run, again) // of its ledger
+	}
 	if err != nil {
 		return err
 	}
