@@ -298,6 +298,9 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		}
 		return nil, usagef("nothing was purged: %w at %s; correct the list, %s", unknown, catalog, remedy)
 	}
+	if wrong, ok := errors.AsType[*maintenance.WrongKindError](err); ok {
+		return nil, usagef("nothing was purged: %w; list schools with --schools, and districts with --districts", wrong)
+	}
 	if others, ok := errors.AsType[*maintenance.HasBidError](err); ok {
 		return nil, usagef("nothing was purged: %s of the list: this is the number of a student with a bid: %s", o.placesOf(others.Numbers), findBid)
 	}

@@ -36,6 +36,21 @@ func TestPurgeSchool(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"nobody"}, unknown.Bids)
 	options.AllowUnknown = true
+	for _, swapped := range []struct {
+		schools, districts []string
+		want               maintenance.WrongKindError
+	}{
+		{[]string{snapshottest.Gone, snapshottest.GoneDistrict}, nil, maintenance.WrongKindError{Districts: []string{snapshottest.GoneDistrict}}},
+		{nil, []string{snapshottest.Gone}, maintenance.WrongKindError{Schools: []string{snapshottest.Gone}}},
+	} {
+		var wrong *maintenance.WrongKindError
+		other := options
+		other.Schools, other.Districts = swapped.schools, swapped.districts
+		_, err := maintenance.Purge(t.Context(), snapshot.At(store), other)
+		require.ErrorAs(t, err, &wrong)
+		require.ElementsMatch(t, swapped.want.Districts, wrong.Districts)
+		require.ElementsMatch(t, swapped.want.Schools, wrong.Schools)
+	}
 	would, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, before, snapshottest.Tree(t, root), "a dry run changes nothing")

@@ -38,55 +38,79 @@ func (e *UnknownBidsError) Error() string {
 	return "no table, plan, ledger or manifest names " + text
 }
 
-// unknownBids returns the requested bids that occur nowhere. Ledgers are read only while a bid has not been found
-// elsewhere.
+// WrongKindError says that bids listed as schools are bids of districts, or the other way round.
+type WrongKindError struct {
+	Districts []string // listed as schools
+	Schools   []string // listed as districts
+}
+
+func (e *WrongKindError) Error() string {
+	if len(e.Districts) > 0 {
+		return fmt.Sprintf("%q is the bid of a district, not of a school", e.Districts[0])
+	}
+	return fmt.Sprintf("%q is the bid of a school, not of a district", e.Schools[0])
+}
+
+// unknownBids returns the requested bids that occur nowhere. It fails with a *WrongKindError if a bid occurs, but not as
+// what it was listed. Ledgers are read only while a bid has not been found elsewhere.
 func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
-	missing := make(erase.Set)
-	for _, bid := range slices.Concat(p.report.Asked.Schools, p.report.Asked.Districts) {
-		if !p.seen[bid] {
-			missing[bid] = true
+	missing := func(asked []string) erase.Set {
+		unseen := erase.SetOf(asked...)
+		maps.DeleteFunc(unseen, func(bid string, _ bool) bool { return p.seen[bid] })
+		return unseen
+	}
+	schools, districts := missing(p.report.Asked.Schools), missing(p.report.Asked.Districts)
+	swapped := struct{ schools, districts erase.Set }{make(erase.Set), make(erase.Set)}
+	school := func(bid string) {
+		delete(schools, bid)
+		if districts[bid] {
+			swapped.schools[bid] = true
 		}
 	}
-	found := func(bid string) { delete(missing, bid) }
+	district := func(bid string) {
+		delete(districts, bid)
+		if schools[bid] {
+			swapped.districts[bid] = true
+		}
+	}
 	for _, plan := range p.plans {
 		for i := range plan.Schools {
-			found(plan.Schools[i].Bid)
-			found(plan.Schools[i].District)
-			for _, district := range plan.Schools[i].Perspectives {
-				found(district)
+			school(plan.Schools[i].Bid)
+			district(plan.Schools[i].District)
+			for _, perspective := range plan.Schools[i].Perspectives {
+				district(perspective)
 			}
 		}
-		for _, district := range plan.Districts {
-			found(district)
+		for _, bid := range plan.Districts {
+			district(bid)
 		}
 		for _, failure := range plan.FailedSchools {
-			found(failure.SchoolBid)
+			school(failure.SchoolBid)
 		}
-		for _, bid := range slices.Concat(plan.Scope.Schools, plan.Scope.Districts) {
-			found(bid)
-		}
+		each(plan.Scope.Schools, school)
+		each(plan.Scope.Districts, district)
 	}
 	for _, manifest := range p.all {
-		for _, bid := range slices.Concat(manifest.Parameters.Schools, manifest.Parameters.Districts) {
-			found(bid)
-		}
+		each(manifest.Parameters.Schools, school)
+		each(manifest.Parameters.Districts, district)
 		for _, failure := range manifest.Schools.Failures {
-			found(failure.SchoolBid)
+			school(failure.SchoolBid)
 		}
 	}
-	for district := range p.index.Districts() {
-		found(district)
+	for bid := range p.index.Districts() {
+		district(bid)
 	}
+	columns := erase.SelectText("requested_school_bid", "requested_district_bid")
+	found := map[string]func(string){"requested_school_bid": school, "requested_district_bid": district}
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
-		if len(missing) == 0 {
+		if len(schools)+len(districts) == 0 {
 			break
 		}
-		columns := erase.SelectText("requested_school_bid", "requested_district_bid")
 		err := erase.ReadFile(ctx, p.catalog, p.all[run].Ledger.Path, snapshot.LedgerTable(), columns, func(batch *rows.Batch) error {
 			for c := range batch.Cols {
 				for i := range batch.N {
 					if v := &batch.Cols[c]; !v.Null(i) {
-						found(string(v.Text(i)))
+						found[batch.Table.Columns[c].Name](string(v.Text(i)))
 					}
 				}
 			}
@@ -96,5 +120,25 @@ func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	return missing.Sorted(), nil
+	// A bid can also occur as both.
+	wrong := &WrongKindError{
+		Districts: intersection(schools, swapped.districts), Schools: intersection(districts, swapped.schools),
+	}
+	if len(wrong.Districts)+len(wrong.Schools) > 0 {
+		return nil, wrong
+	}
+	maps.Copy(schools, districts)
+	return schools.Sorted(), nil
+}
+
+func each(bids []string, do func(string)) {
+	for _, bid := range bids {
+		do(bid)
+	}
+}
+
+func intersection(a, b erase.Set) []string {
+	both := maps.Clone(a)
+	maps.DeleteFunc(both, func(bid string, _ bool) bool { return !b[bid] })
+	return both.Sorted()
 }

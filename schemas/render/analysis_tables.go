@@ -232,7 +232,7 @@ func resultColumns() []schemas.Column {
 // schoolRead returns the column that marks the last known rows of schools that were not read.
 func schoolRead(what string) []schemas.Column {
 	return derived("school_read", schemas.Boolean, schemas.None,
-		"Whether the school's "+what+" could be read for the newest snapshot with this dataset; if not, the row is the last known one. Always true without a history.")
+		"Whether the "+what+" of the school that lists the row could be read for the newest snapshot with this dataset; if not, the row is the last known one. Always true without a history.")
 }
 
 func termColumns(prefix string) []schemas.Column {

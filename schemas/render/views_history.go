@@ -175,9 +175,12 @@ func (s *Snapshot) historyViews(b *strings.Builder, d *dialect) {
 
 // versionsTable returns the declaration of the view of all versions of a table of a history.
 func versionsTable(t *schemas.Table) *schemas.Table {
-	return &schemas.Table{
-		Name: t.Name + "_versions", Doc: "Every version of every row. " + t.Doc, Columns: slices.Concat(t.Columns, validToColumn()),
+	columns := slices.Concat(t.Columns, validToColumn())
+	if i := t.Column("ordinal"); i >= 0 {
+		columns[i].Doc += " In the history, it is the position on the date on which the element was first seen, so several elements may have the same."
+		columns[i].Key = false
 	}
+	return &schemas.Table{Name: t.Name + "_versions", Doc: "Every version of every row. " + t.Doc, Columns: columns}
 }
 
 func validToColumn() []schemas.Column {
@@ -186,7 +189,9 @@ func validToColumn() []schemas.Column {
 }
 
 // ownColumns returns the columns that a table of a history has in a snapshot.
-func ownColumns(t *schemas.Table) []schemas.Column { return t.Columns[:t.Column(validFrom)] }
+func ownColumns(t *schemas.Table) []schemas.Column {
+	return versionsTable(t).Columns[:t.Column(validFrom)]
+}
 
 // changesColumns returns the columns of the view of changes. On one day, an element of a list may be both deleted and
 // inserted at the same position.
