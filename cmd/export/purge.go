@@ -311,6 +311,10 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		return nil, usagef("nothing was purged: %s of the list: no row has this text, and it contains quotes, commas or the like: "+
 			"correct the list, so that each line holds the bid or number of one student and nothing else", o.placesOf(wrong.Listed))
 	}
+	if wrong, ok := errors.AsType[*maintenance.PseudonymError](err); ok {
+		return nil, usagef("nothing was purged: %s of the list: this is a pseudonym, which finds the student only in part of what is stored here, because "+
+			"not everything was exported under the same privacy key: list the student's bid", o.placesOf(wrong.Listed))
+	}
 	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 		return nil, usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
 	}
@@ -449,7 +453,7 @@ func otherKeysText(fingerprints []string) string {
 		keys, again = wording.Many(n, "other privacy key")+" (fingerprints ", "each of these keys"
 	}
 	return "data exported under " + keys + wording.First(fingerprints, maxListed) +
-		"), where students have different pseudonyms; to erase them there too, purge again with " + again
+		"), where students have different pseudonyms; to erase them there too, purge with " + again + ", unless you already have"
 }
 
 // nearlyText explains why a school that lacks datasets was not selected.

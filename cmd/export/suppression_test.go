@@ -188,6 +188,37 @@ func TestErasedStaysErased(t *testing.T) {
 	})
 }
 
+// TestErasedByPseudonym erases students whose bids are not known, by the pseudonyms in the rows. Later nights leave them out,
+// until they are taken off the list by the same pseudonyms.
+func TestErasedByPseudonym(t *testing.T) {
+	t.Parallel()
+	profile := []string{"--privacy", "pseudonymous"}
+	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+	s.night(1, profile...)
+	erased := slices.Sorted(maps.Keys(s.students()))[:2]
+	list := listFile(t, erased)
+	for n := range 2 { // the second purge finds no rows
+		s.run("purge", "--students", list)
+		require.Contains(t, s.night(2+n, profile...).stdout, "2 students on the suppression list, 2 left out of this run")
+		for _, bid := range erased {
+			require.NotContains(t, s.students(), bid)
+		}
+	}
+	require.Contains(t, s.run("purge", "--unsuppress", list).stdout, "2 students")
+	s.night(4, profile...)
+	require.Subset(t, slices.Collect(maps.Keys(s.students())), erased)
+
+	t.Run("not everywhere", func(t *testing.T) {
+		t.Parallel()
+		s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+		s.night(1, append(profile, "--history=false")...)
+		list := listFile(t, slices.Sorted(maps.Keys(s.students()))[:2])
+		s.night(2, "--history=false")
+		s.code = exitUsage
+		require.Contains(t, s.run("purge", "--students", list).stderr, "line 1, line 2 of the list: this is a pseudonym")
+	})
+}
+
 // TestLostSuppressionList loses the suppression list of a student who opted out and never had rows. Nothing else at the
 // destination names that purge, but the earlier nights show that there was a list.
 func TestLostSuppressionList(t *testing.T) {

@@ -34,8 +34,9 @@ const purgeRounds = 3
 // Purge cannot reach backups, copies, or versions that the store keeps of removed objects (NotReached). It fails with a
 // *RefusedError if a process works on a run or something else blocks the purge, with an *UnknownBidsError if a bid
 // occurs nowhere, with a *WrongKindError if it occurs only as the other kind, with a *HasBidError if a listed number belongs to a student with a bid, with a *NotIDError if a listed
-// bid or number occurs only in columns that do not hold ids of students, and with a *KeyNeededError if students cannot be
-// found without a key. In all of these cases nothing was changed. It also fails if data files that neither a run nor the
+// bid or number occurs only in columns that do not hold ids of students, with a *PseudonymError
+// if a listed pseudonym does not find the student everywhere, and with a *KeyNeededError if students cannot be found without
+// a key. In all of these cases nothing was changed. It also fails if data files that neither a run nor the
 // history names hold rows: it names these files, but does not change them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {

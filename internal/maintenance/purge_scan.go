@@ -92,6 +92,9 @@ func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (e
 		return err
 	}
 	maps.Copy(p.seen, p.history.Seen)
+	if p.history.Manifest.Scope.PrivacyKey != "" {
+		maps.Copy(p.pseudonyms, p.history.Seen)
+	}
 	p.occurs.Add(p.history.Occurs)
 	p.byNumber += p.history.ByNumber
 	maps.Copy(p.numbers, p.history.Numbers)
@@ -132,6 +135,9 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	}
 	for i, l := range scanners {
 		maps.Copy(p.seen, l.seen)
+		if p.runs[run].Parameters.PrivacyKey != "" {
+			maps.Copy(p.pseudonyms, l.seen)
+		}
 		p.occurs.Add(l.occurs)
 		p.byNumber += l.byNumber
 		maps.Copy(p.numbers, l.numbers)

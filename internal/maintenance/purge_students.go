@@ -335,6 +335,14 @@ func (e *KeyNeededError) Error() string {
 	return "runs hold pseudonyms of students under the privacy key with the fingerprint " + strings.Join(e.Fingerprints, ", ")
 }
 
+// PseudonymError means that listed texts are pseudonyms, by which the students cannot be found in all exports at the
+// destination: some hold the bids themselves, or pseudonyms under another key.
+type PseudonymError struct {
+	Listed []string // must not be logged
+}
+
+func (e *PseudonymError) Error() string { return "the list holds pseudonyms of students" }
+
 // checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms, but none under the given key. If some are
 // under other keys, they are left to another purge.
 func (p *purger) checkKeys(ctx context.Context) error {
@@ -349,6 +357,7 @@ func (p *purger) checkKeys(ctx context.Context) error {
 	need := func(fingerprint string) {
 		switch fingerprint {
 		case "":
+			p.clear = true
 		case given:
 			fits = true
 		default:
@@ -382,6 +391,10 @@ func (p *purger) summarizeStudents() error {
 	}
 	if listed, columns := p.students.OnlyElsewhere(p.occurs); len(listed) > 0 {
 		return &NotIDError{Listed: listed, ByNumber: p.students.ByNumber, Columns: columns}
+	}
+	pseudonyms := slices.DeleteFunc(slices.Clone(p.students.Listed()), func(text string) bool { return !p.pseudonyms[text] })
+	if len(pseudonyms) > 0 && (p.clear || len(p.otherKeys) > 0) {
+		return &PseudonymError{Listed: pseudonyms}
 	}
 	p.report.RowsByNumber = p.byNumber
 	for number := range p.numbers {

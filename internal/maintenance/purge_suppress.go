@@ -29,6 +29,10 @@ func (p *purger) suppress(ctx context.Context) error {
 	if p.students == nil || key == nil {
 		return nil
 	}
+	before, err := p.catalog.ReadSuppressed(ctx, key.Fingerprint())
+	if err != nil {
+		return err
+	}
 	var students []snapshot.SuppressedStudent
 	numbers := p.numbersOfStudents()
 	for _, listed := range p.students.Listed() {
@@ -36,7 +40,12 @@ func (p *purger) suppress(ctx context.Context) error {
 			students = append(students, snapshot.SuppressedStudent{Numbers: append(numbers[listed], key.SuppressedNumber(listed))})
 			continue
 		}
-		students = append(students, snapshot.SuppressedStudent{Bid: key.SuppressedBid(listed), Numbers: numbers[listed]})
+		student := snapshot.SuppressedStudent{Bid: key.SuppressedBid(listed), Numbers: numbers[listed]}
+		// Once the rows are gone, only the list itself shows that it has the student by a pseudonym.
+		if of := key.SuppressedPseudonym(listed); p.pseudonyms[listed] || before.HasBid(of) {
+			student.Bid = of
+		}
+		students = append(students, student)
 	}
 	r := p.report
 	purges, err := p.catalog.PurgesLike(ctx, len(students), r.Asked.Students.Digest, p.students.ByNumber)
@@ -116,7 +125,9 @@ func Unsuppress(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key,
 	digests := make([][]string, len(given))
 	for i, text := range given {
 		bare, _ := privacy.WithoutBlanks(text)
-		digests[i] = []string{key.SuppressedBid(text), key.SuppressedBid(bare), key.SuppressedNumber(text), key.SuppressedNumber(bare)}
+		digests[i] = []string{
+			key.SuppressedBid(text), key.SuppressedBid(bare), key.SuppressedPseudonym(bare), key.SuppressedNumber(text), key.SuppressedNumber(bare),
+		}
 	}
 	taken, found, err := catalog.Unsuppress(ctx, key.Fingerprint(), digests, dryRun)
 	if shared, ok := errors.AsType[*snapshot.SharedNumberError](err); ok {

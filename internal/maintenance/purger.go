@@ -37,6 +37,7 @@ type purger struct {
 	held       map[string]func() error // runs, until the purge ends
 	undeclared erase.Set               // tables that this release does not declare
 	seen       erase.Set               // requested bids that were found in a row
+	pseudonyms erase.Set               // listed texts that were found in rows that hold pseudonyms
 	own        erase.Set               // listed bids and numbers with rows in tables that give numbers
 	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
 	occurs     erase.Occurs            // listed bids and numbers of students, by column
@@ -50,13 +51,14 @@ type purger struct {
 	// moved counts schools that have changed districts and whose history could not be rebuilt.
 	moved     int
 	otherKeys erase.Set // fingerprints of other keys than the given one, under which runs were taken
+	clear     bool      // runs or the history hold bids themselves, not pseudonyms
 }
 
 // newPurger starts a report, or continues the report of a killed purge.
 func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
-		undeclared: make(erase.Set), seen: make(erase.Set), own: make(erase.Set), ofOthers: make(erase.Set), otherKeys: make(erase.Set),
+		undeclared: make(erase.Set), seen: make(erase.Set), pseudonyms: make(erase.Set), own: make(erase.Set), ofOthers: make(erase.Set), otherKeys: make(erase.Set),
 		occurs: erase.NewOccurs(), carriers: make(map[string]int),
 	}
 	asked, earlier, err := p.ask(ctx)
@@ -135,7 +137,7 @@ func (p *purger) notReached() []string {
 	}
 	for _, fingerprint := range p.otherKeys.Sorted() {
 		places = append(places, "runs and histories taken under the privacy key with the fingerprint "+fingerprint+
-			": purge again with that key")
+			": purge with that key too, unless you already have")
 	}
 	if !p.listed {
 		places = append(places, "multipart uploads that killed or overlapping processes started, of the history, or of runs without a "+

@@ -90,6 +90,11 @@ func (s SuppressedStudents) has(student SuppressedStudent) bool {
 	})
 }
 
+// HasBid reports whether a student with this digest of the bid is on the list.
+func (s SuppressedStudents) HasBid(digest string) bool {
+	return slices.ContainsFunc(s.Students, func(other SuppressedStudent) bool { return other.Bid == digest })
+}
+
 // isSame reports whether two entries are of one student: they have the same bid or, without bids, a number in common.
 func (s SuppressedStudent) isSame(other SuppressedStudent) bool {
 	return s.Bid == other.Bid && (s.Bid != "" || slices.ContainsFunc(s.Numbers, func(number string) bool {
