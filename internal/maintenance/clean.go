@@ -53,6 +53,15 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 		if !dead(state, staged[name], now, age) {
 			continue
 		}
+		if state != nil && removable(state) { // unless it has lost its manifest
+			named, err := catalog.IsNamed(ctx, state.Kind, state.SnapshotDate, run)
+			if err != nil {
+				return cleaned, err
+			}
+			if named {
+				continue
+			}
+		}
 		done, err := cleanRun(ctx, catalog, run, state)
 		if err != nil {
 			return cleaned, fmt.Errorf("clean run %s: %w", run, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -70,7 +71,14 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 	manifest, err := c.ReadManifest(ctx, run)
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
-		return plan, begun, nil
+		if plan == nil || begun != nil {
+			return plan, begun, nil
+		}
+		named, err := c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, run)
+		if err == nil && named {
+			return refuse("run %s is the snapshot of %s, but its manifest is missing: %s", run, plan.SnapshotDate, wording.Restore)
+		}
+		return plan, begun, err
 	case err != nil:
 		return nil, nil, err
 	case manifest.Status != Published:

@@ -229,13 +229,11 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 			if lost, over, err = a.losesTo(ctx, current.RunID); lost || over || err != nil {
 				return err
 			}
-		case c.Publishes() && !unreadable:
-			return nil
 		case !c.Publishes() && (unreadable || current.RunID != c.RunID):
 			return nil // Verify reports an unreadable pointer.
 		case c.Prunes():
 			return a.catalog.store.Remove(ctx, path)
-		case !c.Publishes() && *current == mine():
+		case !unreadable && *current == mine():
 			return nil
 		}
 		// Another process may have made this change, and a later one, since the manifest was read. If the manifest changes

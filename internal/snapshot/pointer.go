@@ -64,6 +64,7 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 		if _, now, again := c.Read(ctx, path); now != version || again != nil {
 			return c.readSnapshot(ctx, path) // pruned since, or replaced and then pruned
 		}
+		err = fmt.Errorf("read %s: %w: the manifest of run %s is missing", path, sink.ErrDamaged, pointer.RunID)
 	}
 	if err != nil && !Unreadable(err) {
 		return nil, err
@@ -327,12 +328,23 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 	return nil
 }
 
-// hasLostPointer reports whether a published run lacks the pointer of its date, whose path is given. Other processes may be
-// publishing or pruning the run: both write the document of the change first and remove it last, after they have changed the
-// pointer; prune also removes the manifest.
+// hasLostPointer reports whether a published run lacks the pointer of its date, whose path is given, or has a damaged one.
+// Other processes may be publishing or pruning the run: both write the document of the change first and remove it last, after
+// they have changed the pointer; prune also removes the manifest.
 func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, error) {
-	for _, absent := range []string{ChangePath(run), path, ChangePath(run)} {
-		if _, _, err := c.Read(ctx, absent); !errors.Is(err, sink.ErrNotFound) {
+	changing := func() (bool, error) {
+		_, _, err := c.Read(ctx, ChangePath(run))
+		if errors.Is(err, sink.ErrNotFound) {
+			return false, nil
+		}
+		return true, err
+	}
+	pointing := func() (bool, error) {
+		pointer, err := ReadIfSound[Pointer](ctx, c, path)
+		return pointer != nil && pointer.Manifest != "", err
+	}
+	for _, look := range []func() (found bool, err error){changing, pointing, changing} {
+		if found, err := look(); found || err != nil {
 			return false, err
 		}
 	}
@@ -341,6 +353,16 @@ func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, er
 		return false, nil
 	}
 	return err == nil && now.Status == Published, err
+}
+
+// IsNamed reports whether the pointer of a date names the run.
+func (c Catalog) IsNamed(ctx context.Context, kind Kind, date, run string) (bool, error) {
+	path := PointerPath(kind, date)
+	if path == "" {
+		return false, nil
+	}
+	pointer, err := ReadIfSound[Pointer](ctx, c, path)
+	return pointer != nil && pointer.RunID == run, err
 }
 
 // RestorePointer writes the pointer of a published run again if it is lost or damaged, and reports whether it was.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,28 +205,89 @@ func TestCheckReplace(t *testing.T) {
 	}
 }
 
-func TestDamagedPointer(t *testing.T) {
+// TestReplacedWithDamage publishes a run of a date whose snapshot has lost or damaged documents. Nothing of the earlier run
+// is left, and no second run looks published.
+func TestReplacedWithDamage(t *testing.T) {
 	t.Parallel()
-	for _, damaged := range []string{"_snapshots/2026-11-20.json", "_runs/old/manifest.json"} {
-		t.Run(damaged, func(t *testing.T) {
+	const pointer, manifest = "_snapshots/2026-11-20.json", "_runs/2026-11-20-old/manifest.json"
+	tests := []struct {
+		name, path string
+		damage     func(path string) error
+		refused    bool // without --replace
+		replaced   bool // the manifest says so
+	}{
+		{"damaged pointer", pointer, damage, false, true},
+		{"lost pointer", pointer, os.Remove, false, true},
+		{"damaged manifest", manifest, damage, true, false},
+		{"lost manifest", manifest, os.Remove, true, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			store := snapshottest.NewDir(t, root)
-			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("old", snapshottest.Few))
-			require.NoError(t, os.WriteFile(filepath.Join(root, damaged), []byte(`{"run_id": "o`), 0o600))
+			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("2026-11-20-old", snapshottest.Few))
+			require.NoError(t, test.damage(filepath.Join(root, filepath.FromSlash(test.path))))
 			plan := snapshottest.NewPlan("new", snapshottest.Few)
 			c := snapshot.Candidate{Kind: snapshot.Full, Date: snapshottest.Today, BaseURL: plan.BaseURL, Scope: plan.Scope, Today: true}
 			_, err := snapshot.At(store).CheckReplace(t.Context(), c)
-			var refused *snapshot.RefusedError
-			require.ErrorAs(t, err, &refused)
-			require.Contains(t, refused.Error(), damaged)
-			c.Replace = true
-			_, err = snapshot.At(store).CheckReplace(t.Context(), c)
+			if test.refused {
+				var refused *snapshot.RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Contains(t, refused.Error(), "2026-11-20-old")
+				c.Replace = true
+				_, err = snapshot.At(store).CheckReplace(t.Context(), c)
+			}
 			require.NoError(t, err)
-			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("new", snapshottest.Few, func(p *snapshot.Plan) { p.Replace = true }))
+			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("new", snapshottest.Few, func(p *snapshot.Plan) { p.Replace = test.refused }))
 			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+			for name := range snapshottest.Tree(t, root) {
+				require.False(t, strings.HasSuffix(name, "-2026-11-20-old.parquet"), name)
+			}
+			if test.replaced {
+				m, err := snapshot.At(store).ReadManifest(t.Context(), "2026-11-20-old")
+				require.NoError(t, err)
+				require.Equal(t, snapshot.Replaced, m.Status)
+			}
 		})
 	}
+}
+
+func damage(path string) error { return os.WriteFile(path, []byte(`{"run_id": "o`), 0o600) }
+
+// TestLostManifest loses the manifest of the newest snapshot. Status says so, its documents are neither cleaned nor
+// abandoned, and the same run can be published again.
+func TestLostManifest(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	catalog := snapshot.At(store)
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("r", snapshottest.Few))
+	require.NoError(t, os.Remove(filepath.Join(root, filepath.FromSlash(snapshot.ManifestPath("r")))))
+	before := snapshottest.Tree(t, root)
+
+	damaged, err := catalog.DamagedPointers(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, damaged)
+	require.Contains(t, damaged[0].Problem+damaged[len(damaged)-1].Problem, "the manifest of run r is missing")
+	cleaned, err := maintenance.Clean(t.Context(), catalog, time.Now().AddDate(1, 0, 0), time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, cleaned)
+	require.ErrorAs(t, catalog.Abandon(t.Context(), "r"), new(*snapshot.RefusedError))
+	require.Equal(t, before, snapshottest.Tree(t, root))
+
+	plan := snapshottest.NewPlan("r", snapshottest.Few)
+	snapshottest.StageRun(t, store, plan, nil)
+	staged, err := catalog.Collect(t.Context(), plan)
+	require.NoError(t, err)
+	opts := snapshottest.Options()
+	opts.Replace, opts.Now = true, func() time.Time { return snapshottest.PublishedAt().Add(time.Hour) }
+	_, err = catalog.Publish(t.Context(), staged, opts)
+	require.NoError(t, err)
+	m, err := catalog.ReadManifest(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, snapshot.Published, m.Status)
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }
 
 func TestLatest(t *testing.T) {

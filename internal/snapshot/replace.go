@@ -3,8 +3,11 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -66,20 +69,61 @@ const replace = wording.Setting("replace")
 // CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
 // may not replace it: scope or service differ, or it is a full snapshot of a past date. An as-of run may replace an
 // as-of run of equal scope on any day. Delta runs replace nothing.
+//
+// A published run whose pointer is lost or damaged is replaced too. It is looked for among all runs if the pointer is
+// damaged, and among those whose ids begin with the date if there is none.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
-	s, err := c.readSnapshot(ctx, PointerPath(run.Kind, run.Date))
+	path := PointerPath(run.Kind, run.Date)
+	s, err := c.readSnapshot(ctx, path)
+	switch {
+	case err != nil || path == "":
+		return nil, err
+	case s == nil || s.Err != nil && s.Pointer.RunID == "":
+		prefix := RunsPrefix
+		if s == nil {
+			prefix += run.Date
+		}
+		lost, err := c.lostRun(ctx, run, prefix)
+		if err != nil {
+			return nil, err
+		}
+		if lost != nil {
+			return lost, run.check(lost)
+		}
+	}
 	switch {
 	case s == nil:
-		return nil, err
+		return nil, nil
 	case s.Err != nil && !run.Replace:
-		return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v)%s",
-			PointerPath(run.Kind, run.Date), s.Err, run.advice())}
-	case s.Err != nil && s.Pointer.RunID == "":
+		return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v)%s", path, s.Err, run.advice())}
+	case s.Pointer.RunID == "" || s.Pointer.RunID == run.Run:
 		return nil, nil
 	case s.Err != nil:
 		return &Manifest{RunID: s.Pointer.RunID}, nil //nolint:nilerr // an unreadable run is always replaced
-	case s.Manifest.RunID == run.Run:
-		return nil, nil
 	}
 	return s.Manifest, run.check(s.Manifest)
+}
+
+// lostRun returns the manifest of another run that is published for the date of a candidate, but whose pointer is lost or
+// damaged; nil if there is none. It reads the manifests of the runs whose folders begin with a prefix.
+func (c Catalog) lostRun(ctx context.Context, run Candidate, prefix string) (*Manifest, error) {
+	entries, err := sink.ListAll(ctx, c, prefix)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return path.Base(e.Path) != ManifestName })
+	pointer := PointerPath(run.Kind, run.Date)
+	for _, entry := range entries {
+		m, err := ReadIfSound[Manifest](ctx, c, entry.Path)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil || m.RunID == run.Run || m.Kind != run.Kind || m.SnapshotDate != run.Date || m.Status != Published {
+			continue
+		}
+		if lost, err := c.hasLostPointer(ctx, m.RunID, pointer); lost || err != nil {
+			return m, err
+		}
+	}
+	return nil, nil
 }

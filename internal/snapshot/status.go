@@ -160,8 +160,26 @@ type DamagedPointer struct {
 	Problem string
 }
 
-// DamagedPointers returns the damaged pointers of dates, of the latest run and of the history.
+// problemOf returns why the snapshot of a pointer cannot be read.
+func (c Catalog) problemOf(ctx context.Context, path string) error {
+	s, err := c.readSnapshot(ctx, path)
+	if s == nil || err != nil {
+		return err
+	}
+	return s.Err
+}
+
+// DamagedPointers returns the damaged pointers of dates, of the latest run and of the history, and pointers of dates to
+// manifests that are missing.
 func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) {
+	index, err := c.Index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	manifests := make(map[string]bool)
+	for _, folder := range index.With(ManifestName) {
+		manifests[DocumentPath(folder, ManifestName)] = true
+	}
 	entries := []sink.Entry{{Path: LatestPath}, {Path: HistoryPointerPath}}
 	for _, kind := range []Kind{Full, AsOf} {
 		listed, err := c.pointers(ctx, kind)
@@ -177,6 +195,10 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) 
 		}
 		if pointer == nil && err == nil && entry.Path == HistoryPointerPath {
 			_, err = c.lostHistory(ctx)
+		}
+		isDate := entry.Path != LatestPath && entry.Path != HistoryPointerPath
+		if err == nil && pointer != nil && isDate && !manifests[pointer.Manifest] {
+			err = c.problemOf(ctx, entry.Path)
 		}
 		if errors.Is(err, sink.ErrDamaged) {
 			return DamagedPointer{Path: entry.Path, Problem: err.Error()}, nil
