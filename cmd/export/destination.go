@@ -157,7 +157,7 @@ func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) 
 }
 
 // unusable returns the error of a destination that cannot be used. It counts as a mistake in the settings, unless the
-// store has answered that it is overloaded or failing.
+// store is overloaded, failing or cannot be reached.
 func unusable(from sources, err error) error {
 	if errors.Is(err, sink.ErrUnavailable) {
 		return fmt.Errorf("%s: %w", destName(from), err)

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -115,6 +116,22 @@ func TestStoreThrottlesAtTheStart(t *testing.T) {
 		result := p.run()
 		require.Equal(t, exitFailed, result.code, result.stderr)
 		require.Contains(t, result.stderr, "throttled by the store")
+	}
+}
+
+// TestStoreIsUnreachableAtTheStart expects the same if nothing listens at the endpoint.
+func TestStoreIsUnreachableAtTheStart(t *testing.T) {
+	t.Parallel()
+	n := newFaultyScenario(t)
+	s, _ := newFaultyDest(t, nil)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	s.endpoint = closed.URL
+	for _, p := range []*process{n.run(t, s, "night"), s.command(t, "status")} {
+		p.cmd.Env = append(p.cmd.Env, "AWS_MAX_ATTEMPTS=2")
+		result := p.run()
+		require.Equal(t, exitFailed, result.code, result.stderr)
+		require.Contains(t, result.stderr, "connection failed at "+closed.URL)
 	}
 }
 

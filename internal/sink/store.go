@@ -19,7 +19,7 @@ var (
 	ErrStagedLost = errors.New("the staged file is gone or damaged")
 	// ErrLocked reports that another process holds a lock.
 	ErrLocked = errors.New("another process holds the lock")
-	// ErrUnavailable reports that a store answers, but that it is overloaded or failing.
+	// ErrUnavailable reports that a store is overloaded, failing or cannot be reached.
 	ErrUnavailable = errors.New("the store is unavailable")
 	// ErrDamaged reports that a document, or File.Staged, cannot be decoded, so that this program cannot have written it.
 	ErrDamaged = errors.New("the document is damaged")

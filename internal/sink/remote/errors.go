@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"strings"
 
@@ -30,7 +32,17 @@ type DescribedError struct {
 func (e *DescribedError) Error() string { return e.Text }
 func (e *DescribedError) Unwrap() error { return e.Cause }
 
-// Is reports a throttled or failing store as sink.ErrUnavailable.
+// Is reports a store that is throttled or failing, or to which there is no connection, as sink.ErrUnavailable.
 func (e *DescribedError) Is(target error) bool {
-	return target == sink.ErrUnavailable && (e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError)
+	return target == sink.ErrUnavailable &&
+		(e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError || unconnected(e.Cause))
+}
+
+// unconnected reports whether an error says that there is no connection to a host that exists.
+func unconnected(err error) bool {
+	if host, ok := errors.AsType[*net.DNSError](err); ok {
+		return !host.IsNotFound
+	}
+	connection, ok := errors.AsType[*net.OpError](err)
+	return ok && connection.Op != "remote error" // of TLS
 }
