@@ -149,7 +149,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunState, newest string) string {
 	switch {
 	case path == snapshot.HistoryPointerPath:
-		return wording.Command("history", wording.Setting("dest"), catalog, wording.Setting("rebuild")) + " rebuilds the history from the snapshots"
+		return wording.RebuildHistory(catalog.String())
 	case path == snapshot.LatestPath && newest != "":
 		return writtenAgain(catalog, newest)
 	}

@@ -179,12 +179,9 @@ func verifyHistory(ctx context.Context, catalog snapshot.Catalog) (verified, err
 	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the history",
-		remedies: []string{rebuildRemedy}, missingProofs: report.MissingProofs,
+		remedies: []string{wording.RebuildHistory("")}, missingProofs: report.MissingProofs,
 	}, nil
 }
-
-// rebuildRemedy says what to do about problems of the history.
-const rebuildRemedy = "growth-export history --rebuild rebuilds the history, if none of its snapshots was pruned"
 
 func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
 	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, catalog) })
@@ -195,7 +192,7 @@ func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, e
 	for _, problem := range report.Problems {
 		remedy := "growth-export delta-lake brings them up to date, or says what to do"
 		if problem.Path == snapshot.HistoryPointerPath {
-			remedy = rebuildRemedy
+			remedy = wording.RebuildHistory("")
 		}
 		if !slices.Contains(remedies, remedy) {
 			remedies = append(remedies, remedy)

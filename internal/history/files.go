@@ -286,7 +286,7 @@ func (r *fileReader) closeFile() error {
 func damaged(path string, err error) error {
 	return &wording.AdvisedError{
 		Err:    &DamagedError{Path: path, Err: err},
-		Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history from the snapshots",
+		Advice: wording.RebuildHistory(""),
 	}
 }
 

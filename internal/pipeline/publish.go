@@ -40,13 +40,14 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	if err != nil {
 		return nil, err
 	}
-	if found.plan == nil {
+	if found.plan == nil && found.manifest == nil {
 		return nil, Usagef("there is no run %s at %s: see growth-export status", id, deps.Catalog)
 	}
 	deps.Progress.runID.Store(id)
-	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Catalog.String()}
+	kind, date := found.snapshot()
+	summary := &Summary{RunID: id, Kind: kind, SnapshotDate: date, Destination: deps.Catalog.String()}
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
-	if err := stuck.checkNotBlocked(&deps, id, found.plan.Kind, found.plan.SnapshotDate); err != nil {
+	if err := stuck.checkNotBlocked(&deps, id, kind, date); err != nil {
 		return summary, err
 	}
 	if found.manifest != nil {

@@ -13,6 +13,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // fingerprint returns a hash of the settings that a derived run id covers: a run is resumed only by a command that
@@ -51,7 +52,7 @@ func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 // foundRun is a run id with the plan and manifest that the destination has for it.
 type foundRun struct {
 	id       string
-	plan     *snapshot.Plan     // nil if the run has not begun
+	plan     *snapshot.Plan     // nil if the run has not begun, or has lost it
 	manifest *snapshot.Manifest // nil if it is not published
 }
 
@@ -63,13 +64,18 @@ func (s *foundRun) date(ifNew string) string {
 	return ifNew
 }
 
+// snapshot returns what the run is a snapshot of. A published run may have lost its plan.
+func (s *foundRun) snapshot() (snapshot.Kind, string) {
+	if s.plan == nil {
+		return s.manifest.Kind, s.manifest.SnapshotDate
+	}
+	return s.plan.Kind, s.plan.SnapshotDate
+}
+
 func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundRun, error) {
 	s := foundRun{id: id}
 	plan, err := catalog.ReadPlan(ctx, id)
-	if errors.Is(err, sink.ErrNotFound) {
-		return s, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, sink.ErrNotFound) {
 		return s, err
 	}
 	s.plan = plan
@@ -81,6 +87,17 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundR
 	return s, err
 }
 
+// lookUpNamed looks up a run whose id the user has chosen.
+func lookUpNamed(ctx context.Context, catalog snapshot.Catalog, id string) (foundRun, error) {
+	found, err := lookUpRun(ctx, catalog, id)
+	if err == nil && found.plan == nil && found.manifest != nil {
+		err = &wording.AdvisedError{
+			Err: fmt.Errorf("%w: %s is missing, although run %s is published", sink.ErrDamaged, snapshot.PlanPath(id), id), Advice: wording.Restore,
+		}
+	}
+	return found, err
+}
+
 // chooseRun finds the run that this command begins or resumes: the one it names, or the first of its derived ids that
 // is not published. It returns a published run if this command has just finished the publishing of that run for another
 // command, or if its date is in the past, because a new run of that date would be refused.
@@ -88,19 +105,23 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {
 	case s.RunID != "" && s.kind() == snapshot.AsOf:
-		return lookUpRun(ctx, catalog, s.RunID+"-"+r.date)
+		return lookUpNamed(ctx, catalog, s.RunID+"-"+r.date)
 	case s.RunID != "":
-		return lookUpRun(ctx, catalog, s.RunID)
+		return lookUpNamed(ctx, catalog, s.RunID)
 	}
 	past := s.kind() == snapshot.Full && r.date < r.now.Format(time.DateOnly) && !s.Replace
 	var published foundRun
 	for n := 1; ; n++ {
 		run, err := lookUpRun(ctx, catalog, derivedRunID(s.kind(), r.date, r.mark, n))
-		if err == nil && run.plan == nil && published.plan != nil {
-			return published, nil
-		}
-		if err != nil || run.plan == nil {
+		switch {
+		case err != nil:
 			return run, err
+		case run.plan == nil && run.manifest != nil:
+			continue // a published run that has lost its plan
+		case run.plan == nil && published.plan != nil:
+			return published, nil
+		case run.plan == nil:
+			return run, nil
 		}
 		if run.manifest != nil && run.manifest.Status == snapshot.Published && r.cohort.useKeyOf(run.plan, s.PrivacyKey) &&
 			(past || slices.Contains(r.Recovered.Published, run.id)) {

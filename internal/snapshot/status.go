@@ -289,10 +289,17 @@ func (c Catalog) published(ctx context.Context, folder *RunFolder, state *RunSta
 	if err != nil {
 		return err
 	}
+	if manifest != nil && sink.Escape(manifest.RunID) != folder.Name {
+		state.Problems = append(state.Problems, folder.path(ManifestName)+" is not the manifest of this run: "+wording.Restore)
+		manifest = nil
+	}
 	if manifest != nil {
 		state.addManifest(manifest)
 	}
 	if !folder.Has(ChangeName) {
+		if ledger := folder.contents[LedgerName]; manifest != nil && ledger.Bytes != manifest.Ledger.Bytes {
+			state.Problems = append(state.Problems, folder.path(LedgerName)+" is damaged or missing: "+wording.Restore)
+		}
 		return nil
 	}
 	change, err := readInto[Change](ctx, c, folder.path(ChangeName), state)

@@ -18,3 +18,12 @@ func (e *AdvisedError) Unwrap() error { return e.Err }
 
 // Restore is the advice for a document or file that cannot be read.
 const Restore = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
+
+// RebuildHistory is the advice for a history that is damaged. The destination may be empty.
+func RebuildHistory(dest string) string {
+	parts := []any{Setting("rebuild")}
+	if dest != "" {
+		parts = []any{Setting("dest"), dest, Setting("rebuild")}
+	}
+	return Command("history", parts...) + ` rebuilds the history, unless some of its snapshots were pruned: see "Damaged documents" in docs/operations.md`
+}
