@@ -19,7 +19,7 @@ func (e *AdvisedError) Unwrap() error { return e.Err }
 // Restore is the advice for a document or file that cannot be read.
 const Restore = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
 
-// RebuildHistory is the advice for a history that is damaged. The destination may be empty.
+// RebuildHistory returns the advice for a damaged history. The destination may be empty.
 func RebuildHistory(dest string) string {
 	parts := []any{Setting("rebuild")}
 	if dest != "" {
