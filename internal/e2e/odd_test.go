@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,6 +42,21 @@ func TestOddWorld(t *testing.T) {
 	require.True(t, replaced, "lone surrogates occurred")
 	require.True(t, cut, "long districts occurred")
 	testJoins(t, d, s)
+	testEveryView(t, s)
+}
+
+// testEveryView checks that DuckDB can compute all values of all views.
+func testEveryView(t *testing.T, s *snapshot) {
+	t.Helper()
+	d := newDuck(t)
+	d.db.SetMaxOpenConns(1)
+	d.exec(execute(t, growthExport, "sql", "--dest", s.dest, "--views", "sector"))
+	views := d.query("SELECT view_name FROM duckdb_views() WHERE NOT internal")
+	require.Greater(t, len(views), 30)
+	for _, view := range views {
+		d.exec(fmt.Sprintf("CREATE TABLE %[1]s_values AS SELECT * FROM %[1]s", view[0]))
+	}
+	require.Positive(t, d.one("SELECT count(*) FROM assessment_results_values WHERE concat_ws(' ', TestStandardError, Goal1Range, Goal2Range) LIKE '%E%'"))
 }
 
 // testJoins checks the join map of the data dictionary: which joins leave rows without a match, and that a row with an

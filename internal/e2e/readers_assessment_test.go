@@ -193,3 +193,40 @@ func TestAssessmentResultsOfOddTables(t *testing.T) {
 		row(nil, nil, nil, "empty bid"),
 	}), sorted(d.query("SELECT "+strings.Join(assessmentColumns(), ", ")+" FROM assessment_results")))
 }
+
+// TestExtremeNumbers checks that numbers too large for a column do not make a view fail: as text they have an exponent,
+// and a number that is infinite, no number, or too large for its type is null.
+func TestExtremeNumbers(t *testing.T) {
+	t.Parallel()
+	s := runExport(t, export{args: []string{"--simulate-schools", "1", "--simulate-results", "10"}})
+	d := newDuck(t)
+	d.db.SetMaxOpenConns(1)
+	d.exec(ddl(t))
+	d.exec(`
+		INSERT INTO enrollment_sessions
+			(requested_perspective_bid, requested_school_bid, academic_year_bid, ordinal, enrollment_session_bid, description) VALUES
+			('p', 'a', 'y', 0, 'fall', 'Fall 2025'), ('p', 'a', 'y', 1, 'spring', 'Spring 2025');
+		INSERT INTO test_results (requested_school_bid, test_result_bid, student_bid, term_bid, subject_area, rit, standard_error, items_correct, items_shown)
+			SELECT 'a', 'r' || row_number() OVER (), * FROM (VALUES
+				('ann', 'fall', 'Reading', -2147483648, 0.125, 3, 8), ('ann', 'spring', 'Reading', 2147483647, 1e30, 2147483647, 1),
+				('bob', 'fall', 'Reading', -7, '-inf', -3, 8), ('bob', 'spring', 'Reading', 2147483640, 'nan', 0, 0),
+				('cy', 'fall', 'Reading', 2147483647, 1e15, 1, NULL), ('cy', 'spring', 'Reading', -1, -1e16, NULL, 1),
+				('di', 'fall', 'Reading', 1, -0.001, 8, 8), ('di', 'spring', 'Reading', 2, 1.7976931348623157e308, 1, 3)) AS results;
+		INSERT INTO test_result_instructional_areas (requested_school_bid, test_result_bid, ordinal, score_low, score_high) VALUES
+			('a', 'r1', 0, 100, 100.5), ('a', 'r1', 1, -1.25e300, 1e20), ('a', 'r1', 2, 'inf', 200), ('a', 'r1', 3, 1e15, -100);`)
+	d.exec(analysisOf(t, s, "sector"))
+	require.Equal(t, [][]any{
+		{"0.13", int64(38), nil},
+		{"1E30", nil, nil},
+		{nil, int64(-37), nil},
+		{nil, nil, int64(math.MaxInt32)},
+		{"1000000000000000.00", nil, nil},
+		{"-1E16", nil, int64(math.MinInt32)},
+		{"0.00", int64(100), nil},
+		{"1.7976931348623157E308", int64(33), int64(1)},
+	}, d.query("SELECT TestStandardError, PercentCorrect, FallToSpringObservedGrowth FROM assessment_results ORDER BY TestID"))
+	require.Equal(t, [][]any{{"100-100.5", "-1.25E300-1E20", nil, "1000000000000000--100"}},
+		d.query("SELECT Goal1Range, Goal2Range, Goal3Range, Goal4Range FROM assessment_results WHERE TestID = 'r1'"))
+	require.Equal(t, [][]any{{"ann", nil}, {"bob", int64(math.MaxInt32)}, {"cy", int64(math.MinInt32)}, {"di", int64(1)}},
+		d.query("SELECT student_bid, observed_growth FROM analysis_growth_spans ORDER BY 1"))
+}

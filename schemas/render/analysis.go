@@ -184,16 +184,19 @@ func (a *analysis) query(t *schemas.Table) string {
 		"utc_date": func(column string) string { return fmt.Sprintf(a.utcDate, column) },
 		"utc_time": func(column string) string { return fmt.Sprintf(a.utcTime, column) },
 		// Numbers as text: with two decimals, and with as many as they need.
-		"two_decimals": a.twoDecimals,
-		"plain_number": func(number string) string {
-			return "regexp_replace(" + a.twoDecimals(number) + ", '[.]?0+$', '')"
-		},
+		"two_decimals": func(number string) string { return a.numberText(number, "%s") },
+		"plain_number": func(number string) string { return a.numberText(number, "regexp_replace(%s, '[.]?0+$', '')") },
 	}, nil)
 }
 
-// twoDecimals returns a number as text. Engines differ in how they round numbers such as 0.125, but not whole numbers.
-func (a *analysis) twoDecimals(number string) string {
-	return fmt.Sprintf("CAST(CAST(floor(%s * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS %s)", number, a.kind(schemas.String))
+// numberText returns the expression of a number as text: with two decimals, formatted as usual says. Engines differ in how
+// they round numbers such as 0.125, but not whole numbers. Numbers that are too large for that have an exponent, which the
+// engines write as 1e+30 and 1.0E30, and are 1E30; those that are infinite or not a number are null.
+func (a *analysis) numberText(number, usual string) string {
+	decimals := fmt.Sprintf("CAST(CAST(floor(%s * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS %s)", number, a.kind(schemas.String))
+	return fmt.Sprintf("CASE\n        WHEN abs(%[1]s) < 1e16 THEN %[2]s\n"+
+		"        WHEN abs(%[1]s) <= 1.7976931348623157e308 THEN regexp_replace(CAST(%[1]s AS %[3]s), '([.]0)?(e[+]|E)', 'E')\n    END",
+		number, fmt.Sprintf(usual, decimals), a.kind(schemas.String))
 }
 
 // source returns the name of a table or a view in a query, or an empty relation for a table that was not exported. In a

@@ -69,7 +69,7 @@ func assessmentResults() *schemas.Table {
 		derived("TestStartTime", schemas.String, schemas.Moment, "Time at which the test began, in UTC: HH:MM:SS."),
 		derived("TestDurationMinutes", schemas.Int64, schemas.Measure, "duration in minutes, rounded; its unit is not documented, most likely milliseconds."),
 		whole("TestRITScore", "rit."),
-		score("TestStandardError", "standard_error with two decimals."),
+		score("TestStandardError", "standard_error with two decimals, or with an exponent if it has more than 16 digits."),
 		whole("TestPercentile", "Percentile in the newest achievement norms."),
 		score("AchievementQuintile", "Quintile of TestPercentile: Low, LoAvg, Avg, HiAvg or High."),
 		derived("PercentCorrect", schemas.Int32, schemas.Measure, "items_correct in percent of items_shown, rounded."),

@@ -76,7 +76,9 @@ func sparkDialect(schema string) *dialect {
 		}
 		return sparkEscape(path)
 	}
-	const day, seconds = "date_from_unix_date(CAST(floor(unix_micros(%[1]s) / 86400000000) AS INT))", "pmod(floor(unix_micros(%[1]s) / 1000000), 86400)"
+	// Whole numbers, because the quotient of a time that is almost midnight may be rounded up.
+	const ofDay = "pmod(unix_micros(%[1]s), 86400000000)"
+	const day, seconds = "date_from_unix_date(CAST((unix_micros(%[1]s) - " + ofDay + ") div 86400000000 AS INT))", ofDay + " div 1000000"
 	return &dialect{
 		name: sparkName, text: sparkText, kind: sparkType,
 		view: "CREATE OR REPLACE " + temporary + "VIEW",
@@ -94,7 +96,8 @@ func sparkDialect(schema string) *dialect {
 		keys: "explode(json_object_keys(%s))", member: "get_json_object(%s, '$.%s')",
 		joined: "nullif(array_join(array_sort(collect_set(%s)), ', '), '')",
 		utcDay: day, utcDate: "date_format(" + day + ", 'MM/dd/yyyy')",
-		utcTime: "format_string('%%02d:%%02d:%%02d', " + seconds + " div 3600, " + seconds + " %% 3600 div 60, " + seconds + " %% 60)",
+		utcTime: "CASE WHEN %[1]s IS NOT NULL THEN format_string('%%02d:%%02d:%%02d', " +
+			seconds + " div 3600, " + seconds + " %% 3600 div 60, " + seconds + " %% 60) END",
 		normsBefore: func(view, path string) string {
 			switch {
 			case IsParquet(path):

@@ -51,7 +51,7 @@
 
 {% macro default__growth_export_utc_day(column) %}CAST(make_timestamp(epoch_us({{ column }})) AS date){% endmacro %}
 
-{% macro spark__growth_export_utc_day(column) %}date_from_unix_date(CAST(floor(unix_micros({{ column }}) / 86400000000) AS int)){% endmacro %}
+{% macro spark__growth_export_utc_day(column) %}date_from_unix_date(CAST((unix_micros({{ column }}) - pmod(unix_micros({{ column }}), 86400000000)) div 86400000000 AS int)){% endmacro %}
 
 {% macro growth_export_utc_date(column) %}{{ return(adapter.dispatch('growth_export_utc_date', 'growth_export')(column)) }}{% endmacro %}
 
@@ -64,8 +64,8 @@
 {% macro default__growth_export_utc_time(column) %}strftime(make_timestamp(epoch_us({{ column }})), '%H:%M:%S'){% endmacro %}
 
 {% macro spark__growth_export_utc_time(column) -%}
-    {%- set seconds = 'pmod(floor(unix_micros(' ~ column ~ ') / 1000000), 86400)' -%}
-    format_string('%02d:%02d:%02d', {{ seconds }} div 3600, {{ seconds }} % 3600 div 60, {{ seconds }} % 60)
+    {%- set seconds = 'pmod(unix_micros(' ~ column ~ '), 86400000000) div 1000000' -%}
+    CASE WHEN {{ column }} IS NOT NULL THEN format_string('%02d:%02d:%02d', {{ seconds }} div 3600, {{ seconds }} % 3600 div 60, {{ seconds }} % 60) END
 {%- endmacro %}
 
 {# The growth norms: the variable growth_export_norms, a CSV or Parquet file, or with other adapters a relation; otherwise no rows. #}

@@ -16,12 +16,12 @@ measured AS (
         earlier.{{.}} AS from_{{.}},
         later.{{.}} AS to_{{.}},
         {{- end}}
-        later.rit - earlier.rit AS observed_growth,
+        try_cast(CAST(later.rit AS BIGINT) - earlier.rit AS INTEGER) AS observed_growth,
         sqrt(earlier.standard_error * earlier.standard_error + later.standard_error * later.standard_error) AS observed_growth_se,
         norms.projected_growth,
         norms.typical_growth,
         norms.growth_sd,
-        (later.rit - earlier.rit - norms.projected_growth) / nullif(norms.growth_sd, 0) AS conditional_growth_index,
+        (CAST(later.rit AS BIGINT) - earlier.rit - norms.projected_growth) / nullif(norms.growth_sd, 0) AS conditional_growth_index,
         later.growth_percentile AS service_growth_percentile
     FROM {{table "analysis_term_results"}} AS earlier
     JOIN spans ON spans.from_season = earlier.season

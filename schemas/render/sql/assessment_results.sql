@@ -124,7 +124,7 @@ SELECT
     {{two_decimals "results.standard_error"}} AS TestStandardError,
     percentiles.achievement_percentile AS TestPercentile,
     {{template "quintile" "percentiles.achievement_percentile"}} AS AchievementQuintile,
-    CAST(floor(100e0 * results.items_correct / nullif(results.items_shown, 0) + 0.5e0) AS INTEGER) AS PercentCorrect,
+    try_cast(floor(100e0 * results.items_correct / nullif(results.items_shown, 0) + 0.5e0) AS INTEGER) AS PercentCorrect,
     results.response_disengaged_percentage AS RapidGuessingPercentage,
     {{- range $span := spans}}
     growth.{{.Prefix}}_projected_growth AS {{.Column}}ProjectedGrowth,

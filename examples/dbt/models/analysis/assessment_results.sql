@@ -214,7 +214,10 @@ SELECT
     -- The unit of duration is not documented, most likely milliseconds.
     CAST(round(results.duration / 60000) AS BIGINT) AS TestDurationMinutes,
     results.rit AS TestRITScore,
-    CAST(CAST(floor(results.standard_error * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR) AS TestStandardError,
+    CASE
+        WHEN abs(results.standard_error) < 1e16 THEN CAST(CAST(floor(results.standard_error * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR)
+        WHEN abs(results.standard_error) <= 1.7976931348623157e308 THEN regexp_replace(CAST(results.standard_error AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS TestStandardError,
     percentiles.achievement_percentile AS TestPercentile,
     CASE
         WHEN percentiles.achievement_percentile <= 20 THEN 'Low'
@@ -223,48 +226,66 @@ SELECT
         WHEN percentiles.achievement_percentile <= 80 THEN 'HiAvg'
         WHEN percentiles.achievement_percentile IS NOT NULL THEN 'High'
     END AS AchievementQuintile,
-    CAST(floor(100e0 * results.items_correct / nullif(results.items_shown, 0) + 0.5e0) AS INTEGER) AS PercentCorrect,
+    try_cast(floor(100e0 * results.items_correct / nullif(results.items_shown, 0) + 0.5e0) AS INTEGER) AS PercentCorrect,
     results.response_disengaged_percentage AS RapidGuessingPercentage,
     growth.fall_to_fall_projected_growth AS FallToFallProjectedGrowth,
     growth.fall_to_fall_observed_growth AS FallToFallObservedGrowth,
     growth.fall_to_fall_observed_growth_se AS FallToFallObservedGrowthSE,
     growth.fall_to_fall_met_projected_growth AS FallToFallMetProjectedGrowth,
-    CAST(CAST(floor(growth.fall_to_fall_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR) AS FallToFallConditionalGrowthIndex,
+    CASE
+        WHEN abs(growth.fall_to_fall_conditional_growth_index) < 1e16 THEN CAST(CAST(floor(growth.fall_to_fall_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR)
+        WHEN abs(growth.fall_to_fall_conditional_growth_index) <= 1.7976931348623157e308 THEN regexp_replace(CAST(growth.fall_to_fall_conditional_growth_index AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS FallToFallConditionalGrowthIndex,
     growth.fall_to_fall_conditional_growth_percentile AS FallToFallConditionalGrowthPercentile,
     growth.fall_to_fall_growth_quintile AS FallToFallGrowthQuintile,
     growth.fall_to_winter_projected_growth AS FallToWinterProjectedGrowth,
     growth.fall_to_winter_observed_growth AS FallToWinterObservedGrowth,
     growth.fall_to_winter_observed_growth_se AS FallToWinterObservedGrowthSE,
     growth.fall_to_winter_met_projected_growth AS FallToWinterMetProjectedGrowth,
-    CAST(CAST(floor(growth.fall_to_winter_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR) AS FallToWinterConditionalGrowthIndex,
+    CASE
+        WHEN abs(growth.fall_to_winter_conditional_growth_index) < 1e16 THEN CAST(CAST(floor(growth.fall_to_winter_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR)
+        WHEN abs(growth.fall_to_winter_conditional_growth_index) <= 1.7976931348623157e308 THEN regexp_replace(CAST(growth.fall_to_winter_conditional_growth_index AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS FallToWinterConditionalGrowthIndex,
     growth.fall_to_winter_conditional_growth_percentile AS FallToWinterConditionalGrowthPercentile,
     growth.fall_to_winter_growth_quintile AS FallToWinterGrowthQuintile,
     growth.fall_to_spring_projected_growth AS FallToSpringProjectedGrowth,
     growth.fall_to_spring_observed_growth AS FallToSpringObservedGrowth,
     growth.fall_to_spring_observed_growth_se AS FallToSpringObservedGrowthSE,
     growth.fall_to_spring_met_projected_growth AS FallToSpringMetProjectedGrowth,
-    CAST(CAST(floor(growth.fall_to_spring_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR) AS FallToSpringConditionalGrowthIndex,
+    CASE
+        WHEN abs(growth.fall_to_spring_conditional_growth_index) < 1e16 THEN CAST(CAST(floor(growth.fall_to_spring_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR)
+        WHEN abs(growth.fall_to_spring_conditional_growth_index) <= 1.7976931348623157e308 THEN regexp_replace(CAST(growth.fall_to_spring_conditional_growth_index AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS FallToSpringConditionalGrowthIndex,
     growth.fall_to_spring_conditional_growth_percentile AS FallToSpringConditionalGrowthPercentile,
     growth.fall_to_spring_growth_quintile AS FallToSpringGrowthQuintile,
     growth.winter_to_winter_projected_growth AS WinterToWinterProjectedGrowth,
     growth.winter_to_winter_observed_growth AS WinterToWinterObservedGrowth,
     growth.winter_to_winter_observed_growth_se AS WinterToWinterObservedGrowthSE,
     growth.winter_to_winter_met_projected_growth AS WinterToWinterMetProjectedGrowth,
-    CAST(CAST(floor(growth.winter_to_winter_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR) AS WinterToWinterConditionalGrowthIndex,
+    CASE
+        WHEN abs(growth.winter_to_winter_conditional_growth_index) < 1e16 THEN CAST(CAST(floor(growth.winter_to_winter_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR)
+        WHEN abs(growth.winter_to_winter_conditional_growth_index) <= 1.7976931348623157e308 THEN regexp_replace(CAST(growth.winter_to_winter_conditional_growth_index AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS WinterToWinterConditionalGrowthIndex,
     growth.winter_to_winter_conditional_growth_percentile AS WinterToWinterConditionalGrowthPercentile,
     growth.winter_to_winter_growth_quintile AS WinterToWinterGrowthQuintile,
     growth.winter_to_spring_projected_growth AS WinterToSpringProjectedGrowth,
     growth.winter_to_spring_observed_growth AS WinterToSpringObservedGrowth,
     growth.winter_to_spring_observed_growth_se AS WinterToSpringObservedGrowthSE,
     growth.winter_to_spring_met_projected_growth AS WinterToSpringMetProjectedGrowth,
-    CAST(CAST(floor(growth.winter_to_spring_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR) AS WinterToSpringConditionalGrowthIndex,
+    CASE
+        WHEN abs(growth.winter_to_spring_conditional_growth_index) < 1e16 THEN CAST(CAST(floor(growth.winter_to_spring_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR)
+        WHEN abs(growth.winter_to_spring_conditional_growth_index) <= 1.7976931348623157e308 THEN regexp_replace(CAST(growth.winter_to_spring_conditional_growth_index AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS WinterToSpringConditionalGrowthIndex,
     growth.winter_to_spring_conditional_growth_percentile AS WinterToSpringConditionalGrowthPercentile,
     growth.winter_to_spring_growth_quintile AS WinterToSpringGrowthQuintile,
     growth.spring_to_spring_projected_growth AS SpringToSpringProjectedGrowth,
     growth.spring_to_spring_observed_growth AS SpringToSpringObservedGrowth,
     growth.spring_to_spring_observed_growth_se AS SpringToSpringObservedGrowthSE,
     growth.spring_to_spring_met_projected_growth AS SpringToSpringMetProjectedGrowth,
-    CAST(CAST(floor(growth.spring_to_spring_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR) AS SpringToSpringConditionalGrowthIndex,
+    CASE
+        WHEN abs(growth.spring_to_spring_conditional_growth_index) < 1e16 THEN CAST(CAST(floor(growth.spring_to_spring_conditional_growth_index * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR)
+        WHEN abs(growth.spring_to_spring_conditional_growth_index) <= 1.7976931348623157e308 THEN regexp_replace(CAST(growth.spring_to_spring_conditional_growth_index AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS SpringToSpringConditionalGrowthIndex,
     growth.spring_to_spring_conditional_growth_percentile AS SpringToSpringConditionalGrowthPercentile,
     growth.spring_to_spring_growth_quintile AS SpringToSpringGrowthQuintile,
     results.lexile_score AS LexileScore,
@@ -276,42 +297,90 @@ SELECT
     goals.name_1 AS Goal1Name,
     goals.score_1 AS Goal1RitScore,
     goals.error_1 AS Goal1StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_1 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_1 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal1Range,
+    CASE
+        WHEN abs(goals.low_1) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_1 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_1) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_1 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_1) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_1 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_1) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_1 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal1Range,
     CAST(NULL AS VARCHAR) AS Goal1Adjective,
     goals.name_2 AS Goal2Name,
     goals.score_2 AS Goal2RitScore,
     goals.error_2 AS Goal2StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_2 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_2 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal2Range,
+    CASE
+        WHEN abs(goals.low_2) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_2 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_2) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_2 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_2) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_2 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_2) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_2 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal2Range,
     CAST(NULL AS VARCHAR) AS Goal2Adjective,
     goals.name_3 AS Goal3Name,
     goals.score_3 AS Goal3RitScore,
     goals.error_3 AS Goal3StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_3 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_3 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal3Range,
+    CASE
+        WHEN abs(goals.low_3) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_3 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_3) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_3 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_3) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_3 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_3) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_3 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal3Range,
     CAST(NULL AS VARCHAR) AS Goal3Adjective,
     goals.name_4 AS Goal4Name,
     goals.score_4 AS Goal4RitScore,
     goals.error_4 AS Goal4StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_4 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_4 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal4Range,
+    CASE
+        WHEN abs(goals.low_4) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_4 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_4) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_4 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_4) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_4 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_4) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_4 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal4Range,
     CAST(NULL AS VARCHAR) AS Goal4Adjective,
     goals.name_5 AS Goal5Name,
     goals.score_5 AS Goal5RitScore,
     goals.error_5 AS Goal5StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_5 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_5 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal5Range,
+    CASE
+        WHEN abs(goals.low_5) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_5 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_5) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_5 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_5) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_5 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_5) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_5 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal5Range,
     CAST(NULL AS VARCHAR) AS Goal5Adjective,
     goals.name_6 AS Goal6Name,
     goals.score_6 AS Goal6RitScore,
     goals.error_6 AS Goal6StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_6 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_6 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal6Range,
+    CASE
+        WHEN abs(goals.low_6) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_6 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_6) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_6 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_6) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_6 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_6) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_6 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal6Range,
     CAST(NULL AS VARCHAR) AS Goal6Adjective,
     goals.name_7 AS Goal7Name,
     goals.score_7 AS Goal7RitScore,
     goals.error_7 AS Goal7StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_7 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_7 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal7Range,
+    CASE
+        WHEN abs(goals.low_7) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_7 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_7) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_7 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_7) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_7 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_7) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_7 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal7Range,
     CAST(NULL AS VARCHAR) AS Goal7Adjective,
     goals.name_8 AS Goal8Name,
     goals.score_8 AS Goal8RitScore,
     goals.error_8 AS Goal8StdErr,
-    regexp_replace(CAST(CAST(floor(goals.low_8 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') || '-' || regexp_replace(CAST(CAST(floor(goals.high_8 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '') AS Goal8Range,
+    CASE
+        WHEN abs(goals.low_8) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.low_8 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.low_8) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.low_8 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END || '-' || CASE
+        WHEN abs(goals.high_8) < 1e16 THEN regexp_replace(CAST(CAST(floor(goals.high_8 * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS VARCHAR), '[.]?0+$', '')
+        WHEN abs(goals.high_8) <= 1.7976931348623157e308 THEN regexp_replace(CAST(goals.high_8 AS VARCHAR), '([.]0)?(e[+]|E)', 'E')
+    END AS Goal8Range,
     CAST(NULL AS VARCHAR) AS Goal8Adjective,
     CASE WHEN terms.season = 'Fall' THEN typical.fall_to_fall END AS TypicalFallToFallGrowth,
     CASE WHEN terms.season = 'Fall' THEN typical.fall_to_winter END AS TypicalFallToWinterGrowth,
