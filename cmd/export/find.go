@@ -188,6 +188,10 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 	for _, path := range r.Unreadable {
 		fmt.Fprintf(&b, "not searched: %s, which neither a run nor the history names: it cannot be read, or its table is unknown\n", printable(path))
 	}
+	if n := len(r.Unknown); n > 0 {
+		fmt.Fprintf(&b, "not searched: %s at the destination, which growth-export did not write: %s\n",
+			wording.Many(n, "other file"), printable(wording.First(r.Unknown, maxListed)))
+	}
 	if len(r.Students) > maxLocated {
 		fmt.Fprintf(&b, "choose one with --bid, or --number if there is no bid, to see where the rows are\n\n")
 		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)

@@ -43,6 +43,8 @@ type FindReport struct {
 	// Unreadable ones.
 	Unnamed    int      `json:"unnamed_files"`
 	Unreadable []string `json:"unreadable_files,omitempty"`
+	// Unknown are other files at the destination that are not Parquet files, so that they were not searched.
+	Unknown []string `json:"unknown_files,omitempty"`
 	// Unsearchable is the number of these runs that hold no names, or that hold pseudonyms under a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
@@ -195,15 +197,23 @@ func (f *finder) listSources(ctx context.Context) error {
 		add(FoundPlace{}, history.Tables, schemas.Profile(cmp.Or(history.Scope.Privacy, string(schemas.Full))), history.Scope.PrivacyKey)
 	}
 	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })
-	unnamed, _, err := unnamedFiles(ctx, f.catalog, listed, runs, history)
-	if err != nil || len(unnamed) == 0 {
+	others, err := findOtherFiles(ctx, f.catalog, listed, runs, history)
+	if err != nil {
 		return err
 	}
-	f.report.Unnamed = len(unnamed)
+	f.report.Unknown = others.unknown
+	if f.report.Unnamed = len(others.data); f.report.Unnamed == 0 {
+		return nil
+	}
 	tables := make(map[string]snapshot.ManifestTable)
-	for _, path := range unnamed {
-		table, dataset := tableOf(path)
-		if dataset == nil {
+	for _, path := range others.data {
+		table, dataset, err := tableOf(ctx, f.catalog, path)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, sink.ErrNotFound): // it was removed
+			continue
+		case err != nil || dataset == nil:
 			f.unreadable[path] = true
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/history"
@@ -14,6 +13,7 @@ import (
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -286,85 +286,45 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 }
 
 // findOrphans looks for data files that neither a published run nor the history names, because someone may have put them
-// back. It reports those that hold rows to purge or cannot be read. The files must be listed before the runs, because runs
-// may be published in the meantime.
+// back. It reports those that hold rows to purge or cannot be read, and other files that this program does not know. The
+// files must be listed before the runs, because runs may be published in the meantime.
 func (p *purger) findOrphans(ctx context.Context, listed []sink.Entry) error {
 	var current *snapshot.HistoryManifest
 	if p.history != nil {
 		current = p.history.Manifest
 	}
-	unnamed, logs, err := unnamedFiles(ctx, p.catalog, listed, p.runs, current)
+	others, err := findOtherFiles(ctx, p.catalog, listed, p.runs, current)
 	if err != nil {
 		return err
 	}
-	p.report.Orphans = nil
-	p.report.NotReached = p.notReached()
-	for _, path := range logs {
+	p.report.Orphans, p.notSearched = nil, nil
+	for _, path := range others.logs {
 		own, err := p.isOwnCheckpoint(ctx, path)
 		if err != nil {
 			return err
 		}
 		if !own {
-			p.report.NotReached = append(p.report.NotReached, path+", which another program has written: it may hold statistics of rows")
+			p.notSearched = append(p.notSearched, path+", which another program has written: it may hold statistics of rows")
 		}
 	}
-	for _, path := range unnamed {
+	for _, path := range others.data {
 		holds, err := p.orphanHolds(ctx, path)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, sink.ErrNotFound):
 		case err != nil:
-			p.report.NotReached = append(p.report.NotReached, path+", which is not a data file of a published run and cannot be read")
+			p.notSearched = append(p.notSearched, path+", which is not a data file of a published run and cannot be read")
 		case holds:
 			p.report.Orphans = append(p.report.Orphans, path)
 		}
 	}
+	if n := len(others.unknown); n > 0 {
+		p.notSearched = append(p.notSearched, wording.Many(n, "other file")+" at the destination, which growth-export did not write and "+
+			"cannot search: "+wording.First(others.unknown, maxListedUnknown))
+	}
+	p.report.NotReached = p.notReached()
 	return nil
-}
-
-// unnamedFiles returns the data files among the listed ones that neither the runs nor the history name, and the Parquet
-// files of Delta logs. Files of runs that are being changed are left out.
-func unnamedFiles(
-	ctx context.Context, catalog snapshot.Catalog, listed []sink.Entry, runs map[string]*snapshot.Manifest, current *snapshot.HistoryManifest,
-) (unnamed, logs []string, err error) {
-	named := make(erase.Set)
-	for _, m := range runs {
-		maps.Copy(named, m.Paths())
-	}
-	if current != nil {
-		for _, file := range current.Files() {
-			named[file.Path] = true
-		}
-	}
-	changing, err := catalog.Changes(ctx, func(*snapshot.Change) bool { return true })
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, entry := range listed {
-		switch path := entry.Path; {
-		case strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path]:
-		case strings.Contains(path, "/_delta_log/"):
-			logs = append(logs, path)
-		case changing[sink.Owner(path)] == nil:
-			unnamed = append(unnamed, path)
-		}
-	}
-	return unnamed, logs, nil
-}
-
-// tableOf returns the table of a data file that no run names, and its dataset, or a table without columns if the path
-// names no declared table.
-func tableOf(path string) (*schemas.Table, *schemas.Dataset) {
-	name := path
-	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
-		name = strings.TrimPrefix(name, prefix)
-	}
-	name, _, _ = strings.Cut(name, "/")
-	if table, dataset, ok := schemas.FindTable(name); ok {
-		return table, dataset
-	}
-	return &schemas.Table{Name: name}, nil
 }
 
 // isOwnCheckpoint reports whether a Parquet file of a Delta log is by this program, whose logs hold no values of students.
@@ -383,10 +343,13 @@ func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, er
 
 // orphanHolds reports whether a file that no run names has rows to purge.
 func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
-	table, dataset := tableOf(path)
+	table, dataset, err := tableOf(ctx, p.catalog, path)
+	if err != nil {
+		return false, err
+	}
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
 	l := newScanner(p.targetOf(""), p.students != nil)
-	err := l.unit(ctx, p.catalog, unit.files, dataset)
+	err = l.unit(ctx, p.catalog, unit.files, dataset)
 	p.occurs.Add(l.occurs)
 	if unit.changes() {
 		maps.Copy(p.seen, l.seen)

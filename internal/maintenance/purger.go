@@ -52,6 +52,8 @@ type purger struct {
 	moved     int
 	otherKeys erase.Set // fingerprints of other keys than the given one, under which runs were taken
 	clear     bool      // runs or the history hold bids themselves, not pseudonyms
+	// notSearched are files at the destination that the purge cannot search, for NotReached.
+	notSearched []string
 }
 
 // newPurger starts a report, or continues the report of a killed purge.
@@ -151,7 +153,7 @@ func (p *purger) notReached() []string {
 		places = append(places, "rows of table "+table+", which this version of growth-export does not know, if no column of their own "+
 			"assigns them to a school or district")
 	}
-	return places
+	return append(places, p.notSearched...)
 }
 
 // unreachable returns the places that no command reaches.

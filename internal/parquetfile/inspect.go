@@ -77,6 +77,16 @@ func checkFooterShape(r io.ReaderAt, size int64) error {
 // footerWindow is how many bytes at the end of a file are read to find its footer. Nearly all footers fit.
 const footerWindow = 64 << 10
 
+// HasMagic reports whether a file of the given size ends as Parquet files do.
+func HasMagic(r io.ReaderAt, size int64) (bool, error) {
+	end := make([]byte, len(magic))
+	if size < int64(len(end)) {
+		return false, nil
+	}
+	err := readAt(r, end, size-int64(len(end)))
+	return string(end) == magic, err
+}
+
 // readFooter returns the Thrift bytes of the footer, usually with one read.
 func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	const end = 4 + len(magic) // the footer's length, and the magic

@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"fmt"
+	pathpkg "path"
+	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
@@ -116,6 +118,27 @@ func DatePath(kind Kind, table, date string) string {
 	case Full:
 	}
 	return top + table + "/snapshot_date=" + sink.Escape(date) + "/"
+}
+
+// IsDocument reports whether this program stores a document at a path.
+func IsDocument(path string) bool {
+	parts := strings.Split(path, "/")
+	folder, name := parts[0]+"/", parts[len(parts)-1]
+	switch {
+	case path == IndexPath || path == HistoryPrefix+ChangeName:
+		return true
+	case len(parts) == 1:
+		return path == LatestPath || path == HistoryPointerPath || path == ServicePath
+	case len(parts) == 2:
+		return (folder == snapshotPrefix || folder == asOfPrefix || folder == PurgesPrefix) && strings.HasSuffix(name, ".json")
+	case len(parts) == 3 && folder == HistoryPrefix:
+		return name == ManifestName
+	case len(parts) == 3 && folder == RunsPrefix:
+		return slices.Contains([]string{PlanName, ManifestName, LedgerName, heldName, ChangeName, AliveName, reportName}, name)
+	case len(parts) == 4 && folder == RunsPrefix && parts[2]+"/" == CheckpointFolder:
+		return slices.Contains([]string{".json", turnoverSuffix, callsSuffix}, pathpkg.Ext(name))
+	}
+	return false
 }
 
 // DocumentPath returns the path of a document in a run's folder.
