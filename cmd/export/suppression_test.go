@@ -313,7 +313,7 @@ func TestReplacedPrivacyKey(t *testing.T) {
 	s.run("purge", "--students", listFile(t, erased))
 	old := fingerprint()
 	s.code = 2
-	require.Regexp(t, "was planned before the suppression list changed .*: use --replace to make it again", s.night(1).stderr)
+	require.Regexp(t, "was planned without this privacy key, or before the suppression list changed .*: use --replace to make it again", s.night(1).stderr)
 	s.code = 0
 	require.Contains(t, s.night(1, "--replace").stdout, "1 left out of this run")
 	s.key = strings.Repeat("fedcba98765432100f1e2d3c4b5a6978", 2)
@@ -336,6 +336,30 @@ func TestReplacedPrivacyKey(t *testing.T) {
 	require.Contains(t, result.stdout, "1 left out of this run")
 	require.NotContains(t, result.stdout+result.stderr, "exported again")
 	require.NotContains(t, s.run("doctor", "--simulate").stdout, old)
+}
+
+// TestShardWithoutPrivacyKey starts a shard of a run without the privacy key of the plan, or with another key. The message
+// names the key.
+func TestShardWithoutPrivacyKey(t *testing.T) {
+	t.Parallel()
+	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
+	s.night(1)
+	s.run("purge", "--students", listFile(t, slices.Sorted(maps.Keys(s.students()))[:1]))
+	key, err := privacy.ParseKey(testPrivacyKey)
+	require.NoError(t, err)
+	shard := func(i, code int) string {
+		s.code = code
+		return s.run("run", "--simulate", "--simulate-schools", "3", "--simulate-sizes", "40,30,20", "--simulate-date", "2026-11-02", "--snapshot-date", "2026-11-02",
+			"--backdate", "--datasets", "students", "--schools-per-file", "1", "--run-id", "sharded", "--shard", fmt.Sprintf("%d/2", i)).stderr
+	}
+	shard(0, 0)
+	leavesOut := "run sharded leaves out the students on the suppression list of the privacy key with the fingerprint " + key.Fingerprint() + ", but "
+	s.key = ""
+	require.Contains(t, shard(1, 2), leavesOut+"no privacy key is set: set that key")
+	s.key = strings.Repeat("fedcba98765432100f1e2d3c4b5a6978", 2)
+	require.Contains(t, shard(1, 2), leavesOut+"the privacy key that is set has the fingerprint ")
+	s.key = testPrivacyKey
+	shard(1, 0)
 }
 
 // TestUnsuppressByNumber takes a student who was purged by bid off the list by number.

@@ -257,11 +257,35 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 		return nil
 	}
 	if len(differs) == 1 && suppressed {
-		return Usagef("run %s was planned before the suppression list changed (%s): use %s to make it again with the current list, or another %s",
-			plan.RunID, differs[0], wording.Setting("replace"), wording.Setting("run-id"))
+		return r.suppressionDiffers(plan)
 	}
 	return Usagef("run %s was planned with other settings (%s): use those, or another %s",
 		plan.RunID, strings.Join(differs, ", "), wording.Setting("run-id"))
+}
+
+// suppressionDiffers says why the plan of a run and this command leave out other students, and what to do.
+func (r *exportRun) suppressionDiffers(plan *snapshot.Plan) error {
+	key := ""
+	if r.settings.PrivacyKey != nil {
+		key = r.settings.PrivacyKey.Fingerprint()
+	}
+	if theirs := plan.Suppressed; theirs != nil && theirs.Key != key {
+		now := "no privacy key is set"
+		if key != "" {
+			now = "the privacy key that is set has the fingerprint " + key
+		}
+		return Usagef("run %s leaves out the students on the suppression list of the privacy key with the fingerprint %s, but %s: set that key and run the same command again",
+			plan.RunID, theirs.Key, now)
+	}
+	when := "before the suppression list changed"
+	if plan.Suppressed == nil {
+		when = "without this privacy key, or " + when
+	}
+	remedy := fmt.Sprintf("use %s to make it again with the current list, or another %s", wording.Setting("replace"), wording.Setting("run-id"))
+	if r.settings.RunID != "" {
+		remedy = fmt.Sprintf("use another %s", wording.Setting("run-id"))
+	}
+	return Usagef("run %s was planned %s (suppressed students: %s instead of %s): %s", plan.RunID, when, plan.Suppressed, r.suppression.described, remedy)
 }
 
 // differences describes the settings behind the run id that differ from those in the plan.
