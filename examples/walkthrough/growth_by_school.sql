@@ -1,7 +1,8 @@
 -- Mean growth by subject and school from fall to winter, after the views of `growth-export sql --history --views analysis`.
 --
--- A pair of results counts for the school of the later one. Groups of fewer than ten students are left out, because they say more about
--- single students than about a school.
+-- Only the newest school year with such growth counts: in a longer history, students have a pair of results in every year. A pair counts
+-- for the school of its later result. Groups of fewer than ten students are left out, because they say more about single students than
+-- about a school.
 
 SELECT
     spans.subject_area,
@@ -13,6 +14,7 @@ SELECT
 FROM analysis_growth_spans AS spans
 JOIN analysis_schools AS schools ON schools.school_bid = spans.to_school_bid
 WHERE spans.span = 'Fall to Winter'
+    AND spans.school_year = (SELECT max(school_year) FROM analysis_growth_spans WHERE span = 'Fall to Winter')
 GROUP BY spans.subject_area, schools.school_bid, schools.school_name
 HAVING count(*) >= 10
 ORDER BY spans.subject_area, mean_growth, school;

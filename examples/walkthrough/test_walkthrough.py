@@ -73,6 +73,27 @@ class TestGrowth(unittest.TestCase):
         plot_growth.plot(rows, again)
         self.assertEqual(again.read_bytes(), (folder / "growth.svg").read_bytes())
 
+    def test_one_school_year(self):
+        """In a history of two school years, the growth of a student in a subject counts once, in the newer year."""
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-walkthrough-")))
+        small = ["--simulate", "--simulate-results", "2500", "--simulate-sizes", "300,300", "--progress", "none", "--dest", folder / "nights"]
+        for night in ("2024-10-10", "2025-02-12", "2025-10-10", "2026-02-12"):
+            dates = ["--simulate-date", night, "--snapshot-date", night, "--backdate", "--history"]
+            subprocess.run([GROWTH_EXPORT, "run", *small, *dates], check=True, capture_output=True)
+        sql = [GROWTH_EXPORT, "sql", "--dest", folder / "nights", "--history", "--views", "analysis"]
+        views = folder / "history.sql"
+        views.write_bytes(subprocess.run(sql, check=True, capture_output=True).stdout)
+        with duckdb.connect() as duck:
+            duck.execute(views.read_text("utf-8"))
+            years = duck.execute("SELECT school_year, count(*) FROM analysis_growth_spans WHERE span = 'Fall to Winter' GROUP BY 1 ORDER BY 1").fetchall()
+            self.assertEqual([year for year, _ in years], [2024, 2025])
+            want = duck.execute(
+                "SELECT subject_area, school_name, count(DISTINCT student_bid) FROM analysis_growth_spans JOIN analysis_schools ON school_bid = to_school_bid"
+                " WHERE span = 'Fall to Winter' AND school_year = 2025 GROUP BY ALL HAVING count(*) >= 10"
+            ).fetchall()
+        self.assertGreater(len(want), 2)
+        self.assertEqual(sorted(row[:3] for row in plot_growth.growth(views)), sorted(want))
+
 
 class TestWalkthrough(unittest.TestCase):
     @classmethod
