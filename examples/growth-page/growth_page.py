@@ -194,6 +194,14 @@ def quadrant(rows: list[dict]) -> str:
     return figure_list(rows, NO_GROWTH, parts)
 
 
+def unread(found: dict[str, list[dict]]) -> str:
+    """Says which schools were not read on the last day."""
+    names = [row["school_name"] or "unknown" for row in found["unread"]]
+    if not names:
+        return ""
+    return f"<p>These schools were not read on {found['days'][0]['day']}, so the page shows what was last known of them: {html.escape(', '.join(names))}.</p>"
+
+
 def figure_list(rows: list[dict], needs: str, parts: list[str]) -> str:
     """The figures, or why none can be shown. needs says what the rows are made of."""
     if not rows:
@@ -250,6 +258,7 @@ def page(found: dict[str, list[dict]], norms: bool) -> str:
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>Growth</title><style>{STYLE}</style></head><body><h1>Growth</h1>"
         f"<p>From the history through {found['days'][0]['day']}. Groups of fewer than {LEAST} students are not shown, and counts are rounded to {LEAST}.</p>"
+        f"{unread(found)}"
         f"{body}</body></html>\n"
     )
 

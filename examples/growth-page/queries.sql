@@ -18,12 +18,34 @@ WHERE grade_number IS NOT NULL AND season IS NOT NULL
 GROUP BY subject_area, grade_number, school_year, season
 ORDER BY subject_area, grade_number, school_year, CASE season WHEN 'Fall' THEN 1 WHEN 'Winter' THEN 2 ELSE 3 END;
 
+-- name: unread
+-- Schools that were not read on the last day. The page counts their last known rows.
+SELECT school_name
+FROM analysis_schools
+WHERE school_bid IN (
+    SELECT requested_school_bid FROM coverage_current WHERE dataset IN ('students', 'test_results') AND status IN ('denied', 'failed')
+    UNION
+    SELECT school_bid FROM analysis_students WHERE NOT school_read
+    UNION
+    SELECT requested_school_bid FROM analysis_results WHERE NOT school_read
+)
+ORDER BY school_name;
+
 -- name: spans
--- The span and school year that the page shows: the newest for which most students have results.
+-- The span and school year that the page shows: the newest with at least half as many students as the span with the most.
+WITH spans AS (
+    SELECT span, school_year, count(DISTINCT student_bid) AS students
+    FROM analysis_growth_spans
+    GROUP BY span, school_year
+)
 SELECT span, school_year
-FROM analysis_growth_spans
-GROUP BY span, school_year
-ORDER BY school_year DESC, count(*) DESC, span
+FROM spans
+WHERE 2 * students >= (SELECT max(students) FROM spans)
+ORDER BY
+    school_year DESC,
+    CASE WHEN span LIKE '% to Fall' THEN 1 WHEN span LIKE '% to Winter' THEN 2 ELSE 3 END DESC,
+    students DESC,
+    span
 LIMIT 1;
 
 -- name: growth

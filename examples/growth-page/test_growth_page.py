@@ -141,6 +141,26 @@ class TestPage(unittest.TestCase):
         self.assertIn("mean growth, RIT", page)
         self.assertEqual(page, self.make())
 
+    def test_begun_span_and_unread_school(self):
+        """The page shows the newest span that most students have finished, not one that a few have, and names the school that was denied."""
+        dest = self.folder / "begun"
+        world = ["--simulate", "--simulate-schools", "3", "--simulate-sizes", "300,200,100"]
+        for night, *denied in (("2025-10-10",), ("2026-02-12",), ("2026-05-20",), ("2026-08-23", "--simulate-denied", "1", "--max-shrink", "off")):
+            dates = ["--simulate-date", night, "--snapshot-date", night, "--backdate", "--history"]
+            self.call("growth-export", "run", *world, *dates, *denied, "--dest", dest)
+        with duckdb.connect() as duck:
+            duck.execute(self.call("growth-export", "sql", "--dest", dest, "--history", "--views", "analysis"))
+            self.assertIn((2026,), duck.execute("SELECT DISTINCT school_year FROM analysis_growth_spans").fetchall())
+            denied = duck.execute(
+                "SELECT DISTINCT school_name FROM coverage_current JOIN analysis_schools ON school_bid = requested_school_bid WHERE status = 'denied'"
+            ).fetchall()
+        self.call(sys.executable, "-B", HERE / "growth_page.py", dest, "begun.html")
+        page = (self.folder / "begun.html").read_text("utf-8")
+        self.assertIn("<h2>Growth by school: Fall to Spring, ending in 2025-2026</h2>", page)
+        self.assertEqual(len(denied), 1)
+        self.assertIn(f"<p>These schools were not read on 2026-08-23, so the page shows what was last known of them: {denied[0][0]}.</p>", page)
+        self.assertNotIn("were not read", self.page)
+
     def test_missing_data(self):
         """Without terms, or with one term only, the page says what is missing, and not that the groups are small."""
         for datasets, missing in (("schools,test_results", 4), ("default", 2)):
