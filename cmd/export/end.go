@@ -112,7 +112,7 @@ func resumable(summary *pipeline.Summary, err error) bool {
 	if _, stuck := errors.AsType[*snapshot.StuckError](err); stuck || errors.Is(err, sink.ErrConflict) {
 		return false // another run keeps the date
 	}
-	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""
+	planned := summary != nil && summary.Planned
 	return planned && exitCode(err) == exitFailed && !errors.Is(err, pipeline.ErrIncomplete)
 }
 

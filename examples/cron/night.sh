@@ -5,7 +5,7 @@
 #   night.sh [FLAGS OF RUN]
 #
 # NIGHT_TRIES (4) is the number of attempts, NIGHT_PAUSE (600) the seconds between
-# them. Exit codes:
+# them. A command given with --on-finish runs after each attempt. Exit codes:
 #
 #   0    published; with problems (exit code 3 of run): warning on stderr
 #   1    failed; the previous snapshot is still current

@@ -55,7 +55,7 @@ small 2 1 --dest bad --concurrency none
 small 0 1 --dest partial --simulate-failing 1 --max-failed-schools 1
 grep -q '^night.sh: warning: .* is published with problems' err.txt || fail "a night without a school has no warning: $(cat err.txt)"
 mv bin/growth-export bin/away
-small 127 1 --dest away
+command -v growth-export >/dev/null || small 127 1 --dest away # unless another one is installed
 mv bin/away bin/growth-export
 small 5 3 --dest held --simulate-failing 1
 [ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "each attempt of a night was a separate run"

@@ -37,7 +37,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return nil, err
 	}
 	deps.Progress.runID.Store(found.id)
-	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Catalog.String()}
+	r.summary = &Summary{RunID: found.id, Kind: s.kind(), SnapshotDate: found.date(r.date), Destination: deps.Catalog.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
 		deps.Logger.DebugContext(ctx, "datasets left out: the service has only their present state",
 			"kind", string(s.kind()), "datasets", strings.Join(r.summary.LeftOut, ","))
@@ -121,7 +121,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 			return err
 		}
 	}
-	r.summary.SnapshotDate = r.plan.SnapshotDate
+	r.summary.Planned, r.summary.SnapshotDate = true, r.plan.SnapshotDate
 	r.Progress.setSchoolNames(r.plan)
 	r.resumes = found.plan != nil
 	if r.resumes {

@@ -33,6 +33,7 @@ type Summary struct {
 	RunID        string          `json:"run_id"`
 	Kind         snapshot.Kind   `json:"kind"`
 	SnapshotDate string          `json:"snapshot_date"`
+	Planned      bool            `json:"-"` // the run has a plan, so it can be resumed
 	Destination  string          `json:"destination"`
 	Manifest     string          `json:"manifest,omitempty"` // path below the destination, once published
 	Report       string          `json:"report,omitempty"`   // path below the destination

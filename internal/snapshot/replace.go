@@ -3,11 +3,9 @@ package snapshot
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
+	"time"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -70,8 +68,7 @@ const replace = wording.Setting("replace")
 // may not replace it: scope or service differ, or it is a full snapshot of a past date. An as-of run may replace an
 // as-of run of equal scope on any day. Delta runs replace nothing.
 //
-// A published run whose pointer is lost or damaged is replaced too. It is looked for among all runs if the pointer is
-// damaged, and among those whose ids begin with the date if there is none.
+// A published run whose pointer is lost or damaged is replaced too.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
 	path := PointerPath(run.Kind, run.Date)
 	s, err := c.readSnapshot(ctx, path)
@@ -79,11 +76,7 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 	case err != nil || path == "":
 		return nil, err
 	case s == nil || s.Err != nil && s.Pointer.RunID == "":
-		prefix := RunsPrefix
-		if s == nil {
-			prefix += run.Date
-		}
-		lost, err := c.lostRun(ctx, run, prefix)
+		lost, err := c.lostRun(ctx, run)
 		if err != nil {
 			return nil, err
 		}
@@ -105,23 +98,33 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 }
 
 // lostRun returns the manifest of another run that is published for the date of a candidate, but whose pointer is lost or
-// damaged; nil if there is none. It reads the manifests of the runs whose folders begin with a prefix.
-func (c Catalog) lostRun(ctx context.Context, run Candidate, prefix string) (*Manifest, error) {
-	entries, err := sink.ListAll(ctx, c, prefix)
+// damaged; nil if there is none. It reads only the manifests that can be of such a run.
+func (c Catalog) lostRun(ctx context.Context, run Candidate) (*Manifest, error) {
+	index, err := c.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return path.Base(e.Path) != ManifestName })
-	pointer := PointerPath(run.Kind, run.Date)
-	for _, entry := range entries {
-		m, err := ReadIfSound[Manifest](ctx, c, entry.Path)
+	day, err := time.Parse(time.DateOnly, run.Date)
+	if err != nil {
+		return nil, fmt.Errorf("parse the date of a run: %w", err)
+	}
+	for _, folder := range index {
+		switch {
+		case !folder.Has(ManifestName):
+			continue
+		case run.Kind == AsOf && !strings.HasSuffix(folder.Name, run.Date):
+			continue // the id of an as-of run ends in its date
+		case run.Kind == Full && folder.written(ManifestName).Before(day.AddDate(0, 0, -1)):
+			continue // a snapshot is published on its date or later, in any time zone
+		}
+		m, err := ReadIfSound[Manifest](ctx, c, folder.path(ManifestName))
 		if err != nil {
 			return nil, err
 		}
 		if m == nil || m.RunID == run.Run || m.Kind != run.Kind || m.SnapshotDate != run.Date || m.Status != Published {
 			continue
 		}
-		if lost, err := c.hasLostPointer(ctx, m.RunID, pointer); lost || err != nil {
+		if lost, err := c.hasLostPointer(ctx, m.RunID, PointerPath(run.Kind, run.Date)); lost || err != nil {
 			return m, err
 		}
 	}
