@@ -137,13 +137,20 @@ class TestQuestions(unittest.TestCase):
             self.assertGreater(len(answer), 1, answer)
 
     def test_other_pages(self):
-        """The queries of the README and of the page on dates run. The first, and the one of a period, find rows."""
+        """The queries of the README and of the page on dates run. The first query, the query of a period and the query of a date find rows."""
         pages = [REPOSITORY / "README.md", REPOSITORY / "docs" / "time.md"]
         queries = [query for page in pages for query, _ in read_blocks(page, "sql")]
         self.assertGreater(len(queries), 6)
-        answers = self.ask(queries)
+        self.run_commands(
+            'PATH="$PWD/bin:$PATH"\n'
+            "growth-export run --simulate --simulate-date 2026-02-13 --effective-date 2025-10-01 --dest demo/growth-data --progress none\n"
+            "growth-export sql --dest demo/growth-data --effective-date 2025-10-01 --schema october | cat views.sql - > enrolled.sql\n",
+            "",
+        )
+        answers = self.ask(queries, "enrolled.sql")
         of_a_period = next(i for i, query in enumerate(queries) if "administration_start_date_time >=" in query)
-        for i in (0, of_a_period):
+        of_a_date = next(i for i, query in enumerate(queries) if "FROM october." in query)
+        for i in (0, of_a_period, of_a_date):
             self.assertGreater(len(answers[i]), 1, queries[i])
 
 
