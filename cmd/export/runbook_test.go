@@ -38,6 +38,24 @@ func TestProcurementAnswers(t *testing.T) {
 	require.DirExists(t, filepath.Join(folder, "growth"))
 }
 
+// TestRetentionCrontab compares the crontab of the page with the periods in the table above it.
+func TestRetentionCrontab(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/PRIVACY.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "\n## Retention\n")
+	require.True(t, found)
+	table, crontab, found := strings.Cut(section, "\n```\n")
+	require.True(t, found)
+	crontab, _, _ = strings.Cut(crontab, "\n```")
+	commands := regexp.MustCompile("`prune (--kind [^`]+)`").FindAllStringSubmatch(table, -1)
+	require.Len(t, commands, 3)
+	require.Equal(t, len(commands), strings.Count(crontab, " prune "))
+	for _, command := range commands {
+		require.Contains(t, crontab+"\n", "growth-export prune --dest /data/growth "+command[1]+"\n")
+	}
+}
+
 // TestDocumentedDigest runs the command of docs/PRIVACY.md that computes the digest of a list, and compares it with the digest
 // that cohort runs and purges store.
 func TestDocumentedDigest(t *testing.T) {
