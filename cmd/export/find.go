@@ -26,6 +26,7 @@ type findOptions struct {
 	general
 	destination
 	bids, numbers []string
+	listFile      string // of the bids or numbers, with the @
 	name          string
 	record        string
 }
@@ -47,8 +48,8 @@ func (a *app) findCommand() *cobra.Command {
 	g := group{cmd.Flags(), "Whom to find"}
 	define(g, &o.name, "name", "TEXT", "", parseName,
 		"a name, or @FILE with one: each word must be the beginning of a first, middle or last name")
-	g.listStudents(&o.numbers, nil, "number", "the student's school, district or state numbers: a comma list, or @FILE")
-	g.listStudents(&o.bids, nil, "bid", "the service's own identifiers of the student, as above")
+	g.add(&list{target: &o.numbers, file: &o.listFile, students: true}, "number", "the student's school, district or state numbers: a comma list, or @FILE")
+	g.add(&list{target: &o.bids, file: &o.listFile, students: true}, "bid", "the service's own identifiers of the student, as above")
 	define(g, &o.record, "record", "FILE", "", parsePath,
 		"also write all rows of the student, readable only by you: a page to print if FILE ends in .html, else JSON")
 	o.general.define(cmd)
@@ -97,8 +98,8 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	if folder := catalog.Info().Folder; o.record != "" && folder != "" && isInside(o.record, folder) {
-		return usagef("%s: %q is in the destination, where no purge would find it: name a file elsewhere", from["record"].name, o.record)
+	if err := checkOutside(o.record, catalog, from["record"].name); err != nil {
+		return err
 	}
 	found, err := await(ctx, func() (*maintenance.FindReport, error) {
 		return maintenance.Find(ctx, catalog, maintenance.FindOptions{
@@ -121,7 +122,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	if newest, err := catalog.LatestRun(ctx); err == nil && newest != nil {
 		schools, _ = namesBy(ctx, catalog, bySchool, newest) // Without names, the bids are enough.
 	}
-	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog, o.record, schools)); err != nil {
+	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog, o, schools)); err != nil {
 		return err
 	}
 	switch {
@@ -180,9 +181,16 @@ func isInside(file, folder string) bool {
 	return err == nil && filepath.IsLocal(way)
 }
 
-// foundStudentsText lists the students and the places of their rows. record is the file to which the record of a single
-// student is written, if any, and schools are names by bid.
-func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, record string, schools map[string]string) string {
+// checkOutside checks that a file about students, if there is one, is not in the destination.
+func checkOutside(file string, catalog snapshot.Catalog, setting string) error {
+	if folder := catalog.Info().Folder; file != "" && folder != "" && isInside(file, folder) {
+		return usagef("%s: %q is in the destination, where no purge would find it: name a file elsewhere", setting, file)
+	}
+	return nil
+}
+
+// foundStudentsText lists the students and the places of their rows. schools are names by bid.
+func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *findOptions, schools map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
 	for _, path := range r.Unreadable {
@@ -235,23 +243,41 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, reco
 	if r.WithoutBid > 0 {
 		fmt.Fprintf(&b, "\n%s with neither a bid nor a number that tells students apart: only a purge of the school erases them\n", wording.Many(r.WithoutBid, "more row"))
 	}
-	if len(r.Students) == 1 && record != "" {
-		fmt.Fprintf(&b, "record     %s\n", printable(record))
+	if len(r.Students) == 1 && o.record != "" {
+		fmt.Fprintf(&b, "record     %s\n", printable(o.record))
 		return b.String()
 	}
 	if len(r.Students) == 1 && !r.Students[0].Pseudonym {
-		by, list, value := "bid", "students", r.Students[0].Bid
-		if value == "" {
-			by, list, value = "number", "student-numbers", r.Students[0].Numbers[0]
-		}
-		for _, next := range []string{
-			wording.Command("find", wording.Setting("dest"), absolute(catalog.String()), wording.Setting(by), value, wording.Setting("record"), "record.html"),
-			wording.Command("purge", wording.Setting("dest"), absolute(catalog.String()), wording.Setting(list), value, wording.Setting("dry-run")),
-		} {
+		for _, next := range o.next(r.Students[0], absolute(catalog.String())) {
 			fmt.Fprintf(&b, "next       %s\n", next)
 		}
 	}
 	return b.String()
+}
+
+// next returns the commands that a user may want next. If the bid or number was given in a file, they name the file, so that
+// the arguments of the process do not show the student.
+func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
+	by, list, value := "bid", "students", s.Bid
+	if value == "" {
+		by, list, value = "number", "student-numbers", s.Numbers[0]
+	}
+	who, whom := value, value
+	switch {
+	case o.listFile == "":
+	case len(o.bids) > 0 || value != s.Bid:
+		who, whom = o.listFile, o.listFile
+	default: // found by number
+		by, who, whom = "number", o.listFile, "@bid.txt"
+	}
+	next := []string{
+		wording.Command("find", wording.Setting("dest"), dest, wording.Setting(by), who, wording.Setting("record"), "record.html"),
+		wording.Command("purge", wording.Setting("dest"), dest, wording.Setting(list), whom, wording.Setting("dry-run")),
+	}
+	if whom != who {
+		next[1] = "write the bid to bid.txt, then " + next[1]
+	}
+	return next
 }
 
 // foundByNumber counts the rows of a student that have no bid and were found by a number alone, if there are any.

@@ -135,6 +135,6 @@ func TestFindShortensNames(t *testing.T) {
 	for range maxLocated + 1 {
 		found.Students = append(found.Students, &maintenance.FoundStudent{Bid: "b", Names: []string{strings.Repeat("ü", 500)}, Numbers: []string{"7"}})
 	}
-	text := foundStudentsText(&found, snapshot.Catalog{}, "", nil)
+	text := foundStudentsText(&found, snapshot.Catalog{}, &findOptions{}, nil)
 	require.Contains(t, text, "\nb  "+strings.Repeat("ü", wording.MaxName-1)+"…  7\n")
 }

@@ -165,6 +165,9 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if err != nil {
 		return err
 	}
+	if err := checkOutside(o.notice, catalog, from["notice"].name); err != nil {
+		return err
+	}
 	if len(o.unsuppress) > 0 {
 		return a.unsuppress(ctx, o, catalog, key)
 	}
@@ -264,7 +267,20 @@ func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 		text += " (the suppression list " + includes + " them all the same; to notice a wrong bid or number, see in the summary of the next run " +
 			"how many students of the list it left out)"
 	}
-	return text + "\n"
+	text += "\n"
+	if hint := o.otherFormsText(r.OtherForms); hint != "" {
+		text += hint + "\n"
+	}
+	return text
+}
+
+// otherFormsText says where the list has bids that differ from the bid of a student only in case or hyphens. It does not name
+// them.
+func (o *purgeOptions) otherFormsText(bids []string) string {
+	if len(bids) == 0 {
+		return ""
+	}
+	return o.placesOf(bids) + " of the list: a student's bid differs only in case or hyphens: list bids exactly as the service writes them"
 }
 
 // erasing returns the report of the purge that erased the rows: an earlier purge if nothing was left to do.
@@ -289,6 +305,9 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		return nil, refused
 	}
 	if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
+		if hint := o.otherFormsText(unknown.OtherForms); hint != "" {
+			return nil, usagef("nothing was purged: %w at %s; %s", unknown, catalog, hint)
+		}
 		remedy := "or purge the rest with --allow-unknown"
 		if unknown.Students > 0 {
 			remedy = "or add --allow-unknown to delete what unpublished runs have staged"
@@ -316,7 +335,11 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 			"not everything was exported under the same privacy key: list the student's bid", o.placesOf(wrong.Listed))
 	}
 	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
-		return nil, usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
+		to := "to that key"
+		if len(needed.Fingerprints) > 1 {
+			to = "to one of these keys, and purge once with each"
+		}
+		return nil, usagef("nothing was purged: %w: set %s or %s%s %s", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix, to)
 	}
 	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrConflict) {
 		return nil, fmt.Errorf("%w; if another process has changed the destination, run the same command again", err)
@@ -421,7 +444,11 @@ func byNumberText(rows int64, students int) string {
 // writeAsked writes whose rows are purged if the command line does not name them. It does not name students.
 func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
-		fmt.Fprintln(b, foundText(erasing(r)))
+		text := foundText(erasing(r))
+		if erasing(r) != r {
+			text += ", by an earlier purge"
+		}
+		fmt.Fprintln(b, text)
 	}
 	if len(r.OtherKeys) > 0 {
 		verb := "not searched"
@@ -519,7 +546,7 @@ func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 		if r.Asked.Students.ByNumber {
 			what = "out their rows that have no bid"
 		}
-		if r.Asked.Students.Matched != nil && *r.Asked.Students.Matched < r.Asked.Students.Listed {
+		if asked := erasing(r).Asked.Students; asked.Matched != nil && *asked.Matched < asked.Listed {
 			unknown = "; some of them were not found here, so check that the list is right"
 		}
 		fmt.Fprintf(b, "suppressed: %s; runs with the key whose fingerprint is %s leave %s%s\n",

@@ -60,6 +60,8 @@ type list struct {
 	// students reports whether the texts are bids or numbers of students. A file of them must not begin with a header, which
 	// would count as a student.
 	students bool
+	// file, if not nil, is set to the file of the list, with the @.
+	file *string
 }
 
 func (l *list) Set(text string) error {
@@ -77,12 +79,15 @@ func (l *list) Set(text string) error {
 		if err != nil {
 			return err
 		}
+		if l.file != nil {
+			*l.file = text
+		}
 		if l.students && len(items) > 0 && isHeader(items[0]) {
 			return fmt.Errorf("file %s begins with a header: remove that line, so that every line is the bid or number of a student and nothing else", quoted(path))
 		}
 	} else {
 		for item := range strings.SplitSeq(text, ",") {
-			if item = strings.TrimSpace(item); namesFile(item) {
+			if item = strings.TrimSpace(item); namesFile(item, l.students) {
 				return fmt.Errorf("%s is a file: write @%s for a list of its lines", quoted(item), item)
 			}
 			if item != "" {
@@ -158,6 +163,9 @@ func readNumberedLines(path string, blank bool) (items []string, numbers []int, 
 	if isUTF16(data) {
 		return nil, nil, fmt.Errorf("file %s is UTF-16 text: save it as UTF-8, which Excel calls CSV UTF-8", quoted(path))
 	}
+	if text := bytes.TrimRight(data, "\r"); bytes.ContainsRune(text, '\r') && !bytes.ContainsRune(text, '\n') {
+		return nil, nil, fmt.Errorf("file %s ends its lines with a carriage return alone: save it with the line ends of Unix or Windows", quoted(path))
+	}
 	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
@@ -172,9 +180,10 @@ func readNumberedLines(path string, blank bool) (items []string, numbers []int, 
 	return items, numbers, nil
 }
 
-// namesFile reports whether a text that should be a bid names a file with an extension instead.
-func namesFile(text string) bool {
-	if filepath.Ext(text) == "" {
+// namesFile reports whether a text that should be a bid names a file instead. A word without an extension counts only with
+// anyName.
+func namesFile(text string, anyName bool) bool {
+	if filepath.Ext(text) == "" && !anyName {
 		return false
 	}
 	info, err := os.Stat(text)

@@ -259,7 +259,7 @@ func (p *purger) summarize(ctx context.Context) error {
 		return nil
 	}
 	if r.Asked.Students != nil {
-		return p.summarizeStudents()
+		return p.summarizeStudents(ctx)
 	}
 	var err error
 	if r.Unknown, err = p.unknownBids(ctx); err != nil {

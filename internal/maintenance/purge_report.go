@@ -116,6 +116,8 @@ type PurgeReport struct {
 	// Unmatched are the listed students for whom nothing was found, without the blanks around them. They must not be
 	// logged.
 	Unmatched []string `json:"-"`
+	// OtherForms are those of them that differ from the bid of a student only in case or hyphens. They must not be logged.
+	OtherForms []string `json:"-"`
 	// Earlier is the last proof of a purge with the same request, or nil.
 	Earlier *PurgeReport `json:"-"`
 }

@@ -230,6 +230,41 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 	return asked, same, nil
 }
 
+// inOtherForms returns those listed bids that differ from the bid of a student only in case or hyphens. It reads the tables
+// about students in runs that hold bids themselves.
+func (p *purger) inOtherForms(ctx context.Context, listed []string) ([]string, error) {
+	if len(listed) == 0 || p.students.ByNumber {
+		return nil, nil
+	}
+	form := func(bid string) string { return strings.ToLower(strings.ReplaceAll(bid, "-", "")) }
+	wanted, found := make(erase.Set), make(erase.Set)
+	for _, bid := range listed {
+		wanted[form(bid)] = true
+	}
+	column := schemas.StudentColumns()[0]
+	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
+		for _, table := range schemas.Tables() {
+			if !erase.GivesNumbers(table) || table.Column(column) < 0 || p.runs[run].Parameters.PrivacyKey != "" {
+				continue
+			}
+			for _, file := range p.runs[run].Tables[table.Name].Files {
+				err := erase.ReadFile(ctx, p.catalog, file.Path, table, erase.SelectText(column), func(batch *rows.Batch) error {
+					for i := range batch.N {
+						if bid := form(erase.TextOf(batch, i, column)); wanted[bid] {
+							found[bid] = true
+						}
+					}
+					return nil
+				})
+				if err != nil && !errors.Is(err, sink.ErrNotFound) {
+					return nil, err
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(listed), func(bid string) bool { return !found[form(bid)] }), nil
+}
+
 // HasBidError means that listed numbers belong to students with a bid, and to no rows without one. A purge by number
 // would erase none of their rows.
 type HasBidError struct {
@@ -332,7 +367,11 @@ type KeyNeededError struct {
 }
 
 func (e *KeyNeededError) Error() string {
-	return "runs hold pseudonyms of students under the privacy key with the fingerprint " + strings.Join(e.Fingerprints, ", ")
+	keys := "the privacy key with the fingerprint "
+	if len(e.Fingerprints) > 1 {
+		keys = "the privacy keys with the fingerprints "
+	}
+	return "runs hold pseudonyms of students under " + keys + strings.Join(e.Fingerprints, ", ")
 }
 
 // PseudonymError means that listed texts are pseudonyms, by which the students cannot be found in all exports at the
@@ -383,7 +422,7 @@ func (p *purger) checkKeys(ctx context.Context) error {
 
 // summarizeStudents reports how many of the students were found. Unpublished runs may hold them too and cannot be
 // searched, so they are dropped.
-func (p *purger) summarizeStudents() error {
+func (p *purger) summarizeStudents(ctx context.Context) error {
 	own := p.students.Among(p.own)
 	others := slices.DeleteFunc(p.students.Among(p.ofOthers), func(text string) bool { return slices.Contains(own, text) })
 	if len(others) > 0 {
@@ -411,8 +450,12 @@ func (p *purger) summarizeStudents() error {
 	if wrong := slices.DeleteFunc(slices.Clone(p.report.Unmatched), isAlone); len(wrong) > 0 {
 		return &NotAloneError{Listed: wrong}
 	}
+	var err error
+	if p.report.OtherForms, err = p.inOtherForms(ctx, p.report.Unmatched); err != nil {
+		return err
+	}
 	if matched == 0 && p.report.Earlier == nil && !p.opts.AllowUnknown {
-		return &UnknownBidsError{Students: len(p.students.Listed())}
+		return &UnknownBidsError{Students: len(p.students.Listed()), OtherForms: p.report.OtherForms}
 	}
 	p.report.DroppedRuns = append(p.report.DroppedRuns, slices.Sorted(maps.Values(p.unfinished))...)
 	return nil

@@ -20,6 +20,8 @@ type UnknownBidsError struct {
 	Bids []string
 	// Students is the length of a list of students none of whom has a row. They are not named.
 	Students int
+	// OtherForms are those of them that differ from the bid of a student only in case or hyphens. They must not be logged.
+	OtherForms []string
 }
 
 func (e *UnknownBidsError) Error() string {

@@ -80,7 +80,7 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 	}
 	if s := staged.Students; s != nil && s.Matched != nil && *s.Matched == 0 {
 		p.Logger.WarnContext(ctx, "no listed student has rows", "listed", s.Listed,
-			"remedy", "list bids as the service writes them, not names or numbers: growth-export find prints them")
+			"remedy", "list bids as the service writes them, not names or numbers; the command find prints them, at a destination that holds these students")
 	}
 	p.logComparison(ctx, staged)
 	return reasonsToHold(staged, p.limits)
