@@ -118,7 +118,7 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	o.log = slog.New(slog.DiscardHandler) // the store's warnings become findings
 	key, err := a.keyOf(d.Privacy)
 	if d.KeyErr = err; key != nil {
-		d.Fingerprint = key.Fingerprint()
+		d.Fingerprint, d.KeyFile = key.Fingerprint(), a.readableKeyFile()
 	}
 	catalog, err := a.newCatalog(ctx, &o.destination, from)
 	d.Store = catalog.Store()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode"
@@ -82,6 +83,20 @@ func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	return key, err
 }
 
+// readableKeyFile returns the file of the privacy key if its permissions allow every user to read it; otherwise "". In
+// Kubernetes and in /run/secrets, the platform sets permissions.
+func (a *app) readableKeyFile() string {
+	file, err := expandHome(a.env[privacyKeyVariable+fileSuffix])
+	if file == "" || err != nil || runtime.GOOS == "windows" || a.env["KUBERNETES_SERVICE_HOST"] != "" || strings.HasPrefix(file, "/run/secrets/") {
+		return ""
+	}
+	const othersRead = 0o004
+	if info, err := os.Stat(file); err != nil || info.Mode()&othersRead == 0 {
+		return ""
+	}
+	return file
+}
+
 func badPrivacyKey(variable string, err error) error {
 	return usagef("%s: %w; a key has at least %d bytes in hexadecimal or base64: make one with openssl rand -hex 32, keep it in a file, "+
 		"and set %s%s to its path", variable, err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
@@ -102,7 +117,8 @@ func (a *app) secret(variable string) (value, file string, err error) {
 		if err != nil {
 			return "", "", usagef("%s: read the secret: %w", variable, err)
 		}
-		if value = strings.TrimRight(string(data), "\r\n"); value == "" {
+		value = strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), "\r\n") // editors write a byte order mark
+		if value == "" {
 			return "", "", usagef("%s: file %s is empty", variable, quoted(file))
 		}
 	}

@@ -33,7 +33,9 @@ type Destination struct {
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
-	Now         func() time.Time
+	// KeyFile is the file of the key, if other users can read it; otherwise it is empty.
+	KeyFile string
+	Now     func() time.Time
 }
 
 // CheckDestination checks everything that a run needs from the destination. It ends early once ctx is done.
@@ -45,6 +47,10 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 	size := c.checkStore(ctx)
 	if c.Privacy.NeedsKey() || c.KeyErr != nil {
 		c.checkKey(ctx)
+	}
+	if c.KeyFile != "" {
+		c.warn(PrivacyKey, "the permissions of the file of the key, "+c.KeyFile+", allow every user to read it, and so to match pseudonyms to students",
+			"run chmod 600 "+c.KeyFile)
 	}
 	if c.Err == nil {
 		c.checkPurges(ctx)

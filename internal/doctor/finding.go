@@ -38,7 +38,7 @@ const (
 	Lock              = "lock" // on disk only
 	Delete            = "delete"
 	Snapshot          = "snapshot"
-	PrivacyKey        = "privacy key"      // present only under a profile that needs it
+	PrivacyKey        = "privacy key"      // present only under a profile that needs it, or with a warning
 	Purges            = "purges"           // present only if some have not ended
 	Suppression       = "suppression list" // present only if it lists students, or should
 	FreeSpace         = "free space"       // on disk only
