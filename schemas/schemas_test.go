@@ -125,6 +125,8 @@ func TestKnownMembersAndDuplicates(t *testing.T) {
 		}
 		if d.WholeRecordDuplicates {
 			whole = append(whole, d.Name)
+			bid := d.Tables[0].Columns[d.Tables[0].Column("school_class_bid")]
+			require.Contains(t, bid.Doc, "The key may repeat", d.Name)
 		}
 		// A known member stays in _extra, so no column or child may take it.
 		for _, table := range d.Tables {

@@ -83,7 +83,7 @@ class TestQuestions(unittest.TestCase):
         commands = f"growth-export run{small} --snapshot-date 2025-11-19 --backdate --dest growth-data --history\n{commands}"
         commands = commands.replace("> views.sql", "> details.sql").replace("duckdb -init views.sql\n", "")
         self.assertRegex(self.run_commands(f'PATH="$PWD/bin:$PATH"\n{commands}', ""), r"student_details .* about \d+ requests")
-        header, *groups = self.ask([read_blocks(HERE / "README.md", "sql")[-1][0]], "details.sql")[0]
+        header, *groups = self.ask([read_blocks(HERE / "README.md", "sql")[-2][0]], "details.sql")[0]
         self.assertEqual(header[:3], ["gender", "ethnicity", "students"])
         self.assertGreater(len(groups), 2)
         self.assertTrue(any("unknown" not in group[:2] for group in groups), groups)
@@ -121,6 +121,13 @@ class TestQuestions(unittest.TestCase):
         night("2026-02-15", "2026-02-13", "--simulate-denied 1 --max-shrink off")
         self.assertEqual(count("SELECT * FROM coverage_current WHERE dataset = 'test_results' AND status = 'denied';\n"), [1])
         self.assertEqual(count(without), [schools - 1])
+
+        header, *unread = self.ask([questions[-1]], "quiet.sql")[0]
+        self.assertEqual(header, ["school_name", "school_bid", "dataset", "status", "since"])
+        self.assertEqual(len({row[1] for row in unread}), 1)
+        self.assertIn("test_results", [row[2] for row in unread])
+        self.assertEqual({(row[3], row[4]) for row in unread}, {("denied", "2026-02-15")})
+        self.assertNotIn("NULL", [row[0] for row in unread])
 
     def test_one_snapshot(self):
         """The queries that need no history find rows on the views of one snapshot, with the changes that questions 3 and 14 describe."""

@@ -105,6 +105,14 @@ date = json.loads(Path("growth-data/_latest.json").read_text())["snapshot_date"]
 assert read("test_results", date).equals(results)
 assert len(growth) > 0 and {"span", "observed_growth"} <= set(growth)
 assert len(named) == len(results) and named["name"].notna().all() and not named["school_bid"].isin(read("schools")["school_bid"]).all()
+times = duck.sql("SELECT administration_start_date_time AS began FROM analysis_term_results")
+assert times.df()["began"].notna().any()
+try:
+    times.fetchall()
+except Exception as error:
+    assert "pytz" in str(error)
+else:
+    import pytz
 """
         self.run_page("pandas.md", "python", [sys.executable, "-c"], check)
 

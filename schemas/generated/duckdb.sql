@@ -447,7 +447,7 @@ COMMENT ON TABLE "student_school_classes" IS 'One row per perspective, school, s
 COMMENT ON COLUMN "student_school_classes"."requested_perspective_bid" IS 'Requested perspective. Specification 4.11. Part of the key, never null.';
 COMMENT ON COLUMN "student_school_classes"."requested_school_bid" IS 'Requested school. Specification 4.11. Part of the key, never null.';
 COMMENT ON COLUMN "student_school_classes"."requested_student_bid" IS 'Requested student. Specification 4.11. Part of the key, never null.';
-COMMENT ON COLUMN "student_school_classes"."school_class_bid" IS 'Identifier of the class. Presumed. Part of the key.';
+COMMENT ON COLUMN "student_school_classes"."school_class_bid" IS 'Identifier of the class. Presumed. The key may repeat: records that differ in any member are all kept. Part of the key.';
 COMMENT ON COLUMN "student_school_classes"."student_bid" IS 'Student of the record. Presumed.';
 COMMENT ON COLUMN "student_school_classes"."class_name" IS 'Name of the class. Presumed.';
 COMMENT ON COLUMN "student_school_classes"."class_subject" IS 'Subject of the class. Presumed.';
@@ -479,7 +479,7 @@ COMMENT ON TABLE "educator_school_classes" IS 'One row per perspective, school, 
 COMMENT ON COLUMN "educator_school_classes"."requested_perspective_bid" IS 'Requested perspective. Specification 4.12. Part of the key, never null.';
 COMMENT ON COLUMN "educator_school_classes"."requested_school_bid" IS 'Requested school. Specification 4.12. Part of the key, never null.';
 COMMENT ON COLUMN "educator_school_classes"."requested_educator_bid" IS 'Requested educator. Specification 4.12. Part of the key, never null.';
-COMMENT ON COLUMN "educator_school_classes"."school_class_bid" IS 'Identifier of the class. Presumed. Part of the key.';
+COMMENT ON COLUMN "educator_school_classes"."school_class_bid" IS 'Identifier of the class. Presumed. The key may repeat: records that differ in any member are all kept. Part of the key.';
 COMMENT ON COLUMN "educator_school_classes"."educator_bid" IS 'Educator of the record. Presumed.';
 COMMENT ON COLUMN "educator_school_classes"."class_name" IS 'Name of the class. Presumed.';
 COMMENT ON COLUMN "educator_school_classes"."class_subject" IS 'Subject of the class. Presumed.';
