@@ -23,6 +23,7 @@ type pruneOptions struct {
 	keep     int
 	keepDays int
 	kind     string
+	leftOut  bool
 	dryRun   bool
 }
 
@@ -34,7 +35,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind names\n" +
 			"another kind; --keep and --keep-days then apply to each kind separately. The\n" +
 			"snapshot in _latest.json is always kept, and so are the history, the snapshots that it\n" +
-			"does not hold yet, and the snapshots that a rebuild needs to add one of these. The next\n" +
+			"does not hold, and the snapshots that a rebuild needs to add one of these. The next\n" +
 			"prune finishes one that was killed.",
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
@@ -47,6 +48,8 @@ func (a *app) pruneCommand() *cobra.Command {
 	choose(g, &o.kind, "kind", "KIND", string(snapshot.Full),
 		[]string{string(snapshot.Full), string(snapshot.AsOf), string(snapshot.Delta), allKinds},
 		"the snapshots to prune: full, as_of, delta or all")
+	g.toggle(&o.leftOut, "left-out",
+		"also remove snapshots that the history leaves out, such as those of some schools or with other settings")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and remove nothing")
 	o.general.define(cmd)
 	return cmd
@@ -57,7 +60,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	options := maintenance.PruneOptions{Now: a.now, DryRun: o.dryRun}
+	options := maintenance.PruneOptions{Now: a.now, LeftOut: o.leftOut, DryRun: o.dryRun}
 	if o.kind != allKinds {
 		options.Kinds = []snapshot.Kind{snapshot.Kind(o.kind)}
 	}
@@ -100,9 +103,12 @@ func pruneText(r *maintenance.PruneReport, failed bool) string {
 	}
 	for _, run := range r.Unfolded {
 		fmt.Fprintf(&b, "kept snapshot %s, run %s: the history does not hold it ", run.SnapshotDate, run.RunID)
-		if run.Command != "" {
+		switch {
+		case run.Reason != "":
+			fmt.Fprintf(&b, "because %s; --left-out removes it\n", run.Reason)
+		case run.Command != "":
 			fmt.Fprintf(&b, "yet; %s adds it\n", run.Command)
-		} else {
+		default:
 			b.WriteString("and cannot be rebuilt to add it, because snapshots that it holds are pruned\n")
 		}
 	}

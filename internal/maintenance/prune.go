@@ -22,6 +22,8 @@ type PruneOptions struct {
 	// KeepDays is the age in days up to which snapshots are kept. The age of full and delta snapshots is counted from
 	// their dates, and the age of as-of snapshots from the day on which they were taken, whatever their own dates.
 	KeepDays int
+	// LeftOut also removes snapshots that the history leaves out because of their settings or their service.
+	LeftOut bool
 	// Now returns the time.
 	Now func() time.Time
 	// DryRun reports what would be removed and removes nothing.
@@ -48,11 +50,13 @@ type PruneReport struct {
 	NeededByRebuild []string `json:"needed_by_rebuild,omitempty"`
 }
 
-// UnfoldedRun is a snapshot that has expired and is kept, because the history does not hold it yet.
+// UnfoldedRun is a snapshot that has expired and is kept, because the history does not hold it.
 type UnfoldedRun struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
-	// Command is the command that adds it to the history; empty if that needs snapshots that are pruned.
+	// Reason says why it does not belong to the history; empty if it does.
+	Reason string `json:"reason,omitempty"`
+	// Command is the command that adds it to the history; empty if that needs snapshots that are pruned, and with a Reason.
 	Command string `json:"command,omitempty"`
 }
 
@@ -68,7 +72,7 @@ type PrunedRun struct {
 
 // Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs that
 // are older than all snapshots kept. It never removes the run that _latest.json names or should name, or a snapshot
-// that an existing history does not hold yet. If only a rebuild of the history can add such a snapshot, the snapshots
+// that an existing history does not hold; LeftOut makes an exception. If only a rebuild of the history can add such a snapshot, the snapshots
 // that the rebuild needs are kept too. Prune does not change the history.
 //
 // A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
@@ -149,7 +153,9 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	for _, kind := range slices.DeleteFunc([]snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta}, func(k snapshot.Kind) bool { return !p.opts.prunes(k) }) {
 		expired := p.expired(kind, runs, protected)
 		if kind == snapshot.Full && history != nil {
-			expired = p.keepForHistory(expired, runs, history.Manifest)
+			if expired, err = p.keepForHistory(ctx, expired, runs, history.Manifest); err != nil {
+				return err
+			}
 		}
 		for _, manifest := range expired {
 			change := removal(manifest)
@@ -173,8 +179,8 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 // keepForHistory returns the expired runs that the history does not need, and reports the others. If the history can be
 // rebuilt and only that adds an expired snapshot, it needs all the snapshots that it holds.
 func (p *pruner) keepForHistory(
-	expired []*snapshot.Manifest, runs map[string]*snapshot.Manifest, history *snapshot.HistoryManifest,
-) []*snapshot.Manifest {
+	ctx context.Context, expired []*snapshot.Manifest, runs map[string]*snapshot.Manifest, history *snapshot.HistoryManifest,
+) ([]*snapshot.Manifest, error) {
 	dates := make(map[string]bool) // of the published full snapshots
 	for _, m := range runs {
 		if m.Kind == snapshot.Full && m.Status == snapshot.Published {
@@ -183,30 +189,50 @@ func (p *pruner) keepForHistory(
 	}
 	canRebuild := len(history.Pruned(func(date string) bool { return dates[date] })) == 0
 	rebuilds := false
+	kept := make(map[*snapshot.Manifest]bool)
 	for _, m := range expired {
-		if !history.Misses(m) {
+		if m.Status != snapshot.Published {
 			continue
 		}
-		unfolded := UnfoldedRun{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Command: wording.Command("history")}
-		if m.SnapshotDate < history.Through() {
-			unfolded.Command = ""
-			if canRebuild {
-				unfolded.Command, rebuilds = wording.Command("history", wording.Setting("rebuild")), true
-			}
+		unfolded := UnfoldedRun{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Reason: m.OutsideHistory(history.BaseURL, history.Scope)}
+		holds, err := p.holds(ctx, history, m)
+		switch {
+		case err != nil:
+			return nil, err
+		case holds, p.opts.LeftOut && unfolded.Reason != "":
+			continue
+		case unfolded.Reason != "":
+		case m.SnapshotDate > history.Through():
+			unfolded.Command = wording.Command("history")
+		case canRebuild:
+			unfolded.Command, rebuilds = wording.Command("history", wording.Setting("rebuild")), true
 		}
 		p.report.Unfolded = append(p.report.Unfolded, unfolded)
+		kept[m] = true
 	}
 	return slices.DeleteFunc(expired, func(m *snapshot.Manifest) bool {
 		folded := slices.ContainsFunc(history.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == m.SnapshotDate })
-		switch {
-		case history.Misses(m):
-			return true
-		case rebuilds && folded && m.Status == snapshot.Published:
+		if !kept[m] && rebuilds && folded && m.Status == snapshot.Published {
 			p.report.NeededByRebuild = append(p.report.NeededByRebuild, m.SnapshotDate)
 			return true
 		}
-		return false
-	})
+		return kept[m]
+	}), nil
+}
+
+// holds reports whether a published run is in the history. A run that was pruned and then exported again has the same id.
+func (p *pruner) holds(ctx context.Context, history *snapshot.HistoryManifest, m *snapshot.Manifest) (bool, error) {
+	for _, f := range history.Snapshots {
+		if f.RunID != m.RunID || f.Date != m.SnapshotDate {
+			continue
+		}
+		if len(m.Purges) > 0 { // which change the manifest
+			return true, nil
+		}
+		pointer, err := snapshot.ReadIfSound[snapshot.Pointer](ctx, p.catalog, snapshot.PointerPath(m.Kind, m.SnapshotDate))
+		return pointer == nil || pointer.ManifestSHA256 == f.ManifestSHA256, err
+	}
+	return false, nil
 }
 
 // protected returns the runs that are never removed.

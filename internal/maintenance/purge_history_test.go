@@ -215,8 +215,8 @@ func TestPurgeHistoryFiles(t *testing.T) {
 	require.Positive(t, same)
 }
 
-// TestPruneUnfolded checks that snapshots which are not folded yet are kept, unless they do not belong to the history, and so
-// is what a rebuild needs that adds them.
+// TestPruneUnfolded checks that snapshots which the history does not hold are kept, and so is what a rebuild needs that adds
+// them. Those that do not belong to it are removed on demand.
 func TestPruneUnfolded(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -236,17 +236,24 @@ func TestPruneUnfolded(t *testing.T) {
 	for _, options.DryRun = range []bool{true, false} {
 		report, err := maintenance.Prune(t.Context(), snapshot.At(store), options)
 		require.NoError(t, err)
-		require.Equal(t, []string{"full-17", "full-18"}, removedRuns(report))
+		require.Empty(t, removedRuns(report))
 		require.Equal(t, []maintenance.UnfoldedRun{
 			{RunID: "full-13", SnapshotDate: "2026-11-13", Command: "growth-export history --rebuild"},
 			{RunID: "full-16", SnapshotDate: "2026-11-16", Command: "growth-export history"},
+			{RunID: "full-17", SnapshotDate: "2026-11-17", Reason: "it was taken with --perspectives other, but those in the history with all"},
+			{RunID: "full-18", SnapshotDate: "2026-11-18", Reason: "it holds only some schools"},
 		}, report.Unfolded)
 		require.Equal(t, []string{"2026-11-12", "2026-11-14", "2026-11-15"}, report.NeededByRebuild)
-		require.Equal(t, 6, report.Kept)
+		require.Equal(t, 8, report.Kept)
 	}
+	options.LeftOut = true
+	report, err := maintenance.Prune(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Equal(t, []string{"full-17", "full-18"}, removedRuns(report))
+	require.Equal(t, 6, report.Kept)
 	// The advice can be followed.
 	require.NoError(t, foldHistory(t, true)(t.Context(), store))
-	report, err := maintenance.Prune(t.Context(), snapshot.At(store), options)
+	report, err = maintenance.Prune(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, []string{"full-12", "full-13", "full-14", "full-15", "full-16"}, removedRuns(report))
 	require.Empty(t, report.NeededByRebuild)
@@ -260,6 +267,21 @@ func TestPruneUnfolded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"full-19"}, removedRuns(report))
 	require.Equal(t, []maintenance.UnfoldedRun{{RunID: "full-11", SnapshotDate: "2026-11-11"}}, report.Unfolded)
+
+	// Nor a run that was pruned and exported again, under the same id.
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("full-12", snapshottest.Few, snapshottest.OnDate("2026-11-12")), nil)
+	plan, err := snapshot.At(store).ReadPlan(t.Context(), "full-12")
+	require.NoError(t, err)
+	staged, err := snapshot.At(store).Collect(t.Context(), plan)
+	require.NoError(t, err)
+	later := snapshottest.Options()
+	later.Now = func() time.Time { return snapshottest.PublishedAt().Add(time.Hour) }
+	_, err = snapshot.At(store).Publish(t.Context(), staged, later)
+	require.NoError(t, err)
+	report, err = maintenance.Prune(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Empty(t, removedRuns(report))
+	require.Len(t, report.Unfolded, 2)
 	require.Empty(t, report.NeededByRebuild)
 }
 

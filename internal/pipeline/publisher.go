@@ -54,7 +54,31 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
+	if len(held) > 0 {
+		if err := p.checkNotSuperseded(ctx); err != nil {
+			return err
+		}
+	}
 	return p.publish(ctx, staged, held)
+}
+
+// checkNotSuperseded returns an error if a held run that is accepted would replace a run that was published since, which
+// may be complete.
+func (p *publisher) checkNotSuperseded(ctx context.Context) error {
+	if p.replace || p.plan.Replace {
+		return nil
+	}
+	runs, err := p.Catalog.Runs(ctx)
+	if err != nil {
+		return fmt.Errorf("look for runs that were published since: %w", err)
+	}
+	for i := range runs {
+		if by := runs[i].SupersededBy; runs[i].RunID == p.plan.RunID && by != "" {
+			return Usagef("run %s was published for %s after run %s had been held back: %s puts the held run in its place, %s gives it up",
+				by, p.plan.SnapshotDate, p.plan.RunID, wording.Setting("replace"), wording.Setting("abandon"))
+		}
+	}
+	return nil
 }
 
 // collect adds up what the run has staged.

@@ -45,6 +45,10 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
 	r.logReplaced(ctx, found.id)
 	if found.manifest != nil {
+		if date := found.manifest.SnapshotDate; date != r.date {
+			deps.Logger.WarnContext(ctx, "nothing was exported, because the run with this id is already published for another date: give each night an id of its own",
+				"run", found.id, "snapshot_date", date)
+		}
 		r.summary.describePublished(ctx, &deps, found.manifest, stuck)
 		return r.summary, nil
 	}
