@@ -11,10 +11,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// repeater completes the commands that this process suggests: it adds the flags of this process that name its destination, so
-// that the command can be run as it is printed. Only what is printed is completed. Documents at the destination never hold
-// these flags, which may name local files, and settings from environment variables are not repeated. The zero value changes
-// nothing.
+// repeater completes the commands that this process suggests: it adds the flags of this process that name its destination or
+// the service, so that the command can be run as it is printed. Only what is printed is completed. Documents at the
+// destination never hold these flags, which may name local files, and settings from environment variables are not repeated.
+// The zero value changes nothing.
 type repeater struct {
 	root  *cobra.Command
 	flags []repeatedFlag
@@ -29,7 +29,7 @@ func newRepeater(cmd *cobra.Command) repeater {
 	for _, f := range flagsOf(cmd) {
 		place := slices.Contains(f.Annotations[groupAnnotation], destinationGroup)
 		publishes := isPublishingFlag(f.Name) && (cmd.Name() == "run" || cmd.Name() == "publish")
-		if !f.Changed || !place && f.Name != "config" && !publishes {
+		if !f.Changed || !place && f.Name != "config" && !publishes && !isServiceFlag(f.Name) {
 			continue
 		}
 		name, value := wording.Setting(f.Name).String(), f.Value.String()
@@ -51,6 +51,11 @@ func newRepeater(cmd *cobra.Command) repeater {
 // isPublishingFlag reports whether a flag of run says what happens after publishing. A suggested publish command needs such
 // flags, too; other commands have flags of the same names that mean something else.
 func isPublishingFlag(name string) bool { return name == "history" || name == "delta-lake" }
+
+// isServiceFlag reports whether a flag says which service is read. Of the commands that are suggested, doctor needs it.
+func isServiceFlag(name string) bool {
+	return name == "base-url" || name == "allow-http" || name == "simulate"
+}
 
 // absolutePath returns a path that does not depend on the working directory. URLs stay as they are.
 func absolutePath(path string) string {
@@ -104,7 +109,8 @@ func (r repeater) missing(name, rest string) (texts []string) {
 		return nil
 	}
 	for _, f := range r.flags {
-		if cmd.Flags().Lookup(f.name) != nil && !slices.Contains(has, f.name) && (name == "publish" || !isPublishingFlag(f.name)) {
+		fits := cmd.Flags().Lookup(f.name) != nil && (name == "publish" || !isPublishingFlag(f.name)) && (name == "doctor" || !isServiceFlag(f.name))
+		if fits && !slices.Contains(has, f.name) {
 			texts = append(texts, f.text)
 		}
 	}

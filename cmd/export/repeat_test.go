@@ -16,7 +16,7 @@ func TestRepeat(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.ParseFlags([]string{
 		"--dest", "s3://bucket/a b", "--s3-endpoint", "https://host:9000", "--s3-path-style", "--config", `/etc/"night".yaml`, "--history",
-		"--concurrency", "4",
+		"--concurrency", "4", "--base-url", "https://service.example",
 	}))
 	r := newRepeater(cmd)
 	const place = `--dest 's3://bucket/a b' --s3-endpoint https://host:9000 --s3-path-style`
@@ -27,6 +27,7 @@ func TestRepeat(t *testing.T) {
 			"--s3-path-style --history" + file + " --dest 's3://bucket/a b' --run-id r --accept-held",
 		"growth-export verify --run-id r; growth-export status": "growth-export verify " + place + file + " --run-id r; growth-export status " + place + file,
 		"run the same growth-export run command":                "run the same growth-export run command",
+		"growth-export doctor checks the settings":              "growth-export doctor --base-url https://service.example " + place + file + " checks the settings",
 		"growth-export doctor, plan or run":                     "growth-export doctor, plan or run",
 		"see growth-export publish --help":                      "see growth-export publish --help",
 		"growth-export schema --format json":                    "growth-export schema --format json",

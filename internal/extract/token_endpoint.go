@@ -37,11 +37,11 @@ type tokenEndpoint struct {
 // firstTokenPatience is how long the client keeps requesting the first token from an address that looks wrong.
 const firstTokenPatience = 10 * time.Second
 
-// wrongAddress reports whether the base URL may be wrong: the host does not exist, refuses connections, or does not
-// have the path.
+// wrongAddress reports whether the base URL, or that of the proxy, may be wrong: the host does not exist, refuses
+// connections, or does not have the path.
 func (f *failure) wrongAddress() bool {
 	cause := f.cause()
-	return f.status == http.StatusNotFound || cause == hostNotFound || cause == connectionRefused
+	return f.status == http.StatusNotFound || cause == hostNotFound || cause == connectionRefused || cause == proxyUnreachable
 }
 
 // tokenCall returns the call under which token requests are logged and reported.

@@ -229,13 +229,23 @@ func TestTokenEndpointDown(t *testing.T) {
 // TestWrongAddress expects a wrong base URL to be reported after ten seconds, unless a token was received before.
 func TestWrongAddress(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(404, ""), nil }))
-		began := time.Now()
-		_, err := c.Get(t.Context(), schools(), discard)
-		require.ErrorIs(t, err, extract.ErrTokenEndpoint)
-		require.ErrorContains(t, err, "growth-export doctor checks the settings")
-		require.Less(t, time.Since(began), 11*time.Second)
-		require.GreaterOrEqual(t, time.Since(began), 10*time.Second)
-	})
+	failures := planningFailures()
+	for name, service := range map[string]bare{
+		"not found": func(*http.Request) (*http.Response, error) { return reply(404, ""), nil },
+		"refused":   failures["connection refused"],
+		"no proxy":  failures["the proxy cannot be reached"],
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := dial(t, service)
+				began := time.Now()
+				_, err := c.Get(t.Context(), schools(), discard)
+				require.ErrorIs(t, err, extract.ErrTokenEndpoint)
+				require.ErrorContains(t, err, "growth-export doctor checks the settings")
+				require.Less(t, time.Since(began), 11*time.Second)
+				require.GreaterOrEqual(t, time.Since(began), 10*time.Second)
+			})
+		})
+	}
 }

@@ -24,6 +24,7 @@ import (
 const (
 	hostNotFound      = "host not found"
 	connectionRefused = "connection refused"
+	proxyUnreachable  = "the proxy cannot be reached"
 )
 
 const (
@@ -284,7 +285,7 @@ func explain(ctx, attempt context.Context, limit string, status int, err error) 
 	case errors.As(err, &notTLS):
 		e.cause, e.advice, e.final = "TLS: the server does not speak TLS", checkBaseURL, true
 	case errors.As(err, &operation) && operation.Op == "proxyconnect":
-		e.cause, e.advice = "the proxy cannot be reached", proxyAdvice
+		e.cause, e.advice = proxyUnreachable, proxyAdvice
 	case errors.As(err, &lookup):
 		e.cause, e.advice = hostNotFound, checkBaseURL
 	case errors.Is(err, syscall.ECONNREFUSED):

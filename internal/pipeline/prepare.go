@@ -179,7 +179,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
 	}
-	r.Logger.InfoContext(ctx, "this run replaces a published one", "run", id, "skipped_by", wording.Setting("if-missing").String(),
+	r.Logger.InfoContext(ctx, "this run replaces a published one", "run", id, "keep_it_with", wording.Setting("if-missing").String(),
 		"replaces", r.replaces.RunID, "published", Ago(r.now, r.replaces.PublishedAt))
 }
 
