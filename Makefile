@@ -74,7 +74,7 @@ in_memory = $(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY) )GOGC=300 $(1)
 CONCURRENT := extract fetch pipeline sink sink/s3 snapshot
 
 .PHONY: test
-test: ## run the tests of all packages, except S3 and long tests, in at most four minutes; needs only Go
+test: ## run the tests of all packages, except S3 and long tests, in about four minutes on two idle cores; needs only Go
 	$(call in_memory,CGO_ENABLED=0 $(GO) test -short ./...)
 	@# The go command does not see that this test reads other packages.
 	CGO_ENABLED=0 $(GO) test -count=1 ./internal/architecture

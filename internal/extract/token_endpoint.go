@@ -37,7 +37,7 @@ type tokenEndpoint struct {
 // firstTokenPatience is how long the client keeps requesting the first token from an address that looks wrong.
 const firstTokenPatience = 10 * time.Second
 
-// wrongAddress reports whether the base URL, or that of the proxy, may be wrong: the host does not exist, refuses
+// wrongAddress reports whether the address of the service or the proxy may be wrong: the host does not exist, refuses
 // connections, or does not have the path.
 func (f *failure) wrongAddress() bool {
 	cause := f.cause()
