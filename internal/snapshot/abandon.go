@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
@@ -12,7 +14,8 @@ import (
 )
 
 // Abandon removes everything an unpublished run has staged or committed, and its documents. It fails with a
-// *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it.
+// *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it. If the
+// documents that say what the run has committed are lost, its data files are found by their names.
 //
 // A change is removed after the files it names. A killed Abandon therefore leaves either a publishing that Recover
 // undoes or an unfinished run, and calling it again removes the rest.
@@ -57,7 +60,11 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 		return nil, nil, err
 	}
 	if len(documents) == 0 {
-		return refuse("there is no run %s at %s: see growth-export status", run, c)
+		files, err := c.lostFiles(ctx, run)
+		if err == nil && len(files) == 0 {
+			return refuse("there is no run %s at %s: see growth-export status", run, c)
+		}
+		return nil, nil, err
 	}
 	plan, err := ReadIfSound[Plan](ctx, c, PlanPath(run))
 	if err != nil {
@@ -71,12 +78,16 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 	manifest, err := c.ReadManifest(ctx, run)
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
-		if plan == nil || begun != nil {
+		if begun != nil {
 			return plan, begun, nil
+		}
+		if plan == nil {
+			_, err := c.lostFiles(ctx, run)
+			return nil, nil, err
 		}
 		named, err := c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, run)
 		if err == nil && named {
-			return refuse("run %s is the snapshot of %s, but its manifest is missing: %s", run, plan.SnapshotDate, wording.Restore)
+			return nil, nil, refuseNamed(run, plan.SnapshotDate)
 		}
 		return plan, begun, err
 	case err != nil:
@@ -104,6 +115,8 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 		committed, err = c.committedFiles(ctx, run, begun.Kind, begun.SnapshotDate)
 	case plan != nil:
 		committed, err = c.committedFiles(ctx, run, plan.Kind, plan.SnapshotDate)
+	default:
+		committed, err = c.lostFiles(ctx, run)
 	}
 	if err != nil {
 		return err
@@ -152,4 +165,58 @@ func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date
 		}
 	}
 	return found, nil
+}
+
+// lostFiles lists the data files of a run that has neither a plan nor a change, by their names. It fails with a
+// *RefusedError if a pointer names the run, or is damaged and may name it.
+func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
+	entries, err := sink.ListAll(ctx, c, "")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	dates := make(map[string]string) // by the path of the pointer
+	for _, entry := range entries {
+		kind, date, data := fileOfRun(entry.Path)
+		if !data || sink.Owner(entry.Path) != sink.Escape(run) {
+			continue
+		}
+		found = append(found, entry.Path)
+		if pointer := PointerPath(kind, date); pointer != "" {
+			dates[pointer] = date
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(dates)) {
+		pointer, _, err := ReadDocument[Pointer](ctx, c, path, sink.ErrNotFound)
+		switch {
+		case errors.Is(err, sink.ErrDamaged):
+			return nil, &RefusedError{Reason: fmt.Sprintf("%v, so it may name run %s: %s", err, run, wording.Restore)}
+		case err != nil:
+			return nil, err
+		case pointer != nil && pointer.RunID == run:
+			return nil, refuseNamed(run, dates[path])
+		}
+	}
+	return found, nil
+}
+
+// refuseNamed returns the error of a run whose manifest is lost and whose pointer still names it.
+func refuseNamed(run, date string) error {
+	return &RefusedError{Reason: fmt.Sprintf("run %s is the snapshot of %s, but its manifest is missing: %s", run, date, wording.Restore)}
+}
+
+// fileOfRun parses the path of a data file of a run.
+func fileOfRun(path string) (kind Kind, date string, ok bool) {
+	above, below, found := strings.Cut(path, "/snapshot_date=")
+	table := above[strings.LastIndexByte(above, '/')+1:]
+	if _, _, declared := schemas.FindTable(table); !found || !declared {
+		return "", "", false
+	}
+	date, _, _ = strings.Cut(below, "/")
+	for _, kind := range []Kind{Full, AsOf, Delta} {
+		if strings.HasPrefix(path, DatePath(kind, table, date)) {
+			return kind, date, true
+		}
+	}
+	return "", "", false
 }
