@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -210,6 +211,8 @@ type verifiedAll struct {
 	// History and DeltaLake are nil if the destination has none.
 	History   any `json:"history,omitempty"`
 	DeltaLake any `json:"delta_lake,omitempty"`
+	// Unnamed are data files that no published run and no history names.
+	Unnamed []*maintenance.UnnamedFiles `json:"unnamed_files,omitempty"`
 }
 
 // verifyAll verifies all published runs, the latest first, then the history and the Delta logs if there are any. Parts
@@ -225,6 +228,11 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 			targets = append(targets, maintenance.VerifyTarget{RunID: runs[i].RunID})
 		}
 	}
+	dates, err := await(ctx, func() ([]maintenance.VerifyTarget, error) { return withoutFolder(ctx, catalog, runs) })
+	if err != nil {
+		return verified{}, err
+	}
+	targets = append(targets, dates...)
 	all := verified{what: "the runs, the history and the Delta logs"}
 	reports := verifiedAll{Runs: []any{}}
 	latest := ""
@@ -250,11 +258,62 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	if reports.DeltaLake, err = all.add(verifyDeltaLake(ctx, catalog)); err != nil {
 		return verified{}, err
 	}
-	if len(reports.Runs) == 0 && reports.History == nil && reports.DeltaLake == nil {
+	if reports.Unnamed, err = await(ctx, func() ([]*maintenance.UnnamedFiles, error) {
+		return maintenance.FindUnnamed(ctx, catalog)
+	}); err != nil {
+		return verified{}, err
+	}
+	all.problems = append(all.problems, texts(reports.Unnamed)...)
+	all.remedies = append(all.remedies, unnamedRemedies(catalog, reports.Unnamed)...)
+	if len(reports.Runs) == 0 && reports.History == nil && reports.DeltaLake == nil && len(reports.Unnamed) == 0 {
 		return verified{}, fmt.Errorf("nothing is published: %w", errNothingPublished)
 	}
 	all.report = reports
 	return all, nil
+}
+
+// withoutFolder returns the dates of damaged pointers, and of pointers to missing manifests, that do not belong to one of the
+// runs.
+func withoutFolder(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunState) ([]maintenance.VerifyTarget, error) {
+	damaged, err := catalog.DamagedPointers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var targets []maintenance.VerifyTarget
+	for _, d := range damaged {
+		pointer, err := snapshot.ReadIfSound[snapshot.Pointer](ctx, catalog, d.Path)
+		if err != nil {
+			return nil, err
+		}
+		known := slices.ContainsFunc(runs, func(r snapshot.RunState) bool {
+			return pointer != nil && pointer.RunID == r.RunID || snapshot.PointerPath(r.Kind, r.SnapshotDate) == d.Path && r.State == snapshot.StatePublished
+		})
+		date := strings.TrimSuffix(path.Base(d.Path), ".json")
+		switch {
+		case known:
+		case d.Path == snapshot.PointerPath(snapshot.Full, date):
+			targets = append(targets, maintenance.VerifyTarget{SnapshotDate: date})
+		case d.Path == snapshot.PointerPath(snapshot.AsOf, date):
+			targets = append(targets, maintenance.VerifyTarget{EffectiveDate: date})
+		}
+	}
+	return targets, nil
+}
+
+// unnamedRemedies says what to do about data files that nothing names.
+func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFiles) []string {
+	var remedies []string
+	for _, u := range unnamed {
+		remedy := "remove the files that neither a published run nor the history names"
+		if u.Run != "" {
+			remedy = wording.Command("publish", wording.Setting("dest"), catalog, wording.Setting("abandon"), wording.Setting("run-id"), u.Run) +
+				" removes the files of run " + u.Run + "; if they do not belong to a run of this destination, remove them yourself"
+		}
+		if !slices.Contains(remedies, remedy) {
+			remedies = append(remedies, remedy)
+		}
+	}
+	return remedies
 }
 
 // add adds a part of the destination, and returns its report; nil if there is no such part.

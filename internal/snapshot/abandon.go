@@ -177,7 +177,7 @@ func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	var found []string
 	dates := make(map[string]string) // by the path of the pointer
 	for _, entry := range entries {
-		kind, date, data := fileOfRun(entry.Path)
+		kind, date, data := FileOfRun(entry.Path)
 		if !data || sink.Owner(entry.Path) != sink.Escape(run) {
 			continue
 		}
@@ -205,8 +205,8 @@ func refuseNamed(run, date string) error {
 	return &RefusedError{Reason: fmt.Sprintf("run %s is the snapshot of %s, but its manifest is missing: %s", run, date, wording.Restore)}
 }
 
-// fileOfRun parses the path of a data file of a run.
-func fileOfRun(path string) (kind Kind, date string, ok bool) {
+// FileOfRun returns the kind and date of a data file of a run from its path. It returns false for other files.
+func FileOfRun(path string) (kind Kind, date string, ok bool) {
 	above, below, found := strings.Cut(path, "/snapshot_date=")
 	table := above[strings.LastIndexByte(above, '/')+1:]
 	if _, _, declared := schemas.FindTable(table); !found || !declared {
