@@ -192,8 +192,11 @@ func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, e
 	var remedies []string
 	for _, problem := range report.Problems {
 		remedy := "growth-export delta-lake brings them up to date, or says what to do"
-		if problem.Path == snapshot.HistoryPointerPath {
+		switch {
+		case problem.Path == snapshot.HistoryPointerPath, problem.DataFile && problem.History:
 			remedy = wording.RebuildHistory("")
+		case problem.DataFile:
+			remedy = wording.Restore
 		}
 		if !slices.Contains(remedies, remedy) {
 			remedies = append(remedies, remedy)

@@ -35,6 +35,10 @@ type VerifiedTable struct {
 type Problem struct {
 	Path    string `json:"path"`
 	Problem string `json:"problem"`
+	// DataFile means that the manifest of a snapshot or of the history names the file, so that updating the log does not help.
+	// History means that it is a file of the history.
+	DataFile bool `json:"-"`
+	History  bool `json:"-"`
 }
 
 // String names the path and what is wrong with it.
@@ -90,14 +94,15 @@ type tableVerification struct {
 }
 
 func (v *tableVerification) problem(path, format string, args ...any) {
-	v.problems = append(v.problems, Problem{path, fmt.Sprintf(format, args...)})
+	v.problems = append(v.problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
 // listed returns the first problems.
 func (v *tableVerification) listed() []Problem {
 	slices.SortFunc(v.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Problem, b.Problem)) })
 	if n := len(v.problems); n > maxProblems {
-		return append(v.problems[:maxProblems:maxProblems], Problem{v.table.folder, fmt.Sprintf("and %d more problems", n-maxProblems)})
+		all := !slices.ContainsFunc(v.problems[maxProblems:], func(p Problem) bool { return !p.DataFile })
+		return append(v.problems[:maxProblems:maxProblems], Problem{Path: v.table.folder, Problem: fmt.Sprintf("and %d more problems", n-maxProblems), DataFile: all, History: v.table.history})
 	}
 	return v.problems
 }
@@ -154,16 +159,21 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 	for path, live := range log.live {
 		v.verified.Rows += live.rows
 		v.verified.Bytes += live.size
-		if _, wanted := t.files[path]; !wanted {
+		_, wanted := t.files[path]
+		if !wanted {
 			v.problem(t.folder+"/"+path, "is live in the log but in no manifest"+remedy)
 		}
+		wrong := Problem{Path: t.folder + "/" + path, DataFile: wanted, History: t.history}
 		size, ok := sizes[path]
 		switch {
 		case !ok:
-			v.problem(t.folder+"/"+path, "is live in the log but missing")
+			wrong.Problem = "is live in the log but missing"
 		case size != live.size:
-			v.problem(t.folder+"/"+path, "has %d bytes, but %d in the log", size, live.size)
+			wrong.Problem = fmt.Sprintf("has %d bytes, but %d in the log", size, live.size)
+		default:
+			continue
 		}
+		v.problems = append(v.problems, wrong)
 	}
 	return nil
 }
