@@ -14,6 +14,7 @@ import (
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -87,6 +88,9 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 		}
 		return history.Diff(ctx, catalog, earlier, later)
 	})
+	if errors.Is(err, sink.ErrNotFound) && !errors.Is(err, pipeline.ErrUsage) {
+		err = &wording.AdvisedError{Err: err, Advice: wording.Restore}
+	}
 	if err != nil && !errors.Is(err, pipeline.ErrUsage) {
 		return fmt.Errorf("compare snapshots at %s: %w", catalog, err)
 	}

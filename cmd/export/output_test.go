@@ -85,7 +85,7 @@ func TestLongListsAreShortened(t *testing.T) {
 	text := historyText(report, "out", false)
 	require.Equal(t, 22, strings.Count(text, "\n"), text)
 	require.Contains(t, text, "left out 2026-11-20 (run run-19): it holds only some schools\nand 460 more: --output json lists all of them\n")
-	text = statusText("out", runs, nil, time.Now(), 0)
+	text = statusText("out", runs, false, nil, time.Now(), 0)
 	require.Equal(t, 20, strings.Count(text, " has a problem: damaged\n"))
 	require.Contains(t, text, "run-19 has a problem: damaged\nand 460 more: --output json lists all of them\n")
 

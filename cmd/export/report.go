@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // reportOptions holds the settings of report.
@@ -60,14 +62,15 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 		if run == "" {
 			return usagef("there are no runs at %s", catalog)
 		}
-	}
-	path, err := changing(ctx, a, &o.destination, catalog, o.to != "", func(s *session) (string, error) {
-		if o.to == "" {
-			path, err := s.WriteReport(ctx, run)
-			return joinPath(catalog.String(), path), err
+		newer, err := await(ctx, func() (string, error) { return catalog.WithoutPlan(ctx, run) })
+		if err != nil {
+			return err
 		}
-		return o.to, a.writeReportTo(ctx, o.to, catalog, run)
-	})
+		if newer != "" {
+			a.warn("this is the report of run "+run, fmt.Errorf("run %s is newer, but %s is missing: %s", newer, snapshot.PlanPath(newer), wording.Restore))
+		}
+	}
+	path, err := await(ctx, func() (string, error) { return a.writeReport(ctx, o, catalog, run) })
 	switch {
 	case errors.Is(err, sink.ErrNotFound) && runIsMissing(ctx, catalog, run):
 		return usagef("run %s not found at %s: see growth-export status", run, catalog)
@@ -86,6 +89,25 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 		Report string `json:"report"`
 	}{run, path}
 	return a.writeOutput(o.output, value, path+"\n")
+}
+
+// writeReport writes the report of a run, and returns its path. Damage in other runs, because of which the Delta logs cannot be
+// updated, is only a warning.
+func (a *app) writeReport(ctx context.Context, o *reportOptions, catalog snapshot.Catalog, run string) (string, error) {
+	options := a.sessionOptions(&o.destination)
+	options.DryRun = o.to != ""
+	s, err := work.Open(ctx, catalog, options)
+	if err != nil {
+		return "", err
+	}
+	if o.to != "" {
+		return o.to, a.writeReportTo(ctx, o.to, catalog, run)
+	}
+	path, err := s.WriteReport(ctx, run)
+	if unfinished := s.Finish(ctx); unfinished != nil && ctx.Err() == nil {
+		a.warn("the Delta logs are not up to date", conclude(ctx, unfinished))
+	}
+	return joinPath(catalog.String(), path), err
 }
 
 // runIsMissing reports whether a run has neither a plan nor a manifest.

@@ -133,7 +133,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		History *snapshot.HistoryPointer `json:"history,omitempty"`
 	}{catalog.String(), notNil(runs), cleaned, problems, history}
 	var text strings.Builder
-	text.WriteString(statusText(catalog.String(), runs, cleaned, a.now(), columns(a.stdout)))
+	text.WriteString(statusText(catalog.String(), runs, history != nil, cleaned, a.now(), columns(a.stdout)))
 	if history != nil {
 		fmt.Fprintf(&text, "history through %s\n", history.Through)
 	}
@@ -189,8 +189,8 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 }
 
 // statusText lists runs as a table or, on a terminal that is too narrow for the table, each run as a few short lines. 0
-// columns means that the width is unknown.
-func statusText(dest string, runs []snapshot.RunState, cleaned []string, now time.Time, columns int) string {
+// columns means that the width is unknown. If there is a history, the commands that publish held runs add them to it.
+func statusText(dest string, runs []snapshot.RunState, history bool, cleaned []string, now time.Time, columns int) string {
 	var b strings.Builder
 	for _, run := range cleaned {
 		fmt.Fprintf(&b, "cleaned run %s\n", printable(run))
@@ -233,8 +233,11 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 			fmt.Fprintf(&b, "%s is held back because %s\n", r.RunID, reason)
 		}
 		if len(r.Reasons) > 0 {
-			fmt.Fprintf(&b, "to publish run %s as it is: %s\n", r.RunID, wording.Command("publish",
-				wording.Setting("dest"), dest, wording.Setting("run-id"), r.RunID, wording.Setting("accept-held")))
+			words := []any{wording.Setting("dest"), dest, wording.Setting("run-id"), r.RunID, wording.Setting("accept-held")}
+			if history && r.Kind == snapshot.Full && !r.Filtered {
+				words = append(words, wording.Setting("history"))
+			}
+			fmt.Fprintf(&b, "to publish run %s as it is: %s\n", r.RunID, wording.Command("publish", words...))
 		}
 		for _, problem := range r.Problems {
 			problems = append(problems, r.RunID+" has a problem: "+problem)
@@ -306,11 +309,14 @@ func shardsText(r *snapshot.RunState) string {
 	return fmt.Sprintf("%s has %d shards: %s\n", r.RunID, len(r.Shards), strings.Join(groups, "; "))
 }
 
-// stateText returns the state of a run, with the number of staged tasks while it is staging.
+// stateText returns the state of a run, with the number of staged tasks while it is staging. A published run without its
+// manifest is not staging, although its state in JSON says so.
 func stateText(r *snapshot.RunState) string {
 	switch {
 	case r.SupersededBy != "":
 		return r.State + ", superseded"
+	case r.ManifestMissing:
+		return snapshot.StatePublished + ", manifest missing"
 	case r.State == snapshot.StateStaging && r.Tasks > 0:
 		return fmt.Sprintf("%s, %d of %d tasks", r.State, r.Staged, r.Tasks)
 	}

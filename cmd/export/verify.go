@@ -152,7 +152,8 @@ func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget
 	for _, p := range report.Problems {
 		ofDate := p.Path == snapshot.PointerPath(snapshot.Full, report.SnapshotDate) ||
 			p.Path == snapshot.PointerPath(snapshot.AsOf, report.SnapshotDate)
-		if (p.Path == snapshot.LatestPath || ofDate && p.Problem == maintenance.Missing) && report.RunID != "" {
+		lost := p.Problem == maintenance.Missing || strings.HasPrefix(p.Problem, sink.ErrDamaged.Error())
+		if (p.Path == snapshot.LatestPath || ofDate && lost) && report.RunID != "" {
 			remedies = []string{writtenAgain(catalog, report.RunID)}
 			continue
 		}
@@ -325,7 +326,11 @@ func (v *verified) add(part verified, err error) (any, error) {
 		return nil, nil
 	}
 	if errors.Is(err, sink.ErrDamaged) { // other parts can still be verified
-		part, err = verified{problems: []string{err.Error()}, remedies: []string{wording.Restore}}, nil
+		problem, remedy := err.Error(), wording.Restore
+		if advised, ok := errors.AsType[*wording.AdvisedError](err); ok {
+			problem, remedy = strings.TrimSuffix(problem, ": "+advised.Advice), advised.Advice
+		}
+		part, err = verified{problems: []string{problem}, remedies: []string{remedy}}, nil
 	}
 	v.text += part.text
 	for _, problem := range part.problems {

@@ -127,6 +127,11 @@ func (s *Session) RunDates(ctx context.Context, deps pipeline.Deps, settings pip
 
 // Publish publishes a staged run; see [pipeline.Publish].
 func (s *Session) Publish(ctx context.Context, deps pipeline.Deps, settings pipeline.PublishSettings) (*pipeline.Summary, error) {
+	if settings.RunID != "" {
+		if err := s.Catalog.CheckManifest(ctx, settings.RunID); err != nil {
+			return nil, err
+		}
+	}
 	summary, err := pipeline.Publish(ctx, s.equip(deps), settings)
 	s.writePagesOf(ctx, summary)
 	s.updateDependents(ctx, summary)

@@ -86,6 +86,37 @@ func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (m
 	return documents, err
 }
 
+// WithoutPlan returns the published run that was planned last, and later than the given one, among those that have lost their
+// plan; empty if there is none.
+func (c Catalog) WithoutPlan(ctx context.Context, run string) (string, error) {
+	plan, err := c.ReadPlan(ctx, run)
+	if Unreadable(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	index, err := c.Index(ctx)
+	if err != nil {
+		return "", err
+	}
+	index = slices.DeleteFunc(index, func(f *RunFolder) bool { return f.Has(PlanName) || f.Has(ChangeName) })
+	manifests, err := ReadAll[Manifest](ctx, c, index, ManifestName)
+	if err != nil {
+		return "", err
+	}
+	last := &Manifest{StartedAt: plan.PlannedAt, RunID: plan.RunID}
+	for _, m := range manifests {
+		if ByPlan(m, last) > 0 {
+			last = m
+		}
+	}
+	if last.RunID == run {
+		return "", nil
+	}
+	return last.RunID, nil
+}
+
 // NewestRun returns the run whose plan was written last; empty if there is none.
 func (c Catalog) NewestRun(ctx context.Context) (string, error) {
 	index, err := c.Index(ctx)

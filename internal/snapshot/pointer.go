@@ -57,6 +57,8 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 	case err == nil:
 		s.Pointer = *pointer
 		s.Manifest, err = c.ReadManifest(ctx, pointer.RunID)
+	case errors.Is(err, sink.ErrDamaged):
+		err = c.adviseOn(ctx, path, err)
 	case errors.Is(err, sink.ErrNotFound):
 		return nil, nil
 	}
@@ -71,6 +73,24 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 	}
 	s.Err = err
 	return s, nil
+}
+
+// adviseOn adds to the error of a damaged pointer how to write the pointer again, if one published run has its date.
+func (c Catalog) adviseOn(ctx context.Context, path string, damaged error) error {
+	runs, _, err := c.PublishedRuns(ctx)
+	if err != nil {
+		return err
+	}
+	var found []string
+	for _, m := range runs {
+		if m.Status == Published && PointerPath(m.Kind, m.SnapshotDate) == path {
+			found = append(found, m.RunID)
+		}
+	}
+	if len(found) != 1 {
+		return damaged
+	}
+	return &wording.AdvisedError{Err: damaged, Advice: wording.Command("publish", wording.Setting("run-id"), found[0]) + " writes it again"}
 }
 
 // Snapshots yields the snapshots of a kind with dates before the given one, or of all dates if that is empty, the
@@ -363,6 +383,24 @@ func (c Catalog) IsNamed(ctx context.Context, kind Kind, date, run string) (bool
 	}
 	pointer, err := ReadIfSound[Pointer](ctx, c, path)
 	return pointer != nil && pointer.RunID == run, err
+}
+
+// CheckManifest returns an error that wraps sink.ErrDamaged if the pointer of its date names the run, but its manifest is
+// missing.
+func (c Catalog) CheckManifest(ctx context.Context, run string) error {
+	plan, err := ReadIfSound[Plan](ctx, c, PlanPath(run))
+	if plan == nil || err != nil {
+		return err
+	}
+	named, err := c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, run)
+	if !named || err != nil {
+		return err
+	}
+	if _, err = c.ReadManifest(ctx, run); !errors.Is(err, sink.ErrNotFound) {
+		return nil //nolint:nilerr // its reader reports a damaged manifest
+	}
+	_, err = c.Current(ctx, plan.Kind, plan.SnapshotDate)
+	return err
 }
 
 // RestorePointer writes the pointer of a published run again if it is lost or damaged, and reports whether it was.

@@ -70,6 +70,8 @@ type RunState struct {
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
+	// ManifestMissing reports whether the pointer of its date names the run, which has no manifest.
+	ManifestMissing bool `json:"-"`
 	// BeingPruned reports whether a prune of the run has begun.
 	BeingPruned bool `json:"-"`
 	// Purges are the ids of the purges that the manifest names.
@@ -365,6 +367,12 @@ func (c Catalog) unpublished(
 	}
 	later(staged)
 	state.LastProgress = state.LastProgress.UTC()
+	if !folder.Has(ChangeName) {
+		var err error
+		if state.ManifestMissing, err = c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, plan.RunID); err != nil {
+			return err
+		}
+	}
 	stagedRun, err := c.Collect(ctx, plan)
 	if err != nil {
 		if ctx.Err() != nil {
