@@ -350,19 +350,31 @@ class TestSpark(unittest.TestCase):
         for view, name, kind in duck.execute(declared_types).fetchall():
             views.setdefault(view, []).append({"name": name, "type": kind})
         self.assertEqual(len(views), 18)
+        # In a schema the queries are the same, over tables with longer names.
+        in_schema = ("analysis_results", "analysis_growth_spans")
         for schema in ([], ["--schema", "analysts"]):
-            for statement in self.statements(dest, *views_of, *schema):
-                if not schema or statement.lstrip().startswith("CREATE"):  # the checks of both are the same
-                    self.spark.sql(statement).collect()
+            statements = self.statements(dest, *views_of, *schema)
+            for statement in self.needed(statements, in_schema) if schema else statements:
+                self.spark.sql(statement).collect()
             for view, columns in views.items():
+                if schema and view not in in_schema:
+                    continue
                 with self.subTest(schema=schema, view=view):
                     frame = self.spark.table(f"analysts.{view}" if schema else view)
                     self.assertEqual(frame.columns, [c["name"] for c in columns])
-                    if schema and view not in ("analysis_results", "analysis_growth_spans"):
-                        continue  # the same queries over tables with longer names
                     by_duckdb = checksum(duckdb_rows(duck, view, columns))
                     self.assertGreater(by_duckdb[0], 0)
                     self.assertEqual(checksum(spark_rows(frame, columns)), by_duckdb)
+
+    def needed(self, statements: list[str], views: tuple[str, ...]) -> list[str]:
+        """The statements that create the schema, these views in it, and the views that they are made of."""
+        names, chosen = set(views), []
+        for statement in reversed([s for s in statements if s.lstrip().startswith("CREATE")]):
+            created, *used = re.findall(r"`analysts`\.`(\w+)`", statement) or [""]
+            if not created or created in names:
+                names.update(used)
+                chosen.append(statement)
+        return chosen[::-1]
 
     def test_questions(self):
         """The queries of examples/questions/README.md have the results that the page shows."""
