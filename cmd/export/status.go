@@ -123,6 +123,14 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		problems = append(problems, fmt.Sprintf("%s is missing, although run %s is published for this date: %s",
 			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, writtenAgain(catalog, lost[i].RunID)))
 	}
+	outside, reason, err := catalog.LeavesOut(ctx)
+	if err != nil {
+		return err
+	}
+	if outside != nil {
+		problems = append(problems, fmt.Sprintf("the history does not go on: the snapshot of %s does not belong to it, because %s; "+
+			"a history has one service and one set of settings: go back to these, or use another destination", outside.SnapshotDate, reason))
+	}
 	value := struct {
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`

@@ -166,6 +166,30 @@ func (m *HistoryManifest) Misses(run *Manifest) bool {
 		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
 }
 
+// LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, with the
+// reason; otherwise nil. A history or snapshot that cannot be read has no reason.
+func (c Catalog) LeavesOut(ctx context.Context) (newest *Manifest, reason string, err error) {
+	newest, err = c.LatestRun(ctx)
+	if newest == nil || err != nil {
+		return nil, "", ignoreUnreadable(err)
+	}
+	history, err := c.ReadHistory(ctx)
+	if history == nil || err != nil || newest.SnapshotDate <= history.Manifest.Through() {
+		return nil, "", ignoreUnreadable(err)
+	}
+	if reason = newest.OutsideHistory(history.Manifest.BaseURL, history.Manifest.Scope); reason == "" {
+		return nil, "", nil
+	}
+	return newest, reason, nil
+}
+
+func ignoreUnreadable(err error) error {
+	if Unreadable(err) {
+		return nil
+	}
+	return err
+}
+
 // Pruned returns the dates folded on which no snapshot is published any more, so that the history cannot be rebuilt.
 func (m *HistoryManifest) Pruned(published func(date string) bool) []string {
 	var dates []string
