@@ -128,7 +128,7 @@ func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	case tag == "!!null":
 		return errors.New("the value is missing")
 	case isSwitch && (value.Value == "true" || value.Value == "false") && tag != "!!bool":
-		return fmt.Errorf("%s is a text: write %s without quotes", quoted(value.Value), value.Value)
+		return fmt.Errorf("%s is a string: write %s without quotes", quoted(value.Value), value.Value)
 	case isSwitch && tag != "!!bool":
 		return fmt.Errorf("%s is neither true nor false: write true or false", quoted(value.Value))
 	case !isSwitch && tag == "!!bool":

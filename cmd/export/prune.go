@@ -49,7 +49,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		[]string{string(snapshot.Full), string(snapshot.AsOf), string(snapshot.Delta), allKinds},
 		"the snapshots to prune: full, as_of, delta or all")
 	g.toggle(&o.leftOut, "left-out",
-		"also remove snapshots that the history leaves out, such as those of some schools or with other settings")
+		"also remove snapshots that the history leaves out, such as those of only some schools or with other settings")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and remove nothing")
 	o.general.define(cmd)
 	return cmd

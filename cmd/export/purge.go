@@ -280,7 +280,7 @@ func (o *purgeOptions) otherFormsText(bids []string) string {
 	if len(bids) == 0 {
 		return ""
 	}
-	return o.placesOf(bids) + " of the list: a student's bid differs only in case or hyphens: list bids exactly as the service writes them"
+	return o.placesOf(bids) + " of the list: a student's bid differs from this one only in case or hyphens: list bids exactly as the service writes them"
 }
 
 // erasing returns the report of the purge that erased the rows: an earlier purge if nothing was left to do.
@@ -331,8 +331,8 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 			"correct the list, so that each line holds the bid or number of one student and nothing else", o.placesOf(wrong.Listed))
 	}
 	if wrong, ok := errors.AsType[*maintenance.PseudonymError](err); ok {
-		return nil, usagef("nothing was purged: %s of the list: this is a pseudonym, which finds the student only in part of what is stored here, because "+
-			"not everything was exported under the same privacy key: list the student's bid", o.placesOf(wrong.Listed))
+		return nil, usagef("nothing was purged: %s of the list: this is a pseudonym, which identifies the student in only part of the data stored here, because "+
+			"not all of it was exported under the same privacy key: list the student's bid", o.placesOf(wrong.Listed))
 	}
 	if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 		to := "to that key"

@@ -122,7 +122,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 	logger := a.newLogger(&o.general)
 	o.log = logger
 	if file := a.readableKeyFile(); file != "" {
-		logger.WarnContext(ctx, "every user may read the file of the privacy key, and so could match pseudonyms to students", "file", file, "remedy", "chmod 600")
+		logger.WarnContext(ctx, "every user can read the privacy key file, and so could match pseudonyms to students", "file", file, "remedy", "chmod 600")
 	}
 	catalog, err := open(ctx, &o.destination, from)
 	if err != nil {

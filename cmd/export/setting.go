@@ -164,7 +164,7 @@ func readNumberedLines(path string, blank bool) (items []string, numbers []int, 
 		return nil, nil, fmt.Errorf("file %s is UTF-16 text: save it as UTF-8, which Excel calls CSV UTF-8", quoted(path))
 	}
 	if text := bytes.TrimRight(data, "\r"); bytes.ContainsRune(text, '\r') && !bytes.ContainsRune(text, '\n') {
-		return nil, nil, fmt.Errorf("file %s ends its lines with a carriage return alone: save it with the line ends of Unix or Windows", quoted(path))
+		return nil, nil, fmt.Errorf("file %s ends its lines with carriage returns only: save it with Unix or Windows line endings", quoted(path))
 	}
 	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {

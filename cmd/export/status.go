@@ -128,8 +128,8 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	if outside != nil {
-		problems = append(problems, fmt.Sprintf("the history does not go on: the snapshot of %s does not belong to it, because %s; "+
-			"a history has one service and one set of settings: go back to these, or use another destination", outside.SnapshotDate, reason))
+		problems = append(problems, fmt.Sprintf("the history is no longer extended: the snapshot of %s does not belong to it, because %s; "+
+			"a history has one service and one set of settings: use these again, or use another destination", outside.SnapshotDate, reason))
 	}
 	value := struct {
 		Destination string              `json:"destination"`

@@ -313,7 +313,7 @@ func TestReplacedPrivacyKey(t *testing.T) {
 	s.run("purge", "--students", listFile(t, erased))
 	old := fingerprint()
 	s.code = 2
-	require.Regexp(t, "was planned without this privacy key, or before the suppression list changed .*: use --replace to make it again", s.night(1).stderr)
+	require.Regexp(t, "was planned without this privacy key, or before the suppression list changed .*: use --replace to export it again", s.night(1).stderr)
 	s.code = 0
 	require.Contains(t, s.night(1, "--replace").stdout, "1 left out of this run")
 	s.key = strings.Repeat("fedcba98765432100f1e2d3c4b5a6978", 2)

@@ -199,7 +199,7 @@ def unread(found: dict[str, list[dict]]) -> str:
     names = [row["school_name"] or "unknown" for row in found["unread"]]
     if not names:
         return ""
-    return f"<p>These schools were not read on {found['days'][0]['day']}, so the page shows what was last known of them: {html.escape(', '.join(names))}.</p>"
+    return f"<p>These schools were not read on {found['days'][0]['day']}, so the page shows their last known data: {html.escape(', '.join(names))}.</p>"
 
 
 def figure_list(rows: list[dict], needs: str, parts: list[str]) -> str:

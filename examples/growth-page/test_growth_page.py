@@ -158,7 +158,7 @@ class TestPage(unittest.TestCase):
         page = (self.folder / "begun.html").read_text("utf-8")
         self.assertIn("<h2>Growth by school: Fall to Spring, ending in 2025-2026</h2>", page)
         self.assertEqual(len(denied), 1)
-        self.assertIn(f"<p>These schools were not read on 2026-08-23, so the page shows what was last known of them: {denied[0][0]}.</p>", page)
+        self.assertIn(f"<p>These schools were not read on 2026-08-23, so the page shows their last known data: {denied[0][0]}.</p>", page)
         self.assertNotIn("were not read", self.page)
 
     def test_missing_data(self):

@@ -49,7 +49,7 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 		c.checkKey(ctx)
 	}
 	if c.KeyFile != "" {
-		c.warn(PrivacyKey, "the permissions of the file of the key, "+c.KeyFile+", allow every user to read it, and so to match pseudonyms to students",
+		c.warn(PrivacyKey, "every user can read the privacy key file "+c.KeyFile+", and so could match pseudonyms to students",
 			"run chmod 600 "+c.KeyFile)
 	}
 	if c.Err == nil {

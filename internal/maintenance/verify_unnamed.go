@@ -24,11 +24,11 @@ type UnnamedFiles struct {
 // String names the first file, and says what is wrong with it.
 func (u *UnnamedFiles) String() string {
 	text := u.Paths[0] + ": neither a published run nor the history names this file"
-	if u.Run != "" {
-		text += ", which is by run " + u.Run
-	}
 	if n := len(u.Paths) - 1; n > 0 {
-		text += "; nor do they name " + wording.Many(n, "other file")
+		text += " or " + wording.Many(n, "other file")
+	}
+	if u.Run != "" {
+		text += " of run " + u.Run
 	}
 	return text
 }

@@ -281,7 +281,7 @@ func (r *exportRun) suppressionDiffers(plan *snapshot.Plan) error {
 	if plan.Suppressed == nil {
 		when = "without this privacy key, or " + when
 	}
-	remedy := fmt.Sprintf("use %s to make it again with the current list, or another %s", wording.Setting("replace"), wording.Setting("run-id"))
+	remedy := fmt.Sprintf("use %s to export it again with the current list, or another %s", wording.Setting("replace"), wording.Setting("run-id"))
 	if r.settings.RunID != "" {
 		remedy = fmt.Sprintf("use another %s", wording.Setting("run-id"))
 	}

@@ -74,7 +74,7 @@ func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	}
 	for i := range runs {
 		if by := runs[i].SupersededBy; runs[i].RunID == p.plan.RunID && by != "" {
-			return Usagef("run %s was published for %s after run %s had been held back: %s puts the held run in its place, %s gives it up",
+			return Usagef("run %s was published for %s after run %s had been held back: %s publishes the held run in its place, %s removes the held run",
 				by, p.plan.SnapshotDate, p.plan.RunID, wording.Setting("replace"), wording.Setting("abandon"))
 		}
 	}
@@ -104,7 +104,7 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 	}
 	if s := staged.Students; s != nil && s.Matched != nil && *s.Matched == 0 {
 		p.Logger.WarnContext(ctx, "no listed student has rows", "listed", s.Listed,
-			"remedy", "list bids as the service writes them, not names or numbers; the command find prints them, at a destination that holds these students")
+			"remedy", "list bids as the service writes them, not names or numbers; the find command prints them for a destination that holds these students")
 	}
 	p.logComparison(ctx, staged)
 	return reasonsToHold(staged, p.limits)

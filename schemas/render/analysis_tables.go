@@ -102,7 +102,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "rosters",
-			Doc:  "One row per class and student, including members that are only an identifier, which older builds kept in _extra.",
+			Doc:  "One row per class and student, including members of whom the service gives only an identifier, which older builds kept in _extra.",
 			Columns: slices.Concat(
 				key(copied("school_classes", "school_class_bid")), key(studentBid()),
 				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),

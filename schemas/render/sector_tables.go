@@ -95,7 +95,7 @@ func assessmentResults() *schemas.Table {
 	)
 	for _, n := range upTo(goals) {
 		name := fmt.Sprintf("Goal%d", n)
-		area := fmt.Sprintf(" of instructional area %d, by ordinal.", n)
+		area := fmt.Sprintf(" of instructional area %d, in the order of ordinal.", n)
 		columns = slices.Concat(columns,
 			text(name+"Name", "Name"+area), number(name+"RitScore", "Score"+area), number(name+"StdErr", "Standard error"+area),
 			score(name+"Range", "Low and high score, joined by a hyphen,"+area), score(name+"Adjective", notSent),

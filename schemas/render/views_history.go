@@ -177,7 +177,7 @@ func (s *Snapshot) historyViews(b *strings.Builder, d *dialect) {
 func versionsTable(t *schemas.Table) *schemas.Table {
 	columns := slices.Concat(t.Columns, validToColumn())
 	if i := t.Column("ordinal"); i >= 0 {
-		columns[i].Doc += " In the history, it is the position on the date on which the element was first seen, so several elements may have the same."
+		columns[i].Doc += " In the history, it is the element's position on the date on which it was first seen, so several elements may have the same ordinal."
 		columns[i].Key = false
 	}
 	return &schemas.Table{Name: t.Name + "_versions", Doc: "Every version of every row. " + t.Doc, Columns: columns}
