@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -90,9 +91,15 @@ func (a *app) readableKeyFile() string {
 	if file == "" || err != nil || runtime.GOOS == "windows" || a.env["KUBERNETES_SERVICE_HOST"] != "" || strings.HasPrefix(file, "/run/secrets/") {
 		return ""
 	}
-	const othersRead = 0o004
-	if info, err := os.Stat(file); err != nil || info.Mode()&othersRead == 0 {
+	if info, err := os.Stat(file); err != nil || info.Mode()&0o004 == 0 {
 		return ""
+	}
+	folder, err := filepath.Abs(file)
+	for err == nil && folder != filepath.Dir(folder) {
+		folder = filepath.Dir(folder)
+		if info, err := os.Stat(folder); err != nil || info.Mode()&0o001 == 0 {
+			return "" // other users do not get that far
+		}
 	}
 	return file
 }

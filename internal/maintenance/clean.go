@@ -53,15 +53,6 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 		if !dead(state, staged[name], now, age) {
 			continue
 		}
-		if state != nil && removable(state) { // unless it has lost its manifest
-			named, err := catalog.IsNamed(ctx, state.Kind, state.SnapshotDate, run)
-			if err != nil {
-				return cleaned, err
-			}
-			if named {
-				continue
-			}
-		}
 		done, err := cleanRun(ctx, catalog, run, state)
 		if err != nil {
 			return cleaned, fmt.Errorf("clean run %s: %w", run, err)
@@ -94,9 +85,10 @@ func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snap
 	return catalog.HoldRunExclusive(ctx, run)
 }
 
-// removable reports whether a dead run is removed with its documents. One whose documents cannot all be read keeps them.
+// removable reports whether a dead run is removed with its documents. One whose documents cannot all be read, or that has
+// lost its manifest, keeps them.
 func removable(state *snapshot.RunState) bool {
-	return state.State == snapshot.StateStaging && len(state.Problems) == 0
+	return state.State == snapshot.StateStaging && len(state.Problems) == 0 && !state.ManifestMissing
 }
 
 // cleanRun removes the staged files of a run, and the run if it was staging, unless a process holds the run.

@@ -202,7 +202,7 @@ func (p *pruner) keepForHistory(
 		case holds, p.opts.LeftOut && unfolded.Reason != "":
 			continue
 		case unfolded.Reason != "":
-		case m.SnapshotDate > history.Through():
+		case m.SnapshotDate >= history.Through(): // the last date is folded again if it was replaced
 			unfolded.Command = wording.Command("history")
 		case canRebuild:
 			unfolded.Command, rebuilds = wording.Command("history", wording.Setting("rebuild")), true

@@ -216,8 +216,17 @@ func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) err
 		}
 	}
 	for folder := range p.unfinished {
-		if plan := p.plans[folder]; plan != nil {
-			p.unfinished[folder] = plan.RunID
+		plan := p.plans[folder]
+		if plan == nil {
+			continue
+		}
+		p.unfinished[folder] = plan.RunID
+		published, err := p.catalog.WasPublished(ctx, plan)
+		if err != nil {
+			return err
+		}
+		if published {
+			return &snapshot.RefusedError{Reason: fmt.Sprintf("the manifest of run %s is missing, so a purge could leave rows in its files: %s", plan.RunID, wording.Restore)}
 		}
 	}
 	return nil

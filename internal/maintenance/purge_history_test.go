@@ -282,6 +282,13 @@ func TestPruneUnfolded(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, removedRuns(report))
 	require.Len(t, report.Unfolded, 2)
+
+	// An update folds the last date again if it was replaced.
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("again-20", snapshottest.Few, snapshottest.OnDate("2026-11-20"), func(p *snapshot.Plan) { p.Replace = true }))
+	publish("21")
+	report, err = maintenance.Prune(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Contains(t, report.Unfolded, maintenance.UnfoldedRun{RunID: "again-20", SnapshotDate: "2026-11-20", Command: "growth-export history"})
 	require.Empty(t, report.NeededByRebuild)
 }
 

@@ -92,9 +92,7 @@ func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (e
 		return err
 	}
 	maps.Copy(p.seen, p.history.Seen)
-	if p.history.Manifest.Scope.PrivacyKey != "" {
-		maps.Copy(p.pseudonyms, p.history.Seen)
-	}
+	p.addPseudonyms(p.history.Manifest.Scope.PrivacyKey, p.history.Occurs)
 	p.occurs.Add(p.history.Occurs)
 	p.byNumber += p.history.ByNumber
 	maps.Copy(p.numbers, p.history.Numbers)
@@ -108,6 +106,14 @@ func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (e
 		}
 	}
 	return nil
+}
+
+// addPseudonyms notes which listed bids occur as ids of students in rows that were exported under a key, which are
+// pseudonyms.
+func (p *purger) addPseudonyms(key string, occurs erase.Occurs) {
+	if key != "" && p.students != nil && !p.students.ByNumber {
+		maps.Copy(p.pseudonyms, occurs.IDs)
+	}
 }
 
 // findRowsOf finds the rows of a run.
@@ -135,9 +141,7 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	}
 	for i, l := range scanners {
 		maps.Copy(p.seen, l.seen)
-		if p.runs[run].Parameters.PrivacyKey != "" {
-			maps.Copy(p.pseudonyms, l.seen)
-		}
+		p.addPseudonyms(p.runs[run].Parameters.PrivacyKey, l.occurs)
 		p.occurs.Add(l.occurs)
 		p.byNumber += l.byNumber
 		maps.Copy(p.numbers, l.numbers)

@@ -93,7 +93,7 @@ func findUnnamed(ctx context.Context, catalog snapshot.Catalog) (map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	f := unnamedFinder{catalog: catalog, manifests: index.With(snapshot.ManifestName), runs: runs}
+	f := unnamedFinder{catalog: catalog, manifests: index.With(snapshot.ManifestName), ledgers: index.With(snapshot.LedgerName), runs: runs}
 	if f.changes, err = catalog.Changes(ctx, func(*snapshot.Change) bool { return true }); err != nil {
 		return nil, err
 	}
@@ -135,6 +135,7 @@ func isBelowTable(file string) bool {
 type unnamedFinder struct {
 	catalog   snapshot.Catalog
 	manifests []string // the folders of runs that have a manifest
+	ledgers   []string // those that have a ledger
 	runs      map[string]*snapshot.Manifest
 	changes   map[string]*snapshot.Change
 }
@@ -154,6 +155,9 @@ func (f *unnamedFinder) runOf(ctx context.Context, file string) (run string, els
 	owner := sink.Owner(file)
 	if slices.Contains(f.manifests, owner) {
 		return "", f.runs[owner] == nil, nil // its manifest is damaged
+	}
+	if slices.Contains(f.ledgers, owner) {
+		return "", true, nil // its manifest is missing
 	}
 	if pointer := snapshot.PointerPath(kind, date); pointer != "" {
 		named, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, f.catalog, pointer, sink.ErrNotFound)

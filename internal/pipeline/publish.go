@@ -57,6 +57,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		}
 		return summary, nil
 	}
+	summary.Planned = true
 	limits := found.plan.Limits
 	if s.Override != nil {
 		s.Override(&limits)

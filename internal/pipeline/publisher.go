@@ -54,7 +54,7 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	if len(held) > 0 {
+	if !p.fetched {
 		if err := p.checkNotSuperseded(ctx); err != nil {
 			return err
 		}
@@ -62,8 +62,8 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	return p.publish(ctx, staged, held)
 }
 
-// checkNotSuperseded returns an error if a held run that is accepted would replace a run that was published since, which
-// may be complete.
+// checkNotSuperseded returns an error if a run that was held back would replace a run that was published since, which may
+// be complete.
 func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	if p.replace || p.plan.Replace {
 		return nil

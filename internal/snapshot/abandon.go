@@ -85,11 +85,7 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 			_, err := c.lostFiles(ctx, run)
 			return nil, nil, err
 		}
-		named, err := c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, run)
-		if err == nil && named {
-			return nil, nil, refuseNamed(run, plan.SnapshotDate)
-		}
-		return plan, begun, err
+		return plan, begun, c.checkNotNamed(ctx, run, PointerPath(plan.Kind, plan.SnapshotDate), plan.SnapshotDate)
 	case err != nil:
 		return nil, nil, err
 	case manifest.Status != Published:
@@ -187,22 +183,27 @@ func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(dates)) {
-		pointer, _, err := ReadDocument[Pointer](ctx, c, path, sink.ErrNotFound)
-		switch {
-		case errors.Is(err, sink.ErrDamaged):
-			return nil, &RefusedError{Reason: fmt.Sprintf("%v, so it may name run %s: %s", err, run, wording.Restore)}
-		case err != nil:
+		if err := c.checkNotNamed(ctx, run, path, dates[path]); err != nil {
 			return nil, err
-		case pointer != nil && pointer.RunID == run:
-			return nil, refuseNamed(run, dates[path])
 		}
 	}
 	return found, nil
 }
 
-// refuseNamed returns the error of a run whose manifest is lost and whose pointer still names it.
-func refuseNamed(run, date string) error {
-	return &RefusedError{Reason: fmt.Sprintf("run %s is the snapshot of %s, but its manifest is missing: %s", run, date, wording.Restore)}
+// checkNotNamed returns a *RefusedError if the pointer of a date, which may have none, names a run without a manifest, or is
+// damaged and may name it.
+func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) error {
+	if path == "" {
+		return nil
+	}
+	pointer, _, err := ReadDocument[Pointer](ctx, c, path, sink.ErrNotFound)
+	switch {
+	case errors.Is(err, sink.ErrDamaged):
+		return &RefusedError{Reason: fmt.Sprintf("%v, so it may name run %s: %s", err, run, wording.Restore)}
+	case err == nil && pointer != nil && pointer.RunID == run:
+		return &RefusedError{Reason: fmt.Sprintf("run %s is the snapshot of %s, but its manifest is missing: %s", run, date, wording.Restore)}
+	}
+	return err
 }
 
 // FileOfRun returns the kind and date of a data file of a run from its path. It returns false for other files.

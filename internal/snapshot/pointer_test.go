@@ -275,6 +275,22 @@ func TestLostManifest(t *testing.T) {
 	require.Empty(t, cleaned)
 	require.ErrorAs(t, catalog.Abandon(t.Context(), "r"), new(*snapshot.RefusedError))
 	require.Equal(t, before, snapshottest.Tree(t, root))
+	_, err = maintenance.Purge(t.Context(), catalog, maintenance.PurgeOptions{Schools: []string{"s1"}, Now: snapshottest.PublishedAt})
+	require.ErrorAs(t, err, new(*snapshot.RefusedError))
+	require.ErrorContains(t, err, "the manifest of run r is missing")
+	require.Equal(t, before, snapshottest.Tree(t, root))
+
+	// Nor if the pointer is damaged, and may name the run.
+	pointer := filepath.Join(root, filepath.FromSlash(snapshot.PointerPath(snapshot.Full, snapshottest.Today)))
+	sound, err := os.ReadFile(pointer)
+	require.NoError(t, err)
+	require.NoError(t, damage(pointer))
+	cleaned, err = maintenance.Clean(t.Context(), catalog, time.Now().AddDate(1, 0, 0), time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, cleaned)
+	require.ErrorAs(t, catalog.Abandon(t.Context(), "r"), new(*snapshot.RefusedError))
+	require.NoError(t, os.WriteFile(pointer, sound, 0o600))
+	require.Equal(t, before, snapshottest.Tree(t, root))
 
 	plan := snapshottest.NewPlan("r", snapshottest.Few)
 	snapshottest.StageRun(t, store, plan, nil)

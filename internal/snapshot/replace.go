@@ -3,9 +3,11 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -108,25 +110,31 @@ func (c Catalog) lostRun(ctx context.Context, run Candidate) (*Manifest, error) 
 	if err != nil {
 		return nil, fmt.Errorf("parse the date of a run: %w", err)
 	}
-	for _, folder := range index {
+	index = slices.DeleteFunc(index, func(folder *RunFolder) bool {
 		switch {
 		case !folder.Has(ManifestName):
-			continue
-		case run.Kind == AsOf && !strings.HasSuffix(folder.Name, run.Date):
-			continue // the id of an as-of run ends in its date
-		case run.Kind == Full && folder.written(ManifestName).Before(day.AddDate(0, 0, -1)):
-			continue // a snapshot is published on its date or later, in any time zone
+			return true
+		case run.Kind == AsOf:
+			return !strings.HasSuffix(folder.Name, run.Date) // the id of an as-of run ends in its date
+		default: // a snapshot is published on its date or later, in any time zone
+			return folder.written(ManifestName).Before(day.AddDate(0, 0, -1))
 		}
+	})
+	found, err := sink.Map(ctx, maxRunsRead, index, func(ctx context.Context, folder *RunFolder) (*Manifest, error) {
 		m, err := ReadIfSound[Manifest](ctx, c, folder.path(ManifestName))
-		if err != nil {
+		if m == nil || err != nil || m.RunID == run.Run || m.Kind != run.Kind || m.SnapshotDate != run.Date || m.Status != Published {
 			return nil, err
 		}
-		if m == nil || m.RunID == run.Run || m.Kind != run.Kind || m.SnapshotDate != run.Date || m.Status != Published {
-			continue
+		lost, err := c.hasLostPointer(ctx, m.RunID, PointerPath(run.Kind, run.Date))
+		if !lost {
+			return nil, err
 		}
-		if lost, err := c.hasLostPointer(ctx, m.RunID, PointerPath(run.Kind, run.Date)); lost || err != nil {
+		return m, err
+	})
+	for _, m := range found {
+		if m != nil || err != nil {
 			return m, err
 		}
 	}
-	return nil, nil
+	return nil, err
 }

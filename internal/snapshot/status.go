@@ -70,7 +70,8 @@ type RunState struct {
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
-	// ManifestMissing reports whether the pointer of its date names the run, which has no manifest.
+	// ManifestMissing reports whether the run has no manifest, although it was published: it has a ledger, or the pointer of
+	// its date names it.
 	ManifestMissing bool `json:"-"`
 	// BeingPruned reports whether a prune of the run has begun.
 	BeingPruned bool `json:"-"`
@@ -368,10 +369,11 @@ func (c Catalog) unpublished(
 	later(staged)
 	state.LastProgress = state.LastProgress.UTC()
 	if !folder.Has(ChangeName) {
-		var err error
-		if state.ManifestMissing, err = c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, plan.RunID); err != nil {
+		named, err := c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, plan.RunID)
+		if err != nil {
 			return err
 		}
+		state.ManifestMissing = named || folder.Has(LedgerName) // which comes with the manifest
 	}
 	stagedRun, err := c.Collect(ctx, plan)
 	if err != nil {
