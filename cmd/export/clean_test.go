@@ -70,7 +70,7 @@ func TestStatusClean(t *testing.T) {
 
 	// The held run can still be published, and the dead one started again.
 	s.put(t, snapshot.PlanPath("held"), heldPlan)
-	accepted := s.command(t, "publish", "--run-id", "held", "--accept-held").run()
+	accepted := s.command(t, "publish", "--run-id", "held", "--accept-held", "--replace").run()
 	require.Equal(t, exitPartial, accepted.code, accepted.stderr)
 	s.put(t, snapshot.PlanPath("dead"), deadPlan)
 	n.run(t, s, "dead", "--max-shrink", "off").runOK()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,7 @@ type Process struct {
 // arguments for that port and its environment; nil for this process's. Stop ends it.
 func Launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
 	var err error
-	for range 3 { // Another process may take the port.
+	for range 10 { // Another process may have the port.
 		var p *Process
 		if p, err = launch(ctx, program, configure); err == nil {
 			return p, nil
@@ -39,8 +40,10 @@ func Launch(ctx context.Context, program string, configure func(address string) 
 }
 
 func launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
+	// Systems give ports above 32767 to whoever asks for any port, so another test could get this one before the server does,
+	// and be taken for it.
 	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := listen.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))) //nolint:gosec // not a secret
 	if err != nil {
 		return nil, err
 	}
