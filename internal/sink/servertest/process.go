@@ -40,10 +40,10 @@ func Launch(ctx context.Context, program string, configure func(address string) 
 }
 
 func launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
-	// Systems give ports above 32767 to whoever asks for any port, so another test could get this one before the server does,
+	// A process that asks for any port gets one above 32767. There another test could get this port before the server does,
 	// and be taken for it.
 	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))) //nolint:gosec // not a secret
+	listener, err := listen.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
 	if err != nil {
 		return nil, err
 	}
