@@ -113,7 +113,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		problems = append(problems, proof+": this proof of a purge is missing, although a manifest names it: "+snapshot.RestoreProof)
 	}
 	if newest != "" {
-		problems = append(problems, snapshot.LatestPath+" names no snapshot that exists: "+writtenAgain(catalog, newest))
+		problems = append(problems, snapshot.LatestPath+" names no snapshot that exists: "+wording.WriteAgain(catalog.String(), newest))
 	}
 	lost, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.LostPointers(ctx, runs) })
 	if err != nil {
@@ -121,15 +121,15 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	for i := range lost {
 		problems = append(problems, fmt.Sprintf("%s is missing, although run %s is published for this date: %s",
-			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, writtenAgain(catalog, lost[i].RunID)))
+			snapshot.PointerPath(lost[i].Kind, lost[i].SnapshotDate), lost[i].RunID, wording.WriteAgain(catalog.String(), lost[i].RunID)))
 	}
 	outside, reason, err := catalog.LeavesOut(ctx)
 	if err != nil {
 		return err
 	}
 	if outside != nil {
-		problems = append(problems, fmt.Sprintf("the history is no longer extended: the snapshot of %s does not belong to it, because %s; "+
-			"a history has one service and one set of settings: use these again, or use another destination", outside.SnapshotDate, reason))
+		problems = append(problems, fmt.Sprintf("the history is no longer extended: the snapshot of %s does not belong to it, because %s; %s",
+			outside.SnapshotDate, reason, wording.OtherHistory))
 	}
 	value := struct {
 		Destination string              `json:"destination"`
@@ -159,20 +159,15 @@ func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunSta
 	case path == snapshot.HistoryPointerPath:
 		return wording.RebuildHistory(catalog.String())
 	case path == snapshot.LatestPath && newest != "":
-		return writtenAgain(catalog, newest)
+		return wording.WriteAgain(catalog.String(), newest)
 	}
 	for i := range runs {
 		r := &runs[i]
 		if r.State == snapshot.StatePublished && len(r.Problems) == 0 && snapshot.PointerPath(r.Kind, r.SnapshotDate) == path {
-			return writtenAgain(catalog, r.RunID)
+			return wording.WriteAgain(catalog.String(), r.RunID)
 		}
 	}
 	return wording.Restore
-}
-
-// writtenAgain says how to write a lost pointer to a run again.
-func writtenAgain(catalog snapshot.Catalog, run string) string {
-	return wording.Command("publish", wording.Setting("dest"), catalog, wording.Setting("run-id"), run) + " writes it again"
 }
 
 // checkAge returns an error if the newest snapshot was published longer ago than maxAge.

@@ -154,7 +154,7 @@ func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget
 			p.Path == snapshot.PointerPath(snapshot.AsOf, report.SnapshotDate)
 		lost := p.Problem == maintenance.Missing || strings.HasPrefix(p.Problem, sink.ErrDamaged.Error())
 		if (p.Path == snapshot.LatestPath || ofDate && lost) && report.RunID != "" {
-			remedies = []string{writtenAgain(catalog, report.RunID)}
+			remedies = []string{wording.WriteAgain(catalog.String(), report.RunID)}
 			continue
 		}
 		others = true

@@ -289,7 +289,7 @@ func (s *Session) extendHistory(ctx context.Context, run string) (added bool, er
 	for _, left := range report.LeftOut {
 		if left.RunID == run {
 			s.opts.Log.WarnContext(ctx, "the snapshot is not part of the history", "snapshot_date", left.Date, "reason", left.Reason,
-				"remedy", "a history has one service and one set of settings: use these again, or use another destination")
+				"remedy", wording.OtherHistory)
 		}
 	}
 	s.opts.Log.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))

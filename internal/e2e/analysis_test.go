@@ -126,10 +126,7 @@ func analysisOf(t *testing.T, s *snapshot, views string) string {
 // values.
 func TestAnalysisOfOddTables(t *testing.T) {
 	t.Parallel()
-	s := runExport(t, export{args: []string{"--simulate-schools", "1", "--simulate-results", "10"}})
-	d := newDuck(t)
-	d.db.SetMaxOpenConns(1)
-	d.exec(ddl(t))
+	s, d := withEmptyTables(t)
 	d.exec(`
 		INSERT INTO districts (district_bid, district_name) VALUES ('d', 'District'), ('d', NULL), ('', 'Nowhere');
 		INSERT INTO schools (school_bid, name, district_bid) VALUES ('a', 'A', 'd'), (NULL, 'No bid', 'd'), ('', 'Empty', 'd'), ('n', NULL, 'x');

@@ -137,13 +137,20 @@ func sorted(rows [][]any) [][]any {
 	return result
 }
 
-// TestAssessmentResultsOfOddTables checks that every test result is one row, with nulls for unknown values.
-func TestAssessmentResultsOfOddTables(t *testing.T) {
-	t.Parallel()
+// withEmptyTables exports a small snapshot, and returns it with a DuckDB that has its tables without rows.
+func withEmptyTables(t *testing.T) (*snapshot, *duck) {
+	t.Helper()
 	s := runExport(t, export{args: []string{"--simulate-schools", "1", "--simulate-results", "10"}})
 	d := newDuck(t)
 	d.db.SetMaxOpenConns(1)
 	d.exec(ddl(t))
+	return s, d
+}
+
+// TestAssessmentResultsOfOddTables checks that every test result is one row, with nulls for unknown values.
+func TestAssessmentResultsOfOddTables(t *testing.T) {
+	t.Parallel()
+	s, d := withEmptyTables(t)
 	d.exec(`
 		INSERT INTO schools (school_bid, name) VALUES ('here', 'Here'), (NULL, 'Without a bid'), ('', 'With an empty bid');
 		INSERT INTO district_schools (requested_district_bid, school_bid, name) VALUES
@@ -198,10 +205,7 @@ func TestAssessmentResultsOfOddTables(t *testing.T) {
 // and a number that is infinite, no number, or too large for its type is null.
 func TestExtremeNumbers(t *testing.T) {
 	t.Parallel()
-	s := runExport(t, export{args: []string{"--simulate-schools", "1", "--simulate-results", "10"}})
-	d := newDuck(t)
-	d.db.SetMaxOpenConns(1)
-	d.exec(ddl(t))
+	s, d := withEmptyTables(t)
 	d.exec(`
 		INSERT INTO enrollment_sessions
 			(requested_perspective_bid, requested_school_bid, academic_year_bid, ordinal, enrollment_session_bid, description) VALUES

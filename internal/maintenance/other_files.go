@@ -102,15 +102,20 @@ func tableOf(ctx context.Context, catalog snapshot.Catalog, file string) (*schem
 	if err := opened.Close(); err != nil {
 		return nil, nil, err
 	}
-	folder := file
-	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
-		folder = strings.TrimPrefix(folder, prefix)
-	}
-	folder, _, _ = strings.Cut(folder, "/")
+	folder, _ := folderOf(file)
 	for _, name := range []string{opened.Table.Name, folder} {
 		if table, dataset, ok := schemas.FindTable(name); ok {
 			return table, dataset, nil
 		}
 	}
 	return &schemas.Table{Name: folder}, nil, nil
+}
+
+// folderOf returns the folder of a table in which a file should be, and whether the file is in a folder.
+func folderOf(file string) (folder string, below bool) {
+	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
+		file = strings.TrimPrefix(file, prefix)
+	}
+	folder, _, below = strings.Cut(file, "/")
+	return folder, below
 }

@@ -123,10 +123,7 @@ func findUnnamed(ctx context.Context, catalog snapshot.Catalog) (map[string]stri
 
 // isBelowTable reports whether a file is in the folder of a declared table.
 func isBelowTable(file string) bool {
-	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
-		file = strings.TrimPrefix(file, prefix)
-	}
-	table, _, below := strings.Cut(file, "/")
+	table, below := folderOf(file)
 	_, _, declared := schemas.FindTable(table)
 	return below && declared
 }

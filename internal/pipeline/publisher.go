@@ -68,6 +68,9 @@ func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	if p.replace || p.plan.Replace {
 		return nil
 	}
+	if _, err := p.Catalog.ReadHeld(ctx, p.plan.RunID); errors.Is(err, sink.ErrNotFound) {
+		return nil // so that the other runs need not be read
+	}
 	runs, err := p.Catalog.Runs(ctx)
 	if err != nil {
 		return fmt.Errorf("look for runs that were published since: %w", err)

@@ -227,14 +227,12 @@ func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	pointer := new(Pointer)
-	if path := PointerPath(plan.Kind, plan.SnapshotDate); path != "" {
-		if pointer, err = ReadIfSound[Pointer](ctx, c, path); err != nil {
-			return false, err
-		}
+	named, err := c.IsNamed(ctx, plan.Kind, plan.SnapshotDate, plan.RunID)
+	if err != nil {
+		return false, err
 	}
 	change, err := sink.ListAll(ctx, c, ChangePath(plan.RunID))
-	return len(ledger) > 0 && len(change) == 0 || pointer != nil && pointer.RunID == plan.RunID, err
+	return len(ledger) > 0 && len(change) == 0 || named, err
 }
 
 // BeingPruned reports whether a run has been removed or is being removed. Files written into its folder in that state

@@ -38,7 +38,12 @@ type Snapshot struct {
 
 // Current returns the manifest of the run that is the snapshot of the date, or nil.
 func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest, error) {
-	s, err := c.readSnapshot(ctx, PointerPath(kind, date))
+	return c.current(ctx, PointerPath(kind, date))
+}
+
+// current returns the manifest of the run that a pointer names, or nil if there is no pointer.
+func (c Catalog) current(ctx context.Context, path string) (*Manifest, error) {
+	s, err := c.readSnapshot(ctx, path)
 	if s == nil || err != nil {
 		return nil, err
 	}

@@ -51,9 +51,22 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 		found[sink.Escape(run)] = true
 	}
 	folders := slices.DeleteFunc(index.With(ManifestName), func(folder string) bool { return found[folder] })
-	lost, err := sink.Map(ctx, sink.MaxConcurrency, folders, func(ctx context.Context, folder string) (*Manifest, error) {
-		m, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(folder, ManifestName), sink.ErrNotFound, sink.ErrDamaged)
-		if m == nil || err != nil || m.Kind != Full || m.Status != Published {
+	m, err := c.firstLost(ctx, folders, func(m *Manifest) bool { return m.Kind == Full })
+	if m == nil || err != nil {
+		return err
+	}
+	return &wording.AdvisedError{
+		Err:    fmt.Errorf("%w: %s is missing, although run %s is published for this date", sink.ErrDamaged, PointerPath(m.Kind, m.SnapshotDate), m.RunID),
+		Advice: wording.WriteAgain("", m.RunID),
+	}
+}
+
+// firstLost returns the manifest of the first published run that matches and whose pointer is lost or damaged; nil if there
+// is none. It reads the manifests in the given folders.
+func (c Catalog) firstLost(ctx context.Context, folders []string, match func(*Manifest) bool) (*Manifest, error) {
+	lost, err := sink.Map(ctx, maxRunsRead, folders, func(ctx context.Context, folder string) (*Manifest, error) {
+		m, err := ReadIfSound[Manifest](ctx, c, DocumentPath(folder, ManifestName))
+		if m == nil || err != nil || m.Status != Published || !match(m) {
 			return nil, err
 		}
 		gone, err := c.hasLostPointer(ctx, m.RunID, PointerPath(m.Kind, m.SnapshotDate))
@@ -63,17 +76,14 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 		return m, err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, m := range lost {
 		if m != nil {
-			return &wording.AdvisedError{
-				Err:    fmt.Errorf("%w: %s is missing, although run %s is published for this date", sink.ErrDamaged, PointerPath(m.Kind, m.SnapshotDate), m.RunID),
-				Advice: wording.Command("publish", wording.Setting("run-id"), m.RunID) + " writes it again",
-			}
+			return m, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // hasLostPointer reports whether a published run lacks the pointer of its date, whose path is given, or has a damaged one.
@@ -178,5 +188,5 @@ func (c Catalog) adviseOn(ctx context.Context, path string, damaged error) error
 	if len(found) != 1 {
 		return damaged
 	}
-	return &wording.AdvisedError{Err: damaged, Advice: wording.Command("publish", wording.Setting("dest"), c, wording.Setting("run-id"), found[0]) + " writes it again"}
+	return &wording.AdvisedError{Err: damaged, Advice: wording.WriteAgain(c.String(), found[0])}
 }

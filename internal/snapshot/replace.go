@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -111,30 +110,12 @@ func (c Catalog) lostRun(ctx context.Context, run Candidate) (*Manifest, error) 
 		return nil, fmt.Errorf("parse the date of a run: %w", err)
 	}
 	index = slices.DeleteFunc(index, func(folder *RunFolder) bool {
-		switch {
-		case !folder.Has(ManifestName):
-			return true
-		case run.Kind == AsOf:
+		if run.Kind == AsOf {
 			return !strings.HasSuffix(folder.Name, run.Date) // the id of an as-of run ends in its date
-		default: // a snapshot is published on its date or later, in any time zone
-			return folder.written(ManifestName).Before(day.AddDate(0, 0, -1))
 		}
+		return folder.written(ManifestName).Before(day.AddDate(0, 0, -1)) // it is published on its date or later, in any time zone
 	})
-	found, err := sink.Map(ctx, maxRunsRead, index, func(ctx context.Context, folder *RunFolder) (*Manifest, error) {
-		m, err := ReadIfSound[Manifest](ctx, c, folder.path(ManifestName))
-		if m == nil || err != nil || m.RunID == run.Run || m.Kind != run.Kind || m.SnapshotDate != run.Date || m.Status != Published {
-			return nil, err
-		}
-		lost, err := c.hasLostPointer(ctx, m.RunID, PointerPath(run.Kind, run.Date))
-		if !lost {
-			return nil, err
-		}
-		return m, err
+	return c.firstLost(ctx, index.With(ManifestName), func(m *Manifest) bool {
+		return m.RunID != run.Run && m.Kind == run.Kind && m.SnapshotDate == run.Date
 	})
-	for _, m := range found {
-		if m != nil || err != nil {
-			return m, err
-		}
-	}
-	return nil, err
 }

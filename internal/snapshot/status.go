@@ -163,15 +163,6 @@ type DamagedPointer struct {
 	Problem string
 }
 
-// problemOf returns why the snapshot of a pointer cannot be read.
-func (c Catalog) problemOf(ctx context.Context, path string) error {
-	s, err := c.readSnapshot(ctx, path)
-	if s == nil || err != nil {
-		return err
-	}
-	return s.Err
-}
-
 // DamagedPointers returns the damaged pointers of dates, of the latest run and of the history, and pointers of dates to
 // manifests that are missing.
 func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) {
@@ -201,7 +192,7 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) 
 		}
 		isDate := entry.Path != LatestPath && entry.Path != HistoryPointerPath
 		if err == nil && pointer != nil && isDate && !manifests[pointer.Manifest] {
-			err = c.problemOf(ctx, entry.Path)
+			_, err = c.current(ctx, entry.Path)
 		}
 		if errors.Is(err, sink.ErrDamaged) {
 			return DamagedPointer{Path: entry.Path, Problem: err.Error()}, nil

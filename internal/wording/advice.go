@@ -27,3 +27,15 @@ func RebuildHistory(dest string) string {
 	}
 	return Command("history", parts...) + ` rebuilds the history, unless some of its snapshots were pruned: see "Damaged documents" in docs/operations.md`
 }
+
+// WriteAgain returns the advice for a pointer of a published run that is lost or damaged. The destination may be empty.
+func WriteAgain(dest, run string) string {
+	parts := []any{Setting("run-id"), run}
+	if dest != "" {
+		parts = []any{Setting("dest"), dest, Setting("run-id"), run}
+	}
+	return Command("publish", parts...) + " writes it again"
+}
+
+// OtherHistory is the advice for a snapshot that does not belong to the history of its destination.
+const OtherHistory = "a history has one service and one set of settings: use these again, or use another destination"
