@@ -42,7 +42,7 @@ func (a *app) findCommand() *cobra.Command {
 			"Use @FILE: other users of the machine can see the arguments of a process. Rows\n" +
 			"with pseudonyms need the key in " + privacyKeyVariable + ", and hold no names.",
 		Example: "  growth-export find --dest /data/growth --name @name.txt\n" +
-			"  growth-export find --dest /data/growth --bid 4be8... --record record.html",
+			"  growth-export find --dest /data/growth --bid @bid.txt --record record.html",
 	})
 	o.destination.define(cmd)
 	g := group{cmd.Flags(), "Whom to find"}
@@ -255,27 +255,32 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 	return b.String()
 }
 
-// next returns the commands that a user may want next. If the bid or number was given in a file, they name the file, so that
-// the arguments of the process do not show the student.
+// next returns the commands that a user may want next. For a bid or number that the user has not typed, they name a file, so
+// that the arguments of the process do not show it.
 func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
-	by, list, value := "bid", "students", s.Bid
+	value, list, noun := s.Bid, "students", "bid"
 	if value == "" {
-		by, list, value = "number", "student-numbers", s.Numbers[0]
+		value, list, noun = s.Numbers[0], "student-numbers", "number"
 	}
-	who, whom := value, value
+	file := "@" + noun + ".txt"
+	by, who, whom := noun, file, file
 	switch {
-	case o.listFile == "":
-	case len(o.bids) > 0 || value != s.Bid:
-		who, whom = o.listFile, o.listFile
+	case o.name != "":
+	case len(o.bids) > 0 || s.Bid == "":
+		who = cmp.Or(o.listFile, value)
+		whom = who
 	default: // found by number
-		by, who, whom = "number", o.listFile, "@bid.txt"
+		by, who = "number", cmp.Or(o.listFile, strings.Join(o.numbers, ","))
 	}
 	next := []string{
 		wording.Command("find", wording.Setting("dest"), dest, wording.Setting(by), who, wording.Setting("record"), "record.html"),
 		wording.Command("purge", wording.Setting("dest"), dest, wording.Setting(list), whom, wording.Setting("dry-run")),
 	}
-	if whom != who {
-		next[1] = "write the bid to bid.txt, then " + next[1]
+	for i, value := range []string{who, whom} {
+		if value == file && o.listFile != file {
+			next[i] = fmt.Sprintf("write the %s to %s, then %s", noun, file[1:], next[i])
+			break
+		}
 	}
 	return next
 }
