@@ -12,6 +12,7 @@ import (
 
 	"example.org/growthexport/internal/norms"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 	"example.org/growthexport/schemas/render"
 )
@@ -212,6 +213,13 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog sn
 	}
 	if first.Parameters.Filtered() {
 		title += " It covers only some schools or students."
+	}
+	failed := int64(0)
+	for _, m := range manifests {
+		failed += m.Schools.Failed
+	}
+	if failed > 0 {
+		title += " Rows are missing, because schools failed: " + wording.Count(failed) + "."
 	}
 	s := &render.Snapshot{Place: o.placeOf(catalog, title)}
 	s.Dates = []string{last.SnapshotDate}

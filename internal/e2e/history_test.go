@@ -68,6 +68,7 @@ func handmadeVersions() map[string][]version {
 	class := version{
 		"requested_perspective_bid": "d", "requested_school_bid": "s1", "requested_student_bid": "p1", "school_class_bid": "c",
 	}
+	student := version{"requested_school_bid": "s1", "student_bid": "p1", "student_id": "17", "first_name": "Ann", "last_name": "Lee"}
 	covered := version{"dataset": "students", "requested_school_bid": "s1", "status": "ok"}
 	return map[string][]version{
 		"test_results": {
@@ -118,7 +119,11 @@ func handmadeVersions() map[string][]version {
 			version{"district_bid": "d", "district_name": "Old"}.of(day1, day4, "changed"),
 			version{"district_bid": "d", "district_name": "New"}.of(day4, never, ""),
 		},
-		"students": nil, // no file yet
+		"students": {
+			student.of(day1, day2, "changed"), student.of(day2, day3, "removed", "last_name", "Lee-Park"),
+			version{"requested_school_bid": "s2", "student_bid": "p2", "last_name": "Ito"}.of(day1, never, ""),
+		},
+		"school_class_educators": nil, // no file yet
 		"academic_years": { // nothing is left
 			version{"requested_perspective_bid": "d", "requested_school_bid": "s1", "academic_year_bid": "y"}.of(day1, day2, "removed"),
 		},
@@ -353,6 +358,9 @@ func TestSQLOfHistory(t *testing.T) {
 	require.Equal(t, naivePairs(versions["test_results"]), pairs)
 	require.EqualValues(t, 7, pairs["twice > winter"])
 	require.EqualValues(t, -2, pairs["superseded > supersedes"])
+	// The name of a student who has left comes from the last roster.
+	require.ElementsMatch(t, [][]any{{"p1", "17", "Ann", "Lee-Park"}, {"p2", nil, nil, "Ito"}}, d.query(
+		"SELECT DISTINCT student_bid, student_id, first_name, last_name FROM analysis_growth WHERE last_name IS NOT NULL"))
 	require.Equal(t, [][]any{
 		{"student_bid", "VARCHAR"},
 		{"subject_area", "VARCHAR"},

@@ -124,10 +124,12 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 	return rows
 }
 
+// quietly is the share of rows that may be gone without a warning.
+var quietly = review.Share{Part: 0.1}
+
 // Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of test
 // results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
 func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
-	quiet := review.Share{Part: 0.1}
 	lost, shrunk := make(map[string][]review.Finding), make(map[string][]review.Finding)
 	for district, tables := range districts {
 		for table, counts := range tables {
@@ -140,7 +142,7 @@ func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 			case rows > 0 && counts.Removed == rows && counts.Added == 0:
 				found.N = rows
 				lost[table] = append(lost[table], found)
-			case rows >= minLimitedRows && quiet.Exceeded(gone, rows):
+			case rows >= minLimitedRows && quietly.Exceeded(gone, rows):
 				shrunk[table] = append(shrunk[table], found)
 			}
 		}
@@ -150,7 +152,7 @@ func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 		warnings = append(warnings, review.New(review.AllRowsGone, "", lost[table]))
 	}
 	for _, table := range schemas.TablesInOrder(shrunk) {
-		warnings = append(warnings, review.New(review.ManyRowsGone, quiet.String(), shrunk[table]))
+		warnings = append(warnings, review.New(review.ManyRowsGone, quietly.String(), shrunk[table]))
 	}
 	return warnings
 }
@@ -160,6 +162,9 @@ func addWarnings(g *snapshot.StagedRun, l review.Limits) {
 	g.Warnings = []review.Reason{}
 	if denied := newlyDenied(g); denied != nil {
 		g.Warnings = append(g.Warnings, *denied)
+	}
+	if less := lessThanReplaced(g); less != nil {
+		g.Warnings = append(g.Warnings, *less)
 	}
 	if g.Comparison != nil {
 		g.Warnings = append(g.Warnings, warningsOfComparison(g, l)...)
@@ -227,6 +232,30 @@ func newlyDenied(g *snapshot.StagedRun) *review.Reason {
 	return &reason
 }
 
+// lessThanReplaced returns the warning about a run that would replace one with more schools or many more rows, or nil. The
+// limits compare only with a snapshot of an earlier date, which may not exist.
+func lessThanReplaced(g *snapshot.StagedRun) *review.Reason {
+	if g.Replaced == nil {
+		return nil
+	}
+	var schools, tables []review.Finding
+	if before, now := g.Replaced.Schools.OK, g.Schools.OK; now < before {
+		schools = append(schools, review.Finding{N: before - now, Of: before, Counted: review.Schools})
+	}
+	for name, before := range g.Replaced.Tables {
+		if lost := before.Rows - g.Tables[name].Rows; before.Rows >= minLimitedRows && quietly.Exceeded(lost, before.Rows) {
+			tables = append(tables, review.Finding{Table: name, N: lost, Of: before.Rows})
+		}
+	}
+	if len(schools)+len(tables) == 0 {
+		return nil
+	}
+	reason := review.New(review.LessThanReplaced, "", tables)
+	reason.Found = append(schools, reason.Found...)
+	reason.With, reason.SnapshotDate = g.Replaced.RunID, g.Replaced.SnapshotDate
+	return &reason
+}
+
 func tableOf(name string) *schemas.Table {
 	table, _, _ := schemas.FindTable(name)
 	return table
@@ -241,7 +270,11 @@ func (d *Deps) logComparison(ctx context.Context, g *snapshot.StagedRun) {
 	default:
 		d.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", g.NotCompared)
 	}
-	for _, warning := range review.Lines(g.Warnings) {
+	isLess := func(r review.Reason) bool { return r.Check == review.LessThanReplaced }
+	for _, warning := range review.Lines(slices.DeleteFunc(slices.Clone(g.Warnings), isLess)) {
 		d.Logger.WarnContext(ctx, "much has changed", "since", g.Baseline.SnapshotDate, "warning", warning)
+	}
+	if i := slices.IndexFunc(g.Warnings, isLess); i >= 0 {
+		d.Logger.WarnContext(ctx, "the published run of this date is more complete", "warning", g.Warnings[i].String())
 	}
 }

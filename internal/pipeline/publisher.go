@@ -94,6 +94,11 @@ func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, er
 		if !p.compare {
 			staged.DropComparison()
 		}
+		// Whether a run whose documents are damaged may be replaced is checked elsewhere.
+		current, err := p.Catalog.Current(ctx, p.plan.Kind, p.plan.SnapshotDate)
+		if err == nil && current != nil && current.RunID != p.plan.RunID && current.Covers(p.plan.BaseURL, p.plan.Scope) {
+			staged.Replaced = current
+		}
 		return explain(ctx, p.Catalog, staged, p.limits)
 	})
 	return staged, err

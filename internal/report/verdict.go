@@ -122,8 +122,11 @@ func warnedOf(c *snapshot.Comparison) (short []string) {
 	}
 	for _, w := range c.Warnings {
 		text := "much has changed since the last run, see below"
-		if w.Check == review.NewlyDenied {
+		switch w.Check {
+		case review.NewlyDenied:
 			text = "schools that were read in the last run are denied now"
+		case review.LessThanReplaced:
+			text = "the run that it replaced was more complete"
 		}
 		if !slices.Contains(short, text) {
 			short = append(short, text)

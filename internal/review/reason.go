@@ -25,6 +25,7 @@ const (
 	DistrictsUnlisted = "districts_unlisted"
 	SchoolsUnlisted   = "schools_unlisted"
 	FewCompared       = "few_schools_compared"
+	LessThanReplaced  = "less_than_replaced" // fewer schools, or far fewer rows, than the published run of the date
 )
 
 // Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, with the
@@ -132,6 +133,8 @@ func (r Reason) String() string {
 		return "no table has any rows"
 	case NewlyDenied:
 		return r.newlyDenied()
+	case LessThanReplaced:
+		return "run " + r.With + ", the published one of this date, has more: " + r.list(", ", Finding.fall)
 	case MaxFailedSchools:
 		text := fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
 		if len(r.Found) > 1 { // datasets
@@ -209,7 +212,7 @@ func (r Reason) list(separator string, text func(Finding) string) string {
 		return "(removed by a purge)"
 	}
 	most := 4
-	if r.Found[0].Table == "" {
+	if r.Found[0].Table == "" && r.Found[0].Counted == "" {
 		most = 10
 	}
 	var parts []string
@@ -259,9 +262,12 @@ func (f Finding) String() string {
 
 // fall describes the finding as a count that fell.
 func (f Finding) fall() string {
-	what := "rows of "
-	if f.Counted == Schools {
-		what = "schools with rows in "
+	what := "rows of " + f.Table
+	switch {
+	case f.Counted == Schools && f.Table == "":
+		what = "schools that were read"
+	case f.Counted == Schools:
+		what = "schools with rows in " + f.Table
 	}
-	return what + f.Table + " from " + wording.Count(f.Of) + " to " + wording.Count(f.Of-f.N)
+	return what + " from " + wording.Count(f.Of) + " to " + wording.Count(f.Of-f.N)
 }

@@ -50,8 +50,10 @@ func TestReasonTexts(t *testing.T) {
 			review.Finding{Table: "schools", Column: "name", N: 9, Of: 9}),
 		`all rows are gone: table test_results, district "D 1": 370 of 1,000`:                  with(review.AllRowsGone, "", results),
 		`more than 10% of the rows are gone: table test_results, district "D 1": 370 of 1,000`: with(review.ManyRowsGone, "10%", results),
-		"2 districts no longer listed: a, b":                                                   with(review.DistrictsUnlisted, "", review.Finding{District: "b"}, review.Finding{District: "a"}),
-		"1 school no longer listed: s":                                                         with(review.SchoolsUnlisted, "", review.Finding{School: "s"}),
+		"run r1, the published one of this date, has more: schools that were read from 4 to 1, rows of students from 90 to 50": with(
+			review.LessThanReplaced, "", review.Finding{N: 3, Of: 4, Counted: review.Schools}, review.Finding{Table: "students", N: 40, Of: 90}),
+		"2 districts no longer listed: a, b": with(review.DistrictsUnlisted, "", review.Finding{District: "b"}, review.Finding{District: "a"}),
+		"1 school no longer listed: s":       with(review.SchoolsUnlisted, "", review.Finding{School: "s"}),
 		"only 3 of 1,000 schools are compared, so the limits on changes cover less than half of the data: " +
 			"the others are new, or were not read completely in one of the two runs": with(review.FewCompared, "", review.Finding{N: 3, Of: 1000}),
 		"only 0 of 6 schools are compared, so the limits on changes cover less than half of the data: " +

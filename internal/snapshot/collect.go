@@ -38,6 +38,8 @@ type StagedRun struct {
 	Activity activity.Log
 	// Baseline is the manifest of the plan's baseline; nil if there is none or it no longer exists.
 	Baseline *Manifest
+	// Replaced is the manifest of the published run that this one replaces and that has the same scope; nil if there is none.
+	Replaced *Manifest
 	// NewlyDenied are the rows in the baseline's ledger of schools that were read then and are denied now.
 	NewlyDenied []LedgerRow
 	// Warnings are the warnings of the comparison, and warnings that need no comparison.
