@@ -66,9 +66,17 @@ GROUP BY spans.subject_area, schools.school_bid, schools.school_name
 ORDER BY spans.subject_area, schools.school_name;
 
 -- name: completion
--- The number of students tested, on each day of the term that the newest day is in.
+-- The number of students tested, on each day of the newest day's term. Where districts are in different terms, it is the one with
+-- the most students, and the others are left out.
 SELECT subject_area, season, school_year, day, sum(students) AS students, sum(tested) AS tested
 FROM analysis_completion
-WHERE (season, school_year) = (SELECT max((season, school_year)) FROM analysis_completion WHERE day = (SELECT max(day) FROM analysis_completion))
+WHERE (season, school_year) = (
+    SELECT (season, school_year)
+    FROM analysis_completion
+    WHERE day = (SELECT max(day) FROM analysis_completion)
+    GROUP BY season, school_year
+    ORDER BY sum(students) DESC, school_year DESC, season
+    LIMIT 1
+)
 GROUP BY subject_area, season, school_year, day
 ORDER BY subject_area, day;

@@ -35,6 +35,7 @@ type rows struct {
 	numbers string // lines or rows, whatever the numbers of rows count
 	columns []int  // of the columns of the key
 	seen    map[[render.NormsKey]string]int
+	known   bool // whether a row is about a span that the views measure
 }
 
 // newRows returns a checker of rows that have these columns.
@@ -76,6 +77,15 @@ func (r *rows) check(number int, value func(column int) string) error {
 			r.path, key[0], key[1], key[2], key[3], r.numbers, before, number)
 	}
 	r.seen[key] = number
+	r.known = r.known || slices.ContainsFunc(render.SpanNames(), func(name string) bool { return strings.EqualFold(name, key[3]) })
+	return nil
+}
+
+// end checks what all rows have in common.
+func (r *rows) end() error {
+	if len(r.seen) > 0 && !r.known {
+		return fmt.Errorf("%s has no norms for the spans of the views: growth_window is none of %s", r.path, strings.Join(render.SpanNames(), ", "))
+	}
 	return nil
 }
 
@@ -95,7 +105,7 @@ func checkCSV(path string, file io.Reader) error {
 	for {
 		record, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return r.end()
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", path, err)
@@ -136,7 +146,7 @@ func checkParquet(path string, file *os.File) error {
 			number++
 		}
 		if errors.Is(err, io.EOF) {
-			return nil
+			return r.end()
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", path, err)

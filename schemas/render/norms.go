@@ -39,6 +39,15 @@ func spans() []span {
 	return all
 }
 
+// SpanNames returns the names of the spans of the norms.
+func SpanNames() []string {
+	var names []string
+	for _, s := range spans() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // Prefix returns the name as part of a column's name, such as fall_to_spring.
 func (s span) Prefix() string { return strings.ReplaceAll(strings.ToLower(s.Name), " ", "_") }
 
