@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -73,7 +74,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return fmt.Errorf("list the runs at %s: %w", catalog, err)
 	}
-	history, err := snapshot.ReadIfSound[snapshot.HistoryPointer](ctx, catalog, snapshot.HistoryPointerPath)
+	held, err := snapshot.ReadIfSound[snapshot.HistoryPointer](ctx, catalog, snapshot.HistoryPointerPath)
 	if err != nil {
 		return err
 	}
@@ -131,6 +132,13 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		problems = append(problems, fmt.Sprintf("the history is no longer extended: the snapshot of %s does not belong to it, because %s; %s",
 			outside.SnapshotDate, reason, wording.OtherHistory))
 	}
+	stopped, err := await(ctx, func() (*history.NeedsRebuildError, error) { return history.Stopped(ctx, catalog) })
+	if err != nil {
+		return err
+	}
+	if stopped != nil {
+		problems = append(problems, "the history is no longer extended: "+stopped.Error())
+	}
 	value := struct {
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`
@@ -139,11 +147,11 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		Problems []string `json:"problems,omitempty"`
 
 		History *snapshot.HistoryPointer `json:"history,omitempty"`
-	}{catalog.String(), notNil(runs), cleaned, problems, history}
+	}{catalog.String(), notNil(runs), cleaned, problems, held}
 	var text strings.Builder
-	text.WriteString(statusText(catalog.String(), runs, history != nil, cleaned, a.now(), columns(a.stdout)))
-	if history != nil {
-		fmt.Fprintf(&text, "history through %s\n", history.Through)
+	text.WriteString(statusText(catalog.String(), runs, held != nil, cleaned, a.now(), columns(a.stdout)))
+	if held != nil {
+		fmt.Fprintf(&text, "history through %s\n", held.Through)
 	}
 	writeFirst(&text, "problem: ", problems)
 	if err := a.writeOutput(o.output, value, text.String()); err != nil || o.maxAge == nil {
@@ -193,7 +201,7 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 
 // statusText lists runs as a table or, on a terminal that is too narrow for the table, each run as a few short lines. 0
 // columns means that the width is unknown. If there is a history, the commands that publish held runs add them to it.
-func statusText(dest string, runs []snapshot.RunState, history bool, cleaned []string, now time.Time, columns int) string {
+func statusText(dest string, runs []snapshot.RunState, hasHistory bool, cleaned []string, now time.Time, columns int) string {
 	var b strings.Builder
 	for _, run := range cleaned {
 		fmt.Fprintf(&b, "cleaned run %s\n", printable(run))
@@ -237,7 +245,7 @@ func statusText(dest string, runs []snapshot.RunState, history bool, cleaned []s
 		}
 		if len(r.Reasons) > 0 {
 			words := []any{wording.Setting("dest"), dest, wording.Setting("run-id"), r.RunID, wording.Setting("accept-held")}
-			if history && r.Kind == snapshot.Full && !r.Filtered {
+			if hasHistory && r.Kind == snapshot.Full && !r.Filtered {
 				words = append(words, wording.Setting("history"))
 			}
 			fmt.Fprintf(&b, "to publish run %s as it is: %s\n", r.RunID, wording.Command("publish", words...))

@@ -107,8 +107,7 @@ func LogUnfinishedPurge(ctx context.Context, log *slog.Logger, purge snapshot.Un
 // Run takes a snapshot; see [pipeline.Run].
 func (s *Session) Run(ctx context.Context, deps pipeline.Deps, settings pipeline.Settings) (*pipeline.Summary, error) {
 	summary, err := pipeline.Run(ctx, s.equip(deps), settings)
-	s.writePagesOf(ctx, summary)
-	s.updateDependents(ctx, summary)
+	s.finishRun(ctx, summary)
 	return summary, err
 }
 
@@ -133,8 +132,7 @@ func (s *Session) Publish(ctx context.Context, deps pipeline.Deps, settings pipe
 		}
 	}
 	summary, err := pipeline.Publish(ctx, s.equip(deps), settings)
-	s.writePagesOf(ctx, summary)
-	s.updateDependents(ctx, summary)
+	s.finishRun(ctx, summary)
 	return summary, err
 }
 
@@ -144,6 +142,16 @@ func (s *Session) Abandon(ctx context.Context, deps pipeline.Deps, run string) (
 	s.writePages(ctx)
 	s.updateDependents(ctx, summary)
 	return summary, err
+}
+
+// finishRun writes the pages after a run, and brings history and Delta logs up to date. If that fails, it writes the run's
+// report again, with the error.
+func (s *Session) finishRun(ctx context.Context, summary *pipeline.Summary) {
+	s.writePagesOf(ctx, summary)
+	s.updateDependents(ctx, summary)
+	if summary != nil && summary.Outcome == pipeline.Published && summary.Unfinished != "" {
+		s.writeReports(ctx, map[string]pipeline.Ending{summary.RunID: {Failure: errors.New(summary.Unfinished)}})
+	}
 }
 
 func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
@@ -287,10 +295,14 @@ func (s *Session) extendHistory(ctx context.Context, run string) (added bool, er
 		return false, fmt.Errorf("the history was not updated: %w%s", err, remedy)
 	}
 	for _, left := range report.LeftOut {
-		if left.RunID == run {
-			s.opts.Log.WarnContext(ctx, "the snapshot is not part of the history", "snapshot_date", left.Date, "reason", left.Reason,
-				"remedy", wording.OtherHistory)
+		if left.RunID != run {
+			continue
 		}
+		log := s.opts.Log.With("snapshot_date", left.Date, "reason", left.Reason)
+		if !left.Late { // the reason of a late one has the remedy
+			log = log.With("remedy", wording.OtherHistory)
+		}
+		log.WarnContext(ctx, "the snapshot is not part of the history")
 	}
 	s.opts.Log.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))
 	return len(report.Folded) > 0, nil

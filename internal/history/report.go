@@ -16,6 +16,8 @@ type LeftOut struct {
 	Date   string `json:"date"`
 	RunID  string `json:"run_id"`
 	Reason string `json:"reason"`
+	// Late means that the history already holds later snapshots, or another one of the date.
+	Late bool `json:"-"`
 }
 
 // Folded counts the changes of a fold.

@@ -229,11 +229,12 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 		} else {
 			reason = m.OutsideHistory(baseURL, scope)
 		}
-		if reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through() {
+		late := reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through()
+		if late {
 			reason = tooLate(before, m.SnapshotDate, gone)
 		}
 		if reason != "" {
-			u.report.LeftOut = append(u.report.LeftOut, LeftOut{m.SnapshotDate, m.RunID, reason})
+			u.report.LeftOut = append(u.report.LeftOut, LeftOut{Date: m.SnapshotDate, RunID: m.RunID, Reason: reason, Late: late})
 			continue
 		}
 		chosen = append(chosen, p)
@@ -273,6 +274,52 @@ func (e *NeedsRebuildError) Error() string {
 		return text + "run " + wording.Command("history", wording.Setting("rebuild"))
 	}
 	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. %s", wording.First(e.Pruned, MaxDates), startAnew)
+}
+
+// Stopped returns the reason why a history can be extended no further without a rebuild, or nil. A history or snapshot that
+// cannot be read gives no reason.
+func Stopped(ctx context.Context, catalog snapshot.Catalog) (*NeedsRebuildError, error) {
+	u := &updater{catalog: catalog}
+	held, all, err := u.read(ctx)
+	if held == nil || err != nil {
+		return nil, err
+	}
+	_, err = u.checkFolded(ctx, held.Manifest, all)
+	if reason, stopped := errors.AsType[*NeedsRebuildError](err); stopped {
+		return reason, nil
+	}
+	return nil, ignoreUnreadable(err)
+}
+
+// StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced the snapshot of the
+// date: the history could then not be extended. It returns none if the history is not affected, or cannot be read.
+func StoppedBy(ctx context.Context, catalog snapshot.Catalog, date string) ([]string, error) {
+	held, all, err := (&updater{catalog: catalog}).read(ctx)
+	if held == nil || err != nil || date >= held.Manifest.Through() ||
+		!slices.ContainsFunc(held.Manifest.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == date }) {
+		return nil, err
+	}
+	return pruned(held.Manifest, all), nil
+}
+
+// read reads the history and the published full snapshots. If they cannot be read, the history is nil.
+func (u *updater) read(ctx context.Context) (*snapshot.History, []*published, error) {
+	held, err := u.catalog.ReadHistory(ctx)
+	if held == nil || err != nil {
+		return nil, nil, ignoreUnreadable(err)
+	}
+	all, err := u.snapshots(ctx)
+	if err != nil {
+		return nil, nil, ignoreUnreadable(err)
+	}
+	return held, all, nil
+}
+
+func ignoreUnreadable(err error) error {
+	if snapshot.Unreadable(err) {
+		return nil
+	}
+	return err
 }
 
 // startAnew says how to start a history without pruned snapshots.

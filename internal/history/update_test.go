@@ -405,7 +405,7 @@ func TestPrunedDateIsExportedAgain(t *testing.T) {
 			}
 			require.NoError(t, err)
 			leftOut := []history.LeftOut{{Date: again.date, RunID: again.run, Reason: "the history holds run " + pruned +
-				" of this date, which was pruned, and a rebuild needs the snapshots of " + dateOf(0) + ", which are pruned"}}
+				" of this date, which was pruned, and a rebuild needs the snapshots of " + dateOf(0) + ", which are pruned", Late: true}}
 			require.Equal(t, leftOut, report.LeftOut)
 			unchanged, _ := readHistory(t, store)
 			require.ElementsMatch(t, before, unchanged)

@@ -84,7 +84,7 @@ func (r *rows) check(number int, value func(column int) string) error {
 // end checks what all rows have in common.
 func (r *rows) end() error {
 	if len(r.seen) > 0 && !r.known {
-		return fmt.Errorf("%s has no norms for the spans of the views: growth_window is none of %s", r.path, strings.Join(render.SpanNames(), ", "))
+		return fmt.Errorf("%s has no norms for the spans of the views: in at least one row, growth_window must be one of %s", r.path, strings.Join(render.SpanNames(), ", "))
 	}
 	return nil
 }

@@ -54,6 +54,6 @@ func TestCheckCSV(t *testing.T) {
 	require.NoError(t, Check(write(t, "norms.csv", []byte(header+"Reading,K,140,Fall to Fall,1,1,1\nReading,1,140,Fall to Fall,1,1,1\n"))))
 	require.ErrorContains(t, Check(write(t, "norms.csv", []byte(header+"Reading,K\n"))), "wrong number of fields")
 	require.ErrorContains(t, Check(write(t, "norms.csv", []byte(header+"Reading,K,140,FallToFall,1,1,1\n"))),
-		"has no norms for the spans of the views: growth_window is none of Fall to Fall, Fall to Winter, ")
+		"has no norms for the spans of the views: in at least one row, growth_window must be one of Fall to Fall, Fall to Winter, ")
 	require.ErrorContains(t, Check(write(t, "norms.csv", nil)), "read the first line")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/fetch"
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -181,6 +182,13 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	}
 	r.Logger.InfoContext(ctx, "this run replaces a published one", "run", id, "keep_it_with", wording.Setting("if-missing").String(),
 		"replaces", r.replaces.RunID, "published", Ago(r.now, r.replaces.PublishedAt))
+	if r.settings.kind() != snapshot.Full {
+		return
+	}
+	if gone, err := history.StoppedBy(ctx, r.Catalog, r.replaces.SnapshotDate); err == nil && len(gone) > 0 {
+		r.Logger.WarnContext(ctx, "the history cannot be extended any more once this run is published: it holds the replaced run and later ones, and a rebuild needs snapshots that are pruned",
+			"run", id, "replaces", r.replaces.RunID, "pruned", wording.First(gone, history.MaxDates))
+	}
 }
 
 // Ago returns the time from then to now in the largest unit that fits, such as "6 hours ago".

@@ -45,6 +45,9 @@ func advice(p *Page) []wording.Advice {
 	case Published:
 	}
 	var all []wording.Advice
+	if p.Failure != "" {
+		all = append(all, wording.Advice{Say: "The data is published. See above what failed, and what to do if it says so; otherwise, the next run or publish tries again."})
+	}
 	if len(falls(p)) > 0 {
 		all = append(all, wording.Advice{Say: "Compare the tables below with the previous snapshot: is the drop in rows real?"})
 	}

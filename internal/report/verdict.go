@@ -61,7 +61,7 @@ func outcome(p *Page) verdict {
 	case Published:
 	}
 	if p.Failure != "" {
-		return verdict{Tone: "fair", Word: "Published", Text: "After publishing, the command failed."}
+		return verdict{Tone: "fair", Word: "Published", Text: "A step after publishing failed."}
 	}
 	if short, long := concerns(p); len(short) > 0 {
 		return verdict{Tone: "fair", Word: "Published", Mark: ", but", Text: strings.Join(short, "; ") + ".", Reasons: long}

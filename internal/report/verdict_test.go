@@ -36,7 +36,7 @@ func TestVerdicts(t *testing.T) {
 				p.State, p.Held = report.Held, snapshot.Held{Reasons: []review.Reason{review.New(review.MaxFailedSchools, "0", []review.Finding{{N: 2, Of: 3}})}}
 			}), "bad",
 			[]string{
-				"Held back", "2 of 3 schools failed", "Run the same growth-export run command again, without --restart: it retries the schools that failed", "--run-id 2026-11-20-abc)",
+				"Held back", "2 of 3 schools failed", "Run the same growth-export run command again, without --restart: it retries the schools that failed", "--run-id 2026-11-20-abc; these schools then",
 				"growth-export publish --dest /data/growth --run-id 2026-11-20-abc --accept-held",
 			},
 			[]string{"with --restart"},

@@ -23,8 +23,8 @@ type Held struct {
 	Report string
 }
 
-// Advice returns the next step for the run. Running it again retries failed schools only: a reason that is not due to them
-// would hold it back again.
+// Advice returns the next step for the run. Running it again retries failed schools, with the others in their files: a reason
+// that is not due to them would hold it back again.
 func (h Held) Advice() []wording.Advice {
 	var all []wording.Advice
 	add := func(say, command string) { all = append(all, wording.Advice{Say: say, Command: command}) }
@@ -33,9 +33,9 @@ func (h Held) Advice() []wording.Advice {
 	others := slices.ContainsFunc(h.Reasons, func(r Reason) bool { return !ofFailedSchools(r) })
 	if failed {
 		say := "Run the same growth-export run command again, without " + wording.Setting("restart").String() +
-			": it retries the schools that failed and fetches nothing else"
+			": it retries the schools that failed, together with the other schools in the same files"
 		if !h.FixedDate {
-			say += " (on a later day, add " + wording.Setting("run-id").String() + " " + h.RunID + ")"
+			say += " (on a later day, add " + wording.Setting("run-id").String() + " " + h.RunID + "; these schools then have that day's data)"
 		}
 		add(say+".", "")
 	}

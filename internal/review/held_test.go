@@ -22,13 +22,13 @@ func TestHeldAdvice(t *testing.T) {
 	}
 	failed, shrunk := []review.Reason{review.New(review.MaxFailedSchools, "0", nil)}, []review.Reason{review.New(review.MaxShrink, "20%", nil)}
 	const (
-		retry   = "Run the same growth-export run command again, without --restart: it retries the schools that failed and fetches nothing else"
+		retry   = "Run the same growth-export run command again, without --restart: it retries the schools that failed, together with the other schools in the same files"
 		publish = `Publish it as it is: growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`
 		restart = "Fetch everything again: run the same growth-export run command with --restart"
 		later   = " (on the next day, also add --snapshot-date 2026-11-20 --run-id r1)"
 		held    = " Without it, the staged data is held back again."
 	)
-	require.Equal(t, retry+" (on a later day, add --run-id r1).\n"+publish, text(review.Held{Reasons: failed}))
+	require.Equal(t, retry+" (on a later day, add --run-id r1; these schools then have that day's data).\n"+publish, text(review.Held{Reasons: failed}))
 	require.Equal(t, retry+".\n"+publish, text(review.Held{Reasons: failed, FixedDate: true}))
 	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart+later+"."+held,
 		text(review.Held{Reasons: shrunk, Report: "out/report.html"}))

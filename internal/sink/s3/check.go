@@ -88,6 +88,18 @@ func (s *Store) abortChecks(ctx context.Context) error {
 func (s *Store) checkUpload(ctx context.Context) error {
 	path := checkFolder + rand.Text()
 	created, failed := s.client.CreateMultipartUpload(ctx, s.newUpload(path), s.shortRetries)
+	if err := s.endCheck(ctx, path, created, failed); err != nil && failed == nil {
+		return err
+	}
+	if failed != nil {
+		return fmt.Errorf("start an upload: %w", s.describe(failed))
+	}
+	return nil
+}
+
+// endCheck aborts the upload that a check has started at path, and further ones if attempts to start it failed: the store may
+// have carried out an attempt whose response was lost.
+func (s *Store) endCheck(ctx context.Context, path string, created *s3.CreateMultipartUploadOutput, failed error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 	defer cancel()
 	if failed == nil {
@@ -98,17 +110,13 @@ func (s *Store) checkUpload(ctx context.Context) error {
 			return nil
 		}
 	}
-	// An attempt whose response was lost may have started another upload.
 	for upload, err := range s.uploads(ctx, s.prefix+path) {
 		if err == nil {
 			err = s.abort(ctx, upload.path, upload.id)
 		}
-		if err != nil && failed == nil {
+		if err != nil {
 			return err
 		}
-	}
-	if failed != nil {
-		return fmt.Errorf("start an upload: %w", s.describe(failed))
 	}
 	return nil
 }
@@ -192,12 +200,11 @@ func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err er
 
 // listsUpload starts an upload at path and reports whether a listing shows it, and if not, whether it is gone.
 func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool, err error) {
-	created, err := s.client.CreateMultipartUpload(ctx, s.newUpload(path))
-	if err != nil {
-		return false, false, s.failed("start the upload of", path, err)
+	created, failed := s.client.CreateMultipartUpload(ctx, s.newUpload(path))
+	defer func() { err = errors.Join(err, s.endCheck(ctx, path, created, failed)) }()
+	if failed != nil {
+		return false, false, s.failed("start the upload of", path, failed)
 	}
-	id := aws.ToString(created.UploadId)
-	defer func() { err = errors.Join(err, s.abortLate(ctx, path, id)) }()
 	for upload, err := range s.uploads(ctx, s.prefix) {
 		if err != nil {
 			return false, false, err
@@ -206,7 +213,7 @@ func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool
 			return true, false, nil
 		}
 	}
-	gone, err = s.uploadGone(ctx, path, id)
+	gone, err = s.uploadGone(ctx, path, aws.ToString(created.UploadId))
 	return false, gone, err
 }
 

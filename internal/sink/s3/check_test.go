@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +61,32 @@ func TestCheckClearsAway(t *testing.T) {
 	stage(t, open(t, options(t, bucket, "")), "run", "_check/elsewhere", nil)
 	require.NoError(t, store.Check(t.Context()))
 	require.ElementsMatch(t, []string{"_check/elsewhere", "pre/_checked", "pre/_runs/run/ledger.parquet"}, server.Uploads(t, bucket))
+}
+
+// TestChecksWithLostAnswers loses the first answer to each check's request for an upload: no upload remains.
+func TestChecksWithLostAnswers(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	var lose atomic.Bool
+	proxy := server.Proxy(t, func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodPost && lose.Swap(false) {
+			return s3test.LostAnswer
+		}
+		return s3test.NoFault
+	})
+	opts := options(t, bucket, "pre")
+	opts.Endpoint = proxy.Endpoint
+	store := open(t, opts)
+	lose.Store(true)
+	require.NoError(t, store.Check(t.Context()))
+	require.Empty(t, server.Uploads(t, bucket))
+	lose.Store(true)
+	listed, err := store.ListsStaged(t.Context())
+	require.NoError(t, err)
+	require.True(t, listed)
+	require.Empty(t, server.Uploads(t, bucket))
+	require.False(t, lose.Load())
 }
 
 // TestListsStagedDuringACheck has another process's Check abort the upload that ListsStaged has started.
