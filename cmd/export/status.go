@@ -101,7 +101,11 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	problems = slices.Concat(problems, damaged, texts(purges))
+	undone, err := await(ctx, func() ([]string, error) { return catalog.UndonePurges(ctx, runs) })
+	if err != nil {
+		return err
+	}
+	problems = slices.Concat(problems, damaged, undone, texts(purges))
 	var ids []string
 	for i := range runs {
 		ids = append(ids, runs[i].Purges...)

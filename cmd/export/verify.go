@@ -101,6 +101,21 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	for _, problem := range damaged {
 		o.log.WarnContext(ctx, "a document of a purge is damaged", "problem", problem)
 	}
+	if which == "all" {
+		undone, err := await(ctx, func() ([]string, error) {
+			runs, err := catalog.Outcomes(ctx, nil)
+			if err != nil {
+				return nil, err
+			}
+			return catalog.UndonePurges(ctx, runs)
+		})
+		if err != nil {
+			return fmt.Errorf("verify %s: %w", catalog, err)
+		}
+		for _, problem := range undone {
+			o.log.WarnContext(ctx, "rows that were purged are back", "problem", problem)
+		}
+	}
 	slices.Sort(done.missingProofs)
 	for _, proof := range slices.Compact(done.missingProofs) {
 		o.log.WarnContext(ctx, "the proof of a purge is missing, although a manifest names it", "proof", proof, "remedy", snapshot.RestoreProof)

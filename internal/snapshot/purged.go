@@ -30,6 +30,9 @@ type purgeRecord struct {
 		EndedBefore string          `json:"history_ended_before"`
 	} `json:"asked"`
 	Schools    []string  `json:"schools"`
+	Runs       []struct {
+		RunID string `json:"run_id"`
+	} `json:"runs"`
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`
 	FinishedAt time.Time `json:"finished_at"`
@@ -176,6 +179,35 @@ func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
 	return problems, err
 }
 
+// UndonePurges describes the runs from which a purge has removed rows, and whose manifests do not name it: somebody has
+// restored them from a backup. A run that was published after the purge is another one of the same id.
+func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, error) {
+	records, err := c.purgeRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for i := range records {
+		r := &records[i]
+		var undone []string
+		for _, purged := range r.Runs {
+			back := func(s RunState) bool {
+				repeated := func(other purgeRecord) bool { return slices.Contains(s.Purges, other.ID) && r.isRepeatedBy(other) }
+				return s.RunID == purged.RunID && (s.State == StatePublished || s.State == StateReplaced) &&
+					!s.LastProgress.After(r.BegunAt) && !slices.Contains(s.Purges, r.ID) && !slices.ContainsFunc(records, repeated)
+			}
+			if r.State != PurgeBegun && slices.ContainsFunc(runs, back) {
+				undone = append(undone, purged.RunID)
+			}
+		}
+		if len(undone) > 0 {
+			found = append(found, PurgesPrefix+r.ID+".json: this purge has removed rows from "+wording.First(undone, 3)+
+				", whose manifests do not name it: they were probably restored from a backup with these rows: repeat the purge")
+		}
+	}
+	return found, nil
+}
+
 // isCoveredBy reports whether a purge that ended, and began no earlier, has erased the same schools and districts.
 func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 	within := func(bids, others []string) bool {
@@ -183,6 +215,20 @@ func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 	}
 	return r.Asked.Students == nil && r.Asked.EndedBefore == "" && other.State != PurgeBegun && !other.BegunAt.Before(r.BegunAt) &&
 		within(r.Asked.Districts, other.Asked.Districts) && within(slices.Concat(r.Asked.Schools, r.Schools), other.Schools)
+}
+
+// isRepeatedBy reports whether a purge that began no earlier has the same request.
+func (r *purgeRecord) isRepeatedBy(other purgeRecord) bool {
+	a, b := r.Asked.Students, other.Asked.Students
+	switch {
+	case other.BegunAt.Before(r.BegunAt):
+		return false
+	case a != nil && b != nil:
+		return a.Digest == b.Digest && a.Listed == b.Listed && a.ByNumber == b.ByNumber
+	case r.Asked.EndedBefore+r.Asked.EndedFor != "":
+		return r.Asked.EndedBefore == other.Asked.EndedBefore && r.Asked.EndedFor == other.Asked.EndedFor
+	}
+	return r.isCoveredBy(other)
 }
 
 // remedy says how to finish a purge that has begun.
