@@ -39,3 +39,19 @@ func TestChecksOfUnreadSchools(t *testing.T) {
 		{"unknown_term", "roster denied"},
 	}, d.query("SELECT check_name, school_bid FROM analysis_checks ORDER BY ALL"))
 }
+
+// TestChecksOfARun compares the view of checks with the checks of a run that finds all of them.
+func TestChecksOfARun(t *testing.T) {
+	t.Parallel()
+	dest := filepath.ToSlash(t.TempDir())
+	execute(t, growthExport, "run", "--simulate", "--simulate-break", "all", "--simulate-date", "2026-11-27", "--snapshot-date", "2026-11-27", "--backdate", "--dest", dest, "--history", "--progress", "none")
+	d := newDuck(t)
+	d.db.SetMaxOpenConns(1)
+	want := d.query(`SELECT c."check", c.count FROM (SELECT unnest(checks) AS c FROM read_json(` + literal(dest+"/_runs/*/manifest.json") + `))
+		WHERE c."check" <> 'page_size' ORDER BY ALL`)
+	require.Len(t, want, 6)
+	for schema, flags := range map[string][]string{"snapshot": {}, "history": {"--history"}} {
+		d.exec(execute(t, growthExport, append([]string{"sql", "--dest", dest, "--views", "analysis", "--schema", schema}, flags...)...))
+		require.Equal(t, want, d.query("SELECT check_name, CAST(sum(found) AS BIGINT) FROM "+schema+".analysis_checks GROUP BY ALL ORDER BY ALL"), schema)
+	}
+}

@@ -233,6 +233,7 @@ func TestWrongAddress(t *testing.T) {
 	for name, service := range map[string]bare{
 		"not found": func(*http.Request) (*http.Response, error) { return reply(404, ""), nil },
 		"refused":   failures["connection refused"],
+		"no host":   failures["host not found"],
 		"no proxy":  failures["the proxy cannot be reached"],
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -224,18 +225,19 @@ func (d *dropper) notReached(ctx context.Context, date string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	older, oldest := 0, ""
+	older, oldest, kinds := 0, "", make(map[string]bool)
 	for _, m := range runs {
 		if m.Status == snapshot.Published && m.SnapshotDate < date {
 			older++
+			kinds[wording.Setting("kind").String()+" "+string(m.Kind)] = true
 			if oldest == "" || m.SnapshotDate < oldest {
 				oldest = m.SnapshotDate
 			}
 		}
 	}
 	if older > 0 {
-		places = append(places, fmt.Sprintf("%s from before %s, the oldest of %s, which may hold the same rows: growth-export prune removes them",
-			wording.Many(older, "snapshot"), date, oldest))
+		places = append(places, fmt.Sprintf("%s from before %s, the oldest of %s, which may hold the same rows: growth-export prune with %s and %s removes them",
+			wording.Many(older, "snapshot"), date, oldest, wording.Setting("keep-days"), strings.Join(slices.Sorted(maps.Keys(kinds)), " or ")))
 	}
 	return places, nil
 }

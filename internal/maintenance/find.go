@@ -122,6 +122,13 @@ func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*Fin
 		return nil, err
 	}
 	found := append(f.sorted(), f.numbered...)
+	if len(found) > maxFound && len(opts.Bids) > 0 {
+		owners, err := f.owners(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found = slices.DeleteFunc(found, func(s *FoundStudent) bool { return !intersects(s.forms, owners) })
+	}
 	if len(found) <= maxFound {
 		if err := f.locate(ctx, found); err != nil {
 			return nil, err

@@ -42,11 +42,26 @@ func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 	return nil
 }
 
+// owners returns the listed bids that own a row, in the form that rows hold. It is faster than locate for many students.
+func (f *finder) owners(ctx context.Context) (erase.Set, error) {
+	l := &locator{
+		finder: f, student: &FoundStudent{found: make(erase.Set)}, records: make(map[string]int), owners: make(erase.Set),
+		target: &erase.Target{Students: erase.NewStudents(f.opts.Bids, false, f.opts.Key)},
+	}
+	for i := range f.sources {
+		if err := l.source(ctx, &f.sources[i]); err != nil {
+			return nil, err
+		}
+	}
+	return l.owners, nil
+}
+
 // locator looks for the rows of one student.
 type locator struct {
 	*finder
 
 	student *FoundStudent
+	owners  erase.Set // receives the listed bids that own a row; nil for one student
 	target  *erase.Target
 	found   []FoundRecord
 	records map[string]int // in found, by table and row
@@ -110,6 +125,9 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 					days = span{batch.Cols[from].I32[i], to}
 				}
 				_, own := match.Owner(batch, i)
+				if own && l.owners != nil {
+					match.Owners(l.owners)
+				}
 				switch {
 				case own && match.IsFirst() && match.HasRecords():
 					key := match.Record(batch, i)
@@ -127,7 +145,7 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 					place.ByNumber++
 					maps.Copy(l.student.found, match.ByNumber)
 				}
-				if l.opts.Records {
+				if l.opts.Records && l.owners == nil {
 					l.record(table, batch, i, s.placeOf(days, file.Path), len(match.ByNumber) > 0)
 				}
 			}

@@ -29,8 +29,8 @@ type purgeRecord struct {
 		EndedFor    string          `json:"ended_for"`
 		EndedBefore string          `json:"history_ended_before"`
 	} `json:"asked"`
-	Schools    []string  `json:"schools"`
-	Runs       []struct {
+	Schools []string `json:"schools"`
+	Runs    []struct {
 		RunID string `json:"run_id"`
 	} `json:"runs"`
 	Unknown    []string  `json:"unknown"`

@@ -40,10 +40,11 @@ found AS (
     SELECT 'unknown_term', results.requested_school_bid
     FROM results
     LEFT JOIN {{table "analysis_terms"}} AS terms ON terms.term_bid = results.term_bid
-    WHERE results.term_bid <> '' AND terms.term_bid IS NULL
-    {{- if history}}
-        AND results.requested_school_bid IN ({{template "read_now" "academic_years"}})
-    {{- end}}
+    WHERE results.term_bid <> ''
+        AND terms.term_bid IS NULL
+        AND coalesce(nullif(results.school_bid, ''), results.requested_school_bid) IN (
+            {{- if history}}{{template "read_now" "academic_years"}}{{else}}SELECT requested_school_bid FROM {{table "academic_years"}}{{end -}}
+        )
     {{- end}}
 )
 SELECT

@@ -32,7 +32,9 @@ found AS (
     SELECT 'unknown_term', results.requested_school_bid
     FROM results
     LEFT JOIN {{ ref('analysis_terms') }} AS terms ON terms.term_bid = results.term_bid
-    WHERE results.term_bid <> '' AND terms.term_bid IS NULL
+    WHERE results.term_bid <> ''
+        AND terms.term_bid IS NULL
+        AND coalesce(nullif(results.school_bid, ''), results.requested_school_bid) IN (SELECT requested_school_bid FROM {{ ref('stg_growth_export__academic_years') }})
 )
 SELECT
     found.check_name,
