@@ -23,6 +23,7 @@ type limiter struct {
 	inFlight  int       // may exceed the limit for a while after the limit fell
 	waiting   list.List // of chan sample
 	logged    int       // the limit that was last logged; while there is nothing to log, the highest limit
+	changes   int       // how many were logged
 	throttled bool      // a lower limit was logged, and the limit is not back at --concurrency
 	lowered   time.Time // when the limit fell to at most half of logged; zero if it is higher, or once that is logged
 }
@@ -114,11 +115,18 @@ func (l *limiter) release(ctx context.Context, req *request, s sample, res *resp
 	before := l.logged
 	limit := l.aimd.limit
 	if l.shouldLog(time.Now()) { // while mu is held, so that the lines are in the order of the changes; they are rare
-		change := []slog.Attr{slog.Int("from", before), slog.Int("to", limit)}
+		change, level := []slog.Attr{slog.Int("from", before), slog.Int("to", limit)}, slog.LevelInfo
+		l.changes++
+		switch {
+		case l.changes == maxLoggedChanges:
+			change = append(change, slog.String("note", "further changes are in the debug log"))
+		case l.changes > maxLoggedChanges:
+			level = slog.LevelDebug
+		}
 		if limit > before {
-			l.log.LogAttrs(ctx, slog.LevelInfo, "no longer throttled by the service: concurrency restored", change...)
+			l.log.LogAttrs(ctx, level, "no longer throttled by the service: concurrency restored", change...)
 		} else {
-			l.log.LogAttrs(ctx, slog.LevelInfo, "throttled by the service: concurrency lowered", change...)
+			l.log.LogAttrs(ctx, level, "throttled by the service: concurrency lowered", change...)
 		}
 	}
 }
@@ -134,6 +142,9 @@ func (l *limiter) tooMany(req *request, res *response) bool {
 	}
 	return res.status == http.StatusTooManyRequests
 }
+
+// maxLoggedChanges is how many changes of the limit are logged for everyone: a service may reject some requests all night.
+const maxLoggedChanges = 6
 
 // minLowered is how long the limit must be lower before it is logged: it often halves several times in a row.
 const minLowered = time.Second

@@ -252,3 +252,25 @@ func TestLimitOfRequestsPerSecond(t *testing.T) {
 		})
 	}
 }
+
+// TestFewLimitsAreLogged has the service's capacity change all night: only the first changes are logged for everyone.
+func TestFewLimitsAreLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		m := &model{minLatency: minLatency, maxLatency: maxLatency, random: rand.New(rand.NewPCG(1, 1)), began: time.Now(), capacityAt: func(since time.Duration) int {
+			return 2 + int(since/time.Minute)%2*14
+		}}
+		c := dial(t, m, withToken, func(o *extract.Options) {
+			o.Concurrency, o.Logger = 12, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
+		require.NoError(t, all(t, c, 70_000, discard))
+		changes := func(level string) int {
+			return strings.Count(log.String(), "level="+level+` msg="throttled by the service: concurrency`) +
+				strings.Count(log.String(), "level="+level+` msg="no longer throttled`)
+		}
+		require.Equal(t, 6, changes("INFO"))
+		require.Positive(t, changes("DEBUG"))
+		require.Equal(t, 1, strings.Count(log.String(), `note="further changes are in the debug log"`))
+	})
+}
