@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -96,6 +97,7 @@ func (a *app) openForRun(ctx context.Context, o *destination, from sources) (sna
 		err = checkForWriting(ctx, catalog, from)
 	}
 	if err == nil {
+		o.warnOfOwner(ctx, catalog)
 		err = a.adaptConditions(ctx, catalog, o.log, from)
 	}
 	return catalog, err
@@ -115,7 +117,7 @@ func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources
 	if err := checkWritable(ctx, catalog, from); err != nil {
 		return err
 	}
-	return checkFormat(ctx, catalog)
+	return checkFormat(ctx, catalog, from)
 }
 
 // checkOwner returns an error if root is about to change a destination whose runs belong to another user. Later runs of that
@@ -132,6 +134,21 @@ func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 	}
 	return usagef("%s: the runs in the folder %s belong to %s, who would not be able to write to files that root creates in it: run this command as that user: %s growth-export %s ...",
 		destName(from), folder, owner, prefix, o.command)
+}
+
+// warnOfOwner logs that the first run at a destination is root's, although the folder belongs to another user.
+func (o *destination) warnOfOwner(ctx context.Context, catalog snapshot.Catalog) {
+	folder := catalog.Info().Folder
+	if folder == "" {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(folder, snapshot.RunsPrefix)); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if owner, prefix := otherOwner(folder, os.Geteuid()); owner != "" && !mapsOwners(folder) {
+		o.log.WarnContext(ctx, "the folder of the destination belongs to another user, who will not be able to add runs to those of root",
+			"folder", folder, "owner", owner, "remedy", "if later runs are that user's, remove this run and begin with: "+prefix+" growth-export "+o.command+" ...")
+	}
 }
 
 // mapsOwners reports whether files that this process creates in a folder get another owner, as on some network shares.
@@ -165,11 +182,15 @@ func unusable(from sources, err error) error {
 	return usagef("%s: %w", destName(from), err)
 }
 
-// checkFormat returns an error if a later release has written to the destination. Other errors are left to the command
-// to report.
-func checkFormat(ctx context.Context, catalog snapshot.Catalog) error {
-	if tooNew, ok := errors.AsType[*snapshot.FormatError](catalog.CheckFormat(ctx)); ok {
+// checkFormat returns an error if a later release has written to the destination, or if this user may not read its documents.
+// Other errors are left to the command to report.
+func checkFormat(ctx context.Context, catalog snapshot.Catalog, from sources) error {
+	err := catalog.CheckFormat(ctx)
+	if tooNew, ok := errors.AsType[*snapshot.FormatError](err); ok {
 		return fmt.Errorf("destination %s: %w", catalog, tooNew)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return usagef("%s: %w", destName(from), err)
 	}
 	return nil
 }
@@ -195,7 +216,7 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 			return snapshot.Catalog{}, err
 		}
 	}
-	if err := checkFormat(ctx, catalog); err != nil || !change {
+	if err := checkFormat(ctx, catalog, from); err != nil || !change {
 		return catalog, err
 	}
 	return catalog, a.adaptConditions(ctx, catalog, o.log, from)

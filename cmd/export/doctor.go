@@ -123,10 +123,13 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	catalog, err := a.newCatalog(ctx, &o.destination, from)
 	d.Store = catalog.Store()
 	if err == nil {
+		err = o.checkOwner(catalog, from)
+	}
+	if err == nil {
 		err = checkWritable(ctx, catalog, from)
 	}
 	if err == nil {
-		err = checkFormat(ctx, catalog)
+		err = checkFormat(ctx, catalog, from)
 	}
 	d.Err = err
 	if ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,7 +38,16 @@ func TestOwner(t *testing.T) {
 	world := []string{"--simulate", "--simulate-schools", "1", "--simulate-sizes", "1", "--datasets", "schools", "--progress", "none", "--run-id", "night"}
 	stderr, code := run(append([]string{"run", "--dest", dest}, world...)...)
 	require.Equal(t, exitOK, code, stderr)
+	require.NotContains(t, stderr, "another user")
 	require.NoError(t, os.Chown(dest, 1, 1))
+	other := filepath.Join(folder, "other")
+	require.NoError(t, os.Mkdir(other, 0o700))
+	require.NoError(t, os.Chown(other, 1, 1))
+	for _, warned := range []bool{true, false} {
+		stderr, code = run(append([]string{"run", "--dest", other}, world...)...)
+		require.Equal(t, exitOK, code, stderr)
+		require.Equal(t, warned, strings.Contains(stderr, `level=WARN msg="the folder of the destination belongs to another user`), "only the first run: %s", stderr)
+	}
 	stderr, code = run("report", "--dest", dest)
 	require.Equal(t, exitOK, code, "a container may run as root on another user's folder: %s", stderr)
 	before := readFiles(t, dest)
@@ -61,6 +71,8 @@ func TestOwner(t *testing.T) {
 				54321: `the user with the id 54321, .*: setpriv --reuid=54321 --regid=54321 --clear-groups growth-export ` + args[0] + ` `,
 			}[id], stderr)
 		}
+		stderr, code := run(append([]string{"doctor", "--dest", dest}, world[:1]...)...)
+		require.Equal(t, exitUsage, code, stderr)
 		for _, args := range [][]string{{"status"}, {"verify"}, {"prune", "--keep", "1", "--dry-run"}, {"report", "--to", "-"}} {
 			stderr, code := run(append(args, "--dest", dest)...)
 			require.Equal(t, exitOK, code, "%v: %s", args, stderr)

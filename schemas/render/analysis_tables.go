@@ -59,7 +59,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "students",
-			Doc: "One row per student on the schools' rosters. A student of several schools has the school of the newest enrollment, but with a history, " +
+			Doc: "One row per student on the schools' rosters; rows without student_bid are left out. A student of several schools has the school of the newest enrollment, but with a history, " +
 				"schools that were read take precedence over others, which keep their last known rosters. Identifiers, names, " +
 				"date of birth and grade come from the roster and the enrollment in this school; where they are missing, as state_student_id often is, they " +
 				"come from the dataset student_details. gender, ethnicity, english_learner and individualized_programs come only from student_details.",
@@ -169,7 +169,7 @@ func analysisTables() []*schemas.Table {
 		{
 			Name: analysisPrefix + "completion",
 			Doc: "One row per school, subject, term and snapshot date within the term, for the subjects in which the school has any result: the number of " +
-				"students on that day's roster, and how many of them had a result of the term. A school whose roster or results could not be read on a day " +
+				"students with a student_bid on that day's roster, and how many of them had a result of the term. A school whose roster or results could not be read on a day " +
 				"has its last known rows; before the first day of the term on which both were read, it has no row.",
 			Columns: slices.Concat(
 				key(text("school_bid", "School whose roster it is.")), school,
