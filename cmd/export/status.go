@@ -40,7 +40,7 @@ func (a *app) statusCommand() *cobra.Command {
 	define(g, &o.maxAge, "max-age", "TIME", "", optional(parseAge),
 		"exit with 1 if the newest snapshot was published longer ago; for monitoring")
 	cleaning := group{cmd.Flags(), "Cleaning"}
-	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on and that gave no sign of life for --clean-after")
+	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on and that gave no sign of life for --clean-after; held runs, and those that wait to be published, are kept")
 	define(cleaning, &o.cleanAfter, "clean-after", "TIME", "24h", parseDuration,
 		"time without a sign of life after which a run counts as dead; a live run gives one every few minutes")
 	o.general.define(cmd)
@@ -118,7 +118,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		problems = append(problems, proof+": this proof of a purge is missing, although a manifest names it: "+snapshot.RestoreProof)
 	}
 	if newest != "" {
-		problems = append(problems, snapshot.LatestPath+" names no snapshot that exists: "+wording.WriteAgain(catalog.String(), newest))
+		problems = append(problems, snapshot.LatestPath+" does not name the newest snapshot: "+wording.WriteAgain(catalog.String(), newest))
 	}
 	lost, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.LostPointers(ctx, runs) })
 	if err != nil {

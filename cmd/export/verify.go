@@ -156,12 +156,12 @@ func (a *app) verifyRun(ctx context.Context, catalog snapshot.Catalog, target ma
 	}
 	return verified{
 		report: report, text: verifyText(report), problems: texts(report.Problems), what: "the snapshot",
-		remedies: a.remedies(catalog, target, report), run: report.RunID, missingProofs: report.MissingProofs,
+		remedies: a.remedies(ctx, catalog, target, report), run: report.RunID, missingProofs: report.MissingProofs,
 	}, nil
 }
 
 // remedies says what to do about the problems of a run.
-func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget, report *maintenance.VerifyReport) []string {
+func (a *app) remedies(ctx context.Context, catalog snapshot.Catalog, target maintenance.VerifyTarget, report *maintenance.VerifyReport) []string {
 	var remedies []string
 	others, pointer := false, false
 	for _, p := range report.Problems {
@@ -169,7 +169,11 @@ func (a *app) remedies(catalog snapshot.Catalog, target maintenance.VerifyTarget
 			p.Path == snapshot.PointerPath(snapshot.AsOf, report.SnapshotDate)
 		lost := p.Problem == maintenance.Missing || strings.HasPrefix(p.Problem, sink.ErrDamaged.Error())
 		if (p.Path == snapshot.LatestPath || ofDate && lost) && report.RunID != "" {
-			remedies = []string{wording.WriteAgain(catalog.String(), report.RunID)}
+			run := report.RunID
+			if newest, err := catalog.NewestUnfiltered(ctx); p.Path == snapshot.LatestPath && err == nil && newest != nil {
+				run = newest.RunID
+			}
+			remedies = []string{wording.WriteAgain(catalog.String(), run)}
 			continue
 		}
 		others = true

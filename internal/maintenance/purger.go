@@ -78,18 +78,12 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		}
 	}
 	begunAt := opts.Now().UTC().Truncate(time.Second)
-	newID := func() string { return begunAt.Format("20060102T150405Z") + "-" + asked.id() }
-	id := newID()
-	for slices.ContainsFunc(earlier, func(r *PurgeReport) bool { return r.ID == id }) { // of the same purge in the same second
-		begunAt = begunAt.Add(time.Second)
-		id = newID()
-	}
 	state := purgeBegun
 	if opts.DryRun {
 		state = purgePlanned
 	}
 	p.fresh = &PurgeReport{
-		FormatVersion: snapshot.FormatVersion, ID: id,
+		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
 		State: state, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, NearlyEnded: nearly, BegunAt: begunAt,
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}

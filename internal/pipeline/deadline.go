@@ -34,7 +34,8 @@ func (s *Settings) untilDeadline(ctx context.Context) (context.Context, context.
 	if s.Deadline.IsZero() {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, s.Deadline, ErrDeadline)
+	return context.WithDeadlineCause(ctx, s.Deadline, fmt.Errorf("%w (%s): run the same command again with a later %s",
+		ErrDeadline, DeadlineText(s.Deadline), wording.Setting("deadline")))
 }
 
 // logDeadline logs when the run stops fetching.

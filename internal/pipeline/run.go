@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -88,7 +89,11 @@ func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 			paths = append(paths, snapshot.DatePath(r.settings.kind(), table.Name, date)+sink.PartName(0, id))
 		}
 	}
-	return r.Catalog.CheckCommit(ctx, id, paths)
+	err := r.Catalog.CheckCommit(ctx, id, paths)
+	if errors.Is(err, fs.ErrPermission) {
+		return Usagef("%w", err)
+	}
+	return err
 }
 
 // RunDates takes an as-of snapshot for each of the dates, in their order, and passes each summary to done. It checks

@@ -245,21 +245,17 @@ func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	return written && err == nil, err
 }
 
-// WithoutLatest returns the newest unfiltered published full run if _latest.json, which should name it, does not exist or
-// names a lost run.
-// runs are the states of all runs: a run that is being published does not count, because its publisher writes the
-// document.
+// WithoutLatest returns the newest unfiltered published full run if _latest.json, which should name it, does not exist, names
+// a lost run, or names an older one, for example after it was restored from a backup. runs are the states of all runs: a run
+// that is being published does not count, because its publisher writes the document.
 func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string, err error) {
 	latest, err := c.LatestRun(ctx)
-	if latest != nil {
-		return "", nil
-	}
 	if err != nil && !errors.Is(err, sink.ErrDamaged) {
 		return "", err
 	}
 	newest, err := c.NewestUnfiltered(ctx)
-	if newest == nil || err != nil {
-		return "", err
+	if newest == nil || err != nil || latest != nil && latest.SnapshotDate >= newest.SnapshotDate {
+		return "", ignoreUnreadable(err)
 	}
 	published := slices.ContainsFunc(runs, func(r RunState) bool { return r.RunID == newest.RunID && r.State == StatePublished })
 	if !published {
