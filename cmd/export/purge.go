@@ -338,7 +338,11 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		if len(needed.Fingerprints) > 1 {
 			to = "to one of these keys, and purge once with each"
 		}
-		return nil, usagef("nothing was purged: %w: set %s or %s%s %s", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix, to)
+		only := ""
+		if len(a.secretsSet()) > 0 {
+			only = "; if the set key is new, " + wording.Setting("allow-unknown").String() + " puts the students on its suppression list"
+		}
+		return nil, usagef("nothing was purged: %w: set %s or %s%s %s%s", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix, to, only)
 	}
 	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrConflict) {
 		return nil, fmt.Errorf("%w; if another process has changed the destination, run the same command again", err)

@@ -113,7 +113,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 			return fmt.Errorf("verify %s: %w", catalog, err)
 		}
 		for _, problem := range undone {
-			o.log.WarnContext(ctx, "rows that were purged are back", "problem", problem)
+			o.log.WarnContext(ctx, "rows that were purged may be back", "problem", problem)
 		}
 	}
 	slices.Sort(done.missingProofs)

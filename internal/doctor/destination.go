@@ -54,6 +54,7 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 	}
 	if c.Err == nil {
 		c.checkPurges(ctx)
+		c.checkUndone(ctx)
 		c.checkSuppression(ctx)
 	}
 	need := int64(minFreeBytes)

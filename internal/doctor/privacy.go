@@ -51,6 +51,23 @@ func (c *destinationCheck) checkPurges(ctx context.Context) {
 	}
 }
 
+// checkUndone warns of rows that were purged and may be back.
+func (c *destinationCheck) checkUndone(ctx context.Context) {
+	catalog := snapshot.At(c.Store)
+	runs, err := catalog.Outcomes(ctx, nil)
+	if err != nil {
+		c.fail(Purges, err, "")
+		return
+	}
+	undone, err := catalog.UndonePurges(ctx, runs)
+	if err != nil {
+		c.fail(Purges, err, "")
+	}
+	for _, problem := range undone {
+		c.warn(Purges, problem, "")
+	}
+}
+
 // checkSuppression checks that the suppression list exists if students were put on it, and that runs have the privacy key
 // of the list.
 func (c *destinationCheck) checkSuppression(ctx context.Context) {

@@ -382,8 +382,9 @@ type PseudonymError struct {
 
 func (e *PseudonymError) Error() string { return "the list holds pseudonyms of students" }
 
-// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms, but none under the given key. If some are
-// under other keys, they are left to another purge.
+// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms under other keys only. Beside rows with bids, or
+// rows under the given key, those under other keys are left to another purge. With AllowUnknown they are too if there are no
+// other rows, so that the students get onto the list of a new key.
 func (p *purger) checkKeys(ctx context.Context) error {
 	if p.students == nil {
 		return nil
@@ -413,7 +414,7 @@ func (p *purger) checkKeys(ctx context.Context) error {
 	if history != nil {
 		need(history.Manifest.Scope.PrivacyKey)
 	}
-	if len(p.otherKeys) > 0 && !fits {
+	if len(p.otherKeys) > 0 && !fits && (given == "" || !p.clear && !p.opts.AllowUnknown) {
 		return &KeyNeededError{Fingerprints: p.otherKeys.Sorted()}
 	}
 	p.report.OtherKeys, p.report.NotReached = p.otherKeys.Sorted(), p.notReached()

@@ -179,8 +179,9 @@ func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
 	return problems, err
 }
 
-// UndonePurges describes the runs from which a purge has removed rows, and whose manifests do not name it: somebody has
-// restored them from a backup. A run that was published after the purge is another one of the same id.
+// UndonePurges describes where rows that were purged may be back: in runs from which a purge has removed rows, and whose
+// manifests do not name it, because somebody has restored them from a backup; and in runs that could not leave out erased
+// students, unless students were purged after that. A run that was published after the purge is another one of the same id.
 func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -204,6 +205,20 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 			found = append(found, PurgesPrefix+r.ID+".json: this purge has removed rows from "+wording.First(undone, 3)+
 				", whose manifests do not name it: they were probably restored from a backup with these rows: repeat the purge")
 		}
+	}
+	var without []string
+	for i := range runs {
+		s := &runs[i]
+		later := func(r purgeRecord) bool {
+			return r.Asked.Students != nil && r.State != PurgeBegun && r.BegunAt.After(s.LastProgress)
+		}
+		if s.State == StatePublished && s.notSuppressed && !slices.ContainsFunc(records, later) {
+			without = append(without, s.RunID)
+		}
+	}
+	if len(without) > 0 {
+		found = append(found, "students who were erased may be in "+wording.First(without, 3)+
+			": these runs could not leave them out, and no students have been purged since: repeat the purge; if it finds nothing to erase, they are not in these runs")
 	}
 	return found, nil
 }
