@@ -136,7 +136,7 @@ func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 		destName(from), folder, owner, prefix, o.command)
 }
 
-// warnOfOwner logs that the first run at a destination is root's, although the folder belongs to another user.
+// warnOfOwner logs a warning if root makes the first run in a destination folder that belongs to another user.
 func (o *destination) warnOfOwner(ctx context.Context, catalog snapshot.Catalog) {
 	folder := catalog.Info().Folder
 	if folder == "" {
@@ -146,8 +146,8 @@ func (o *destination) warnOfOwner(ctx context.Context, catalog snapshot.Catalog)
 		return
 	}
 	if owner, prefix := otherOwner(folder, os.Geteuid()); owner != "" && !mapsOwners(folder) {
-		o.log.WarnContext(ctx, "the folder of the destination belongs to another user, who will not be able to add runs to those of root",
-			"folder", folder, "owner", owner, "remedy", "if later runs are that user's, remove this run and begin with: "+prefix+" growth-export "+o.command+" ...")
+		o.log.WarnContext(ctx, "the folder of the destination belongs to another user, who cannot add runs once root has made the first one",
+			"folder", folder, "owner", owner, "remedy", "if later runs will be made as that user, remove this run and start again with: "+prefix+" growth-export "+o.command+" ...")
 	}
 }
 

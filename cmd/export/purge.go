@@ -340,7 +340,7 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		}
 		only := ""
 		if len(a.secretsSet()) > 0 {
-			only = "; if the set key is new, " + wording.Setting("allow-unknown").String() + " puts the students on its suppression list"
+			only = "; if the key that is set is new, " + wording.Setting("allow-unknown").String() + " puts the students on its suppression list"
 		}
 		return nil, usagef("nothing was purged: %w: set %s or %s%s %s%s", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix, to, only)
 	}

@@ -219,7 +219,7 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog sn
 		failed += m.Schools.Failed
 	}
 	if failed > 0 {
-		title += " Rows are missing, because schools failed: " + wording.Count(failed) + "."
+		title += " Rows are missing because " + wording.Many(failed, "school") + " failed."
 	}
 	s := &render.Snapshot{Place: o.placeOf(catalog, title)}
 	s.Dates = []string{last.SnapshotDate}

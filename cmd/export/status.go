@@ -40,7 +40,7 @@ func (a *app) statusCommand() *cobra.Command {
 	define(g, &o.maxAge, "max-age", "TIME", "", optional(parseAge),
 		"exit with 1 if the newest snapshot was published longer ago; for monitoring")
 	cleaning := group{cmd.Flags(), "Cleaning"}
-	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on and that gave no sign of life for --clean-after; held runs, and those that wait to be published, are kept")
+	cleaning.toggle(&o.clean, "clean", "remove data staged by dead runs: runs that no process is working on and that have given no sign of life for --clean-after; runs that are held or waiting to be published are kept")
 	define(cleaning, &o.cleanAfter, "clean-after", "TIME", "24h", parseDuration,
 		"time without a sign of life after which a run counts as dead; a live run gives one every few minutes")
 	o.general.define(cmd)
@@ -141,7 +141,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	if stopped != nil {
-		problems = append(problems, "the history is no longer extended: "+stopped.Error())
+		problems = append(problems, "the history is no longer extended: "+stopped.Reason())
 	}
 	value := struct {
 		Destination string              `json:"destination"`

@@ -249,7 +249,7 @@ def page(found: dict[str, list[dict]], norms: bool) -> str:
             "A dash stands for a share or percentile that would describe too few students.",
             growth(found["growth"]),
         ),
-        ("Tested so far", "The share of the students on the roster who have a result of the term, by day. Districts in another term are left out.", completion(found["completion"])),
+        ("Tested so far", "The share of students on the roster who have a result in the term, by day. Districts that are in another term are left out.", completion(found["completion"])),
         ("Achievement and growth of schools", "Schools on the right score high; schools at the top grow fast.", quadrant(found["growth"])),
     ]
     body = "".join(f"<section><h2>{html.escape(title)}</h2><p>{html.escape(text)}</p>{content}</section>" for title, text, content in sections)

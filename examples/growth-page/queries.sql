@@ -66,8 +66,8 @@ GROUP BY spans.subject_area, schools.school_bid, schools.school_name
 ORDER BY spans.subject_area, schools.school_name;
 
 -- name: completion
--- The number of students tested, on each day of the newest day's term. Where districts are in different terms, it is the one with
--- the most students, and the others are left out.
+-- The number of students tested on each day of the current term. If districts are in different terms on the newest day, only the
+-- term with the most students is included.
 SELECT subject_area, season, school_year, day, sum(students) AS students, sum(tested) AS tested
 FROM analysis_completion
 WHERE (season, school_year) = (

@@ -299,7 +299,7 @@ func (s *Session) extendHistory(ctx context.Context, run string) (added bool, er
 			continue
 		}
 		log := s.opts.Log.With("snapshot_date", left.Date, "reason", left.Reason)
-		if !left.Late { // the reason of a late one has the remedy
+		if !left.Late { // for a late one, the reason already includes the remedy
 			log = log.With("remedy", wording.OtherHistory)
 		}
 		log.WarnContext(ctx, "the snapshot is not part of the history")

@@ -143,7 +143,8 @@ func (l *limiter) tooMany(req *request, res *response) bool {
 	return res.status == http.StatusTooManyRequests
 }
 
-// maxLoggedChanges is how many changes of the limit are logged for everyone: a service may reject some requests all night.
+// maxLoggedChanges is the number of changes of the limit that are logged at INFO. Later ones are logged at DEBUG, because a
+// service may reject some requests all night.
 const maxLoggedChanges = 6
 
 // minLowered is how long the limit must be lower before it is logged: it often halves several times in a row.

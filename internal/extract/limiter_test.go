@@ -253,7 +253,7 @@ func TestLimitOfRequestsPerSecond(t *testing.T) {
 	}
 }
 
-// TestFewLimitsAreLogged has the service's capacity change all night: only the first changes are logged for everyone.
+// TestFewLimitsAreLogged has the service's capacity change all night: only the first changes are logged at INFO.
 func TestFewLimitsAreLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

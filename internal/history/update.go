@@ -265,7 +265,12 @@ type NeedsRebuildError struct {
 	Pruned []string
 }
 
-func (e *NeedsRebuildError) Error() string {
+func (e *NeedsRebuildError) Error() string { return e.text("; nothing was changed") }
+
+// Reason works like Error, for a command that would have changed nothing anyway.
+func (e *NeedsRebuildError) Reason() string { return e.text("") }
+
+func (e *NeedsRebuildError) text(changed string) string {
 	text := ""
 	if len(e.Dates) > 0 {
 		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been added to the history: ", wording.First(e.Dates, MaxDates))
@@ -273,11 +278,11 @@ func (e *NeedsRebuildError) Error() string {
 	if len(e.Pruned) == 0 {
 		return text + "run " + wording.Command("history", wording.Setting("rebuild"))
 	}
-	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. %s", wording.First(e.Pruned, MaxDates), startAnew)
+	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned%s. %s", wording.First(e.Pruned, MaxDates), changed, startAnew)
 }
 
-// Stopped returns the reason why a history can be extended no further without a rebuild, or nil. A history or snapshot that
-// cannot be read gives no reason.
+// Stopped returns the reason why the history cannot be extended without a rebuild, or nil. If the history or a snapshot cannot
+// be read, it returns nil.
 func Stopped(ctx context.Context, catalog snapshot.Catalog) (*NeedsRebuildError, error) {
 	u := &updater{catalog: catalog}
 	held, all, err := u.read(ctx)
@@ -292,7 +297,8 @@ func Stopped(ctx context.Context, catalog snapshot.Catalog) (*NeedsRebuildError,
 }
 
 // StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced the snapshot of the
-// date: the history could then not be extended. It returns none if the history is not affected, or cannot be read.
+// date. If there are any, the history could no longer be extended. It returns nil if the history is not affected or cannot be
+// read.
 func StoppedBy(ctx context.Context, catalog snapshot.Catalog, date string) ([]string, error) {
 	held, all, err := (&updater{catalog: catalog}).read(ctx)
 	if held == nil || err != nil || date >= held.Manifest.Through() ||

@@ -382,9 +382,10 @@ type PseudonymError struct {
 
 func (e *PseudonymError) Error() string { return "the list holds pseudonyms of students" }
 
-// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms under other keys only. Beside rows with bids, or
-// rows under the given key, those under other keys are left to another purge. With AllowUnknown they are too if there are no
-// other rows, so that the students get onto the list of a new key.
+// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms for which the purge needs another key. Without a
+// key, any pseudonyms need one. With a key, rows under other keys are left to another purge if there are rows under the given
+// key or rows with bids. AllowUnknown leaves them even if there are no others, so that students can be put on the list of a
+// new key.
 func (p *purger) checkKeys(ctx context.Context) error {
 	if p.students == nil {
 		return nil

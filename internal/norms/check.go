@@ -81,7 +81,7 @@ func (r *rows) check(number int, value func(column int) string) error {
 	return nil
 }
 
-// end checks what all rows have in common.
+// end checks, after the last row, that at least one row is about a span that the views measure.
 func (r *rows) end() error {
 	if len(r.seen) > 0 && !r.known {
 		return fmt.Errorf("%s has no norms for the spans of the views: in at least one row, growth_window must be one of %s", r.path, strings.Join(render.SpanNames(), ", "))

@@ -124,8 +124,8 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 	return rows
 }
 
-// quietly is the share of rows that may be gone without a warning.
-var quietly = review.Share{Part: 0.1}
+// maxQuietLoss is the share of rows that may be gone without a warning.
+var maxQuietLoss = review.Share{Part: 0.1}
 
 // Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of test
 // results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
@@ -142,7 +142,7 @@ func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 			case rows > 0 && counts.Removed == rows && counts.Added == 0:
 				found.N = rows
 				lost[table] = append(lost[table], found)
-			case rows >= minLimitedRows && quietly.Exceeded(gone, rows):
+			case rows >= minLimitedRows && maxQuietLoss.Exceeded(gone, rows):
 				shrunk[table] = append(shrunk[table], found)
 			}
 		}
@@ -152,7 +152,7 @@ func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 		warnings = append(warnings, review.New(review.AllRowsGone, "", lost[table]))
 	}
 	for _, table := range schemas.TablesInOrder(shrunk) {
-		warnings = append(warnings, review.New(review.ManyRowsGone, quietly.String(), shrunk[table]))
+		warnings = append(warnings, review.New(review.ManyRowsGone, maxQuietLoss.String(), shrunk[table]))
 	}
 	return warnings
 }
@@ -243,7 +243,7 @@ func lessThanReplaced(g *snapshot.StagedRun) *review.Reason {
 		schools = append(schools, review.Finding{N: before - now, Of: before, Counted: review.Schools})
 	}
 	for name, before := range g.Replaced.Tables {
-		if lost := before.Rows - g.Tables[name].Rows; before.Rows >= minLimitedRows && quietly.Exceeded(lost, before.Rows) {
+		if lost := before.Rows - g.Tables[name].Rows; before.Rows >= minLimitedRows && maxQuietLoss.Exceeded(lost, before.Rows) {
 			tables = append(tables, review.Finding{Table: name, N: lost, Of: before.Rows})
 		}
 	}

@@ -186,7 +186,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 		return
 	}
 	if gone, err := history.StoppedBy(ctx, r.Catalog, r.replaces.SnapshotDate); err == nil && len(gone) > 0 {
-		r.Logger.WarnContext(ctx, "the history cannot be extended any more once this run is published: it holds the replaced run and later ones, and a rebuild needs snapshots that are pruned",
+		r.Logger.WarnContext(ctx, "once this run is published, the history can no longer be extended: it holds the replaced run and later ones, and a rebuild would need snapshots that have been pruned",
 			"run", id, "replaces", r.replaces.RunID, "pruned", wording.First(gone, history.MaxDates))
 	}
 }

@@ -46,7 +46,7 @@ func advice(p *Page) []wording.Advice {
 	}
 	var all []wording.Advice
 	if p.Failure != "" {
-		all = append(all, wording.Advice{Say: "The data is published. See above what failed, and what to do if it says so; otherwise, the next run or publish tries again."})
+		all = append(all, wording.Advice{Say: "The data is published. The error above says what failed. If it does not say what to do, the next run or publish tries again."})
 	}
 	if len(falls(p)) > 0 {
 		all = append(all, wording.Advice{Say: "Compare the tables below with the previous snapshot: is the drop in rows real?"})

@@ -23,8 +23,8 @@ type Held struct {
 	Report string
 }
 
-// Advice returns the next step for the run. Running it again retries failed schools, with the others in their files: a reason
-// that is not due to them would hold it back again.
+// Advice returns the next step for the run. Running it again retries the failed schools, together with the other schools in the
+// same files. A reason that is not due to failed schools would hold the run back again.
 func (h Held) Advice() []wording.Advice {
 	var all []wording.Advice
 	add := func(say, command string) { all = append(all, wording.Advice{Say: say, Command: command}) }

@@ -134,7 +134,7 @@ func (r Reason) String() string {
 	case NewlyDenied:
 		return r.newlyDenied()
 	case LessThanReplaced:
-		return "run " + r.With + ", the published one of this date, has more: " + r.list(", ", Finding.fall)
+		return "counts are lower than in run " + r.With + ", published earlier for this date: " + r.list(", ", Finding.fall)
 	case MaxFailedSchools:
 		text := fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
 		if len(r.Found) > 1 { // datasets
@@ -265,7 +265,7 @@ func (f Finding) fall() string {
 	what := "rows of " + f.Table
 	switch {
 	case f.Counted == Schools && f.Table == "":
-		what = "schools that were read"
+		what = "successfully read schools"
 	case f.Counted == Schools:
 		what = "schools with rows in " + f.Table
 	}

@@ -50,7 +50,7 @@ func TestReasonTexts(t *testing.T) {
 			review.Finding{Table: "schools", Column: "name", N: 9, Of: 9}),
 		`all rows are gone: table test_results, district "D 1": 370 of 1,000`:                  with(review.AllRowsGone, "", results),
 		`more than 10% of the rows are gone: table test_results, district "D 1": 370 of 1,000`: with(review.ManyRowsGone, "10%", results),
-		"run r1, the published one of this date, has more: schools that were read from 4 to 1, rows of students from 90 to 50": with(
+		"counts are lower than in run r1, published earlier for this date: successfully read schools from 4 to 1, rows of students from 90 to 50": with(
 			review.LessThanReplaced, "", review.Finding{N: 3, Of: 4, Counted: review.Schools}, review.Finding{Table: "students", N: 40, Of: 90}),
 		"2 districts no longer listed: a, b": with(review.DistrictsUnlisted, "", review.Finding{District: "b"}, review.Finding{District: "a"}),
 		"1 school no longer listed: s":       with(review.SchoolsUnlisted, "", review.Finding{School: "s"}),

@@ -181,7 +181,8 @@ func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
 
 // UndonePurges describes where rows that were purged may be back: in runs from which a purge has removed rows, and whose
 // manifests do not name it, because somebody has restored them from a backup; and in runs that could not leave out erased
-// students, unless students were purged after that. A run that was published after the purge is another one of the same id.
+// students, unless students were purged after that. A run that was published after the purge does not count: it is a new run
+// with the same id.
 func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -202,8 +203,8 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 			}
 		}
 		if len(undone) > 0 {
-			found = append(found, PurgesPrefix+r.ID+".json: this purge has removed rows from "+wording.First(undone, 3)+
-				", whose manifests do not name it: they were probably restored from a backup with these rows: repeat the purge")
+			found = append(found, PurgesPrefix+r.ID+".json: this purge removed rows from "+wording.First(undone, 3)+
+				", but their manifests do not name it; these runs were probably restored from a backup, with the purged rows: repeat the purge")
 		}
 	}
 	var without []string
@@ -218,7 +219,7 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 	}
 	if len(without) > 0 {
 		found = append(found, "students who were erased may be in "+wording.First(without, 3)+
-			": these runs could not leave them out, and no students have been purged since: repeat the purge; if it finds nothing to erase, they are not in these runs")
+			", because these runs could not leave them out and no students have been purged since: repeat the purge; if it finds nothing to erase, the students are not in these runs")
 	}
 	return found, nil
 }

@@ -1,6 +1,6 @@
 WITH {{template "percentiles" "ever"}},
 past AS (
-    -- The last roster of each student, for those who have left.
+    -- The newest roster row of each student, for students who have left.
     SELECT
         student_bid,
         student_id,
