@@ -53,7 +53,7 @@ func live(t *testing.T, s *testDest) {
 		killed := run("three", dates[1], "--replace").runUntil(s.afterExists(snapshot.ChangePath("three"), 0))
 		require.True(t, killed.killed, killed.stderr)
 		s.requireReadable(t)
-		s.command(t, "publish", "--run-id", "three").runOK()
+		s.command(t, "publish", "--run-id", "three", "--history").runOK()
 	} else {
 		run("three", dates[1], "--replace").runOK()
 	}

@@ -266,9 +266,15 @@ func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 	by, who, whom := noun, file, file
 	switch {
 	case o.name != "":
-	case len(o.bids) > 0 || s.Bid == "":
-		who = cmp.Or(o.listFile, value)
-		whom = who
+	case o.listFile != "" && (len(o.bids) > 0 || s.Bid == ""):
+		who, whom = o.listFile, o.listFile
+	case slices.Contains(o.bids, value):
+		who, whom = value, value
+	case s.Bid == "":
+		if i := slices.IndexFunc(s.Numbers, func(number string) bool { return slices.Contains(o.numbers, number) }); i >= 0 {
+			who, whom = s.Numbers[i], s.Numbers[i]
+		}
+	case len(o.bids) > 0: // a pseudonym, or typed with blanks
 	default: // found by number
 		by, who = "number", cmp.Or(o.listFile, strings.Join(o.numbers, ","))
 	}

@@ -339,7 +339,7 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 			to = "to one of these keys, and purge once with each"
 		}
 		only := ""
-		if len(a.secretsSet()) > 0 {
+		if key, err := a.privacyKey(); err == nil && key != nil {
 			only = "; if the key that is set is new, " + wording.Setting("allow-unknown").String() + " puts the students on its suppression list"
 		}
 		return nil, usagef("nothing was purged: %w: set %s or %s%s %s%s", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix, to, only)

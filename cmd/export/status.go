@@ -136,7 +136,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		problems = append(problems, fmt.Sprintf("the history is no longer extended: the snapshot of %s does not belong to it, because %s; %s",
 			outside.SnapshotDate, reason, wording.OtherHistory))
 	}
-	stopped, err := await(ctx, func() (*history.NeedsRebuildError, error) { return history.Stopped(ctx, catalog) })
+	stopped, err := await(ctx, func() (*history.NeedsRebuildError, error) { return history.Stopped(ctx, catalog, runs) })
 	if err != nil {
 		return err
 	}

@@ -170,8 +170,10 @@ func (a *app) remedies(ctx context.Context, catalog snapshot.Catalog, target mai
 		lost := p.Problem == maintenance.Missing || strings.HasPrefix(p.Problem, sink.ErrDamaged.Error())
 		if (p.Path == snapshot.LatestPath || ofDate && lost) && report.RunID != "" {
 			run := report.RunID
-			if newest, err := catalog.NewestUnfiltered(ctx); p.Path == snapshot.LatestPath && err == nil && newest != nil {
-				run = newest.RunID
+			if p.Path == snapshot.LatestPath {
+				if newest, err := catalog.NewestUnfiltered(ctx); err == nil && newest != nil {
+					run = newest.RunID
+				}
 			}
 			remedies = []string{wording.WriteAgain(catalog.String(), run)}
 			continue

@@ -149,8 +149,14 @@ func (s *Session) Abandon(ctx context.Context, deps pipeline.Deps, run string) (
 func (s *Session) finishRun(ctx context.Context, summary *pipeline.Summary) {
 	s.writePagesOf(ctx, summary)
 	s.updateDependents(ctx, summary)
-	if summary != nil && summary.Outcome == pipeline.Published && summary.Unfinished != "" {
+	if summary == nil || summary.Outcome != pipeline.Published {
+		return
+	}
+	switch {
+	case summary.Unfinished != "":
 		s.writeReports(ctx, map[string]pipeline.Ending{summary.RunID: {Failure: errors.New(summary.Unfinished)}})
+	case len(summary.Updated) > 0: // the report may say that this failed before
+		s.writeReports(ctx, map[string]pipeline.Ending{summary.RunID: {}})
 	}
 }
 

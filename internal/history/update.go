@@ -281,51 +281,52 @@ func (e *NeedsRebuildError) text(changed string) string {
 	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned%s. %s", wording.First(e.Pruned, MaxDates), changed, startAnew)
 }
 
-// Stopped returns the reason why the history cannot be extended without a rebuild, or nil. If the history or a snapshot cannot
-// be read, it returns nil.
-func Stopped(ctx context.Context, catalog snapshot.Catalog) (*NeedsRebuildError, error) {
-	u := &updater{catalog: catalog}
-	held, all, err := u.read(ctx)
+// Stopped returns the reason why the history cannot be extended without a rebuild, or nil. If the history cannot be read, it
+// returns nil. runs are the states of all runs.
+func Stopped(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunState) (*NeedsRebuildError, error) {
+	held, err := catalog.ReadHistory(ctx)
 	if held == nil || err != nil {
+		if snapshot.Unreadable(err) {
+			return nil, nil
+		}
 		return nil, err
 	}
-	_, err = u.checkFolded(ctx, held.Manifest, all)
-	if reason, stopped := errors.AsType[*NeedsRebuildError](err); stopped {
-		return reason, nil
+	published, exists := make(map[string]string), make(map[string]bool)
+	for i := range runs {
+		r := &runs[i]
+		exists[r.RunID] = true
+		if r.Kind == snapshot.Full && (r.State == snapshot.StatePublished || r.State == snapshot.StatePublishing) {
+			published[r.SnapshotDate] = r.RunID
+		}
 	}
-	return nil, ignoreUnreadable(err)
+	reason := &NeedsRebuildError{Pruned: held.Manifest.Pruned(func(date string) bool { return published[date] != "" })}
+	for _, f := range held.Manifest.Snapshots {
+		run := published[f.Date]
+		replaced := run != "" && run != f.RunID && f.Date != held.Manifest.Through()
+		if replaced && (exists[f.RunID] || len(reason.Pruned) == 0) { // as checkFolded does
+			reason.Dates = append(reason.Dates, f.Date)
+		}
+	}
+	if len(reason.Dates) == 0 {
+		return nil, nil
+	}
+	return reason, nil
 }
 
-// StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced the snapshot of the
-// date. If there are any, the history could no longer be extended. It returns nil if the history is not affected or cannot be
+// StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced a run that the history
+// holds. If there are any, the history could no longer be extended. It returns nil if the history is not affected or cannot be
 // read.
-func StoppedBy(ctx context.Context, catalog snapshot.Catalog, date string) ([]string, error) {
-	held, all, err := (&updater{catalog: catalog}).read(ctx)
-	if held == nil || err != nil || date >= held.Manifest.Through() ||
-		!slices.ContainsFunc(held.Manifest.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == date }) {
-		return nil, err
-	}
-	return pruned(held.Manifest, all), nil
-}
-
-// read reads the history and the published full snapshots. If they cannot be read, the history is nil.
-func (u *updater) read(ctx context.Context) (*snapshot.History, []*published, error) {
-	held, err := u.catalog.ReadHistory(ctx)
-	if held == nil || err != nil {
-		return nil, nil, ignoreUnreadable(err)
-	}
-	all, err := u.snapshots(ctx)
-	if err != nil {
-		return nil, nil, ignoreUnreadable(err)
-	}
-	return held, all, nil
-}
-
-func ignoreUnreadable(err error) error {
-	if snapshot.Unreadable(err) {
+func StoppedBy(ctx context.Context, catalog snapshot.Catalog, replaced *snapshot.Manifest) []string {
+	held, err := catalog.ReadHistory(ctx)
+	if held == nil || err != nil || replaced.SnapshotDate >= held.Manifest.Through() ||
+		!slices.ContainsFunc(held.Manifest.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.RunID == replaced.RunID }) {
 		return nil
 	}
-	return err
+	gone, err := catalog.PrunedFrom(ctx, held.Manifest)
+	if err != nil {
+		return nil
+	}
+	return gone
 }
 
 // startAnew says how to start a history without pruned snapshots.

@@ -185,7 +185,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.settings.kind() != snapshot.Full {
 		return
 	}
-	if gone, err := history.StoppedBy(ctx, r.Catalog, r.replaces.SnapshotDate); err == nil && len(gone) > 0 {
+	if gone := history.StoppedBy(ctx, r.Catalog, r.replaces); len(gone) > 0 {
 		r.Logger.WarnContext(ctx, "once this run is published, the history can no longer be extended: it holds the replaced run and later ones, and a rebuild would need snapshots that have been pruned",
 			"run", id, "replaces", r.replaces.RunID, "pruned", wording.First(gone, history.MaxDates))
 	}

@@ -254,7 +254,7 @@ func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string
 		return "", err
 	}
 	newest, err := c.NewestUnfiltered(ctx)
-	if newest == nil || err != nil || latest != nil && latest.SnapshotDate >= newest.SnapshotDate {
+	if newest == nil || err != nil || latest != nil && latest.RunID == newest.RunID {
 		return "", ignoreUnreadable(err)
 	}
 	published := slices.ContainsFunc(runs, func(r RunState) bool { return r.RunID == newest.RunID && r.State == StatePublished })

@@ -31,7 +31,8 @@ type purgeRecord struct {
 	} `json:"asked"`
 	Schools []string `json:"schools"`
 	Runs    []struct {
-		RunID string `json:"run_id"`
+		RunID       string           `json:"run_id"`
+		RowsRemoved map[string]int64 `json:"rows_removed"`
 	} `json:"runs"`
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`
@@ -180,9 +181,8 @@ func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
 }
 
 // UndonePurges describes where rows that were purged may be back: in runs from which a purge has removed rows, and whose
-// manifests do not name it, because somebody has restored them from a backup; and in runs that could not leave out erased
-// students, unless students were purged after that. A run that was published after the purge does not count: it is a new run
-// with the same id.
+// manifests do not name it, because somebody has restored them from a backup; and in runs that could not leave out the
+// students of a suppression list.
 func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -192,14 +192,9 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 	for i := range records {
 		r := &records[i]
 		var undone []string
-		for _, purged := range r.Runs {
-			back := func(s RunState) bool {
-				repeated := func(other purgeRecord) bool { return slices.Contains(s.Purges, other.ID) && r.isRepeatedBy(other) }
-				return s.RunID == purged.RunID && (s.State == StatePublished || s.State == StateReplaced) &&
-					!s.LastProgress.After(r.BegunAt) && !slices.Contains(s.Purges, r.ID) && !slices.ContainsFunc(records, repeated)
-			}
-			if r.State != PurgeBegun && slices.ContainsFunc(runs, back) {
-				undone = append(undone, purged.RunID)
+		for _, run := range runs {
+			if r.State != PurgeBegun && r.isUndoneIn(&run, records) {
+				undone = append(undone, run.RunID)
 			}
 		}
 		if len(undone) > 0 {
@@ -207,21 +202,77 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 				", but their manifests do not name it; these runs were probably restored from a backup, with the purged rows: repeat the purge")
 		}
 	}
+	list, _, err := c.readSuppressionList(ctx)
+	if errors.Is(err, sink.ErrDamaged) {
+		return found, nil // DamagedPurges reports it
+	}
+	if err != nil {
+		return nil, err
+	}
 	var without []string
 	for i := range runs {
 		s := &runs[i]
-		later := func(r purgeRecord) bool {
-			return r.Asked.Students != nil && r.State != PurgeBegun && r.BegunAt.After(s.LastProgress)
+		missed := func(key string) bool {
+			of := list.Keys[key]
+			return len(of.Students) > 0 && !areRepeated(of.Purges, s.LastProgress)
 		}
-		if s.State == StatePublished && s.notSuppressed && !slices.ContainsFunc(records, later) {
+		if s.State == StatePublished && slices.ContainsFunc(s.notSuppressed, missed) {
 			without = append(without, s.RunID)
 		}
 	}
 	if len(without) > 0 {
 		found = append(found, "students who were erased may be in "+wording.First(without, 3)+
-			", because these runs could not leave them out and no students have been purged since: repeat the purge; if it finds nothing to erase, the students are not in these runs")
+			", because these runs could not leave them out: repeat the earlier purges of students, with the same lists")
 	}
 	return found, nil
+}
+
+// isUndoneIn reports whether the purge removed rows from a run whose manifest names neither it nor a later purge that removed
+// as many. A run that was published after the purge does not count: it is a new run with the same id.
+func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
+	removed := r.removedFrom(s.RunID)
+	visible := s.State == StatePublished || s.State == StateReplaced
+	if removed == nil || !visible || len(s.Problems) > 0 || s.LastProgress.After(r.BegunAt) || slices.Contains(s.Purges, r.ID) {
+		return false
+	}
+	return !slices.ContainsFunc(records, func(other purgeRecord) bool {
+		again := other.removedFrom(s.RunID)
+		if again == nil || other.BegunAt.Before(r.BegunAt) || !slices.Contains(s.Purges, other.ID) {
+			return false
+		}
+		for table, rows := range removed {
+			if again[table] < rows {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// removedFrom returns how many rows were removed from a run, by table; nil for none.
+func (r *purgeRecord) removedFrom(run string) map[string]int64 {
+	for _, purged := range r.Runs {
+		if purged.RunID == run {
+			return purged.RowsRemoved
+		}
+	}
+	return nil
+}
+
+// areRepeated reports whether each purge that began before a time has been repeated after it. The id of a purge of students
+// begins with its time, and ends alike for the same list under the same key.
+func areRepeated(ids []string, before time.Time) bool {
+	later := make(map[string]bool)
+	for _, id := range ids {
+		at, list, _ := strings.Cut(id, "-")
+		if began, err := time.Parse("20060102T150405Z", at); err == nil && began.After(before) {
+			later[list] = true
+		}
+	}
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		_, list, _ := strings.Cut(id, "-")
+		return !later[list]
+	})
 }
 
 // isCoveredBy reports whether a purge that ended, and began no earlier, has erased the same schools and districts.
@@ -231,20 +282,6 @@ func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 	}
 	return r.Asked.Students == nil && r.Asked.EndedBefore == "" && other.State != PurgeBegun && !other.BegunAt.Before(r.BegunAt) &&
 		within(r.Asked.Districts, other.Asked.Districts) && within(slices.Concat(r.Asked.Schools, r.Schools), other.Schools)
-}
-
-// isRepeatedBy reports whether a purge that began no earlier has the same request.
-func (r *purgeRecord) isRepeatedBy(other purgeRecord) bool {
-	a, b := r.Asked.Students, other.Asked.Students
-	switch {
-	case other.BegunAt.Before(r.BegunAt):
-		return false
-	case a != nil && b != nil:
-		return a.Digest == b.Digest && a.Listed == b.Listed && a.ByNumber == b.ByNumber
-	case r.Asked.EndedBefore+r.Asked.EndedFor != "":
-		return r.Asked.EndedBefore == other.Asked.EndedBefore && r.Asked.EndedFor == other.Asked.EndedFor
-	}
-	return r.isCoveredBy(other)
 }
 
 // remedy says how to finish a purge that has begun.

@@ -77,8 +77,8 @@ type RunState struct {
 	BeingPruned bool `json:"-"`
 	// Purges are the ids of the purges that the manifest names.
 	Purges []string `json:"-"`
-	// notSuppressed reports whether the run could not leave out students who were erased.
-	notSuppressed bool
+	// notSuppressed are the fingerprints of the keys of suppression lists whose students the run could not leave out.
+	notSuppressed []string
 	// Report reports whether the run has a report.
 	Report bool `json:"-"`
 	// Resumable reports whether an unpublished run has checkpoints, or files beside them.
@@ -325,7 +325,11 @@ func (s *RunState) addManifest(m *Manifest) {
 	for i := range m.Purges {
 		s.Purges = append(s.Purges, m.Purges[i].ID)
 	}
-	s.notSuppressed = len(m.Parameters.NotSuppressed) > 0
+	for _, of := range m.Parameters.NotSuppressed {
+		if of.Key != "" {
+			s.notSuppressed = append(s.notSuppressed, of.Key)
+		}
+	}
 	s.State, s.PlannedAt, s.LastProgress = m.Status, m.StartedAt, m.PublishedAt
 	s.Duration = m.PublishedAt.Sub(m.StartedAt)
 	s.DurationSeconds = s.Duration.Seconds()

@@ -201,7 +201,11 @@ func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err er
 // listsUpload starts an upload at path and reports whether a listing shows it, and if not, whether it is gone.
 func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool, err error) {
 	created, failed := s.client.CreateMultipartUpload(ctx, s.newUpload(path))
-	defer func() { err = errors.Join(err, s.endCheck(ctx, path, created, failed)) }()
+	defer func() {
+		if ended := s.endCheck(ctx, path, created, failed); failed == nil {
+			err = errors.Join(err, ended)
+		}
+	}()
 	if failed != nil {
 		return false, false, s.failed("start the upload of", path, failed)
 	}
