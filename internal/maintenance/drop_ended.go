@@ -100,7 +100,7 @@ func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport
 	if report == nil {
 		at, asked := d.opts.Now().UTC().Truncate(time.Second), PurgeAsked{EndedBefore: d.opts.Before}
 		report = &PurgeReport{
-			FormatVersion: snapshot.FormatVersion, ID: at.Format("20060102T150405Z") + "-" + asked.id(), State: purgePlanned,
+			FormatVersion: snapshot.FormatVersion, ID: at.Format(snapshot.PurgeTimeFormat) + "-" + asked.id(), State: purgePlanned,
 			DryRun: d.opts.DryRun, ToolVersion: d.opts.ToolVersion, Asked: asked, BegunAt: at, Schools: []string{},
 			Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{}, NotReached: []string{},
 		}

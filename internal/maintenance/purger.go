@@ -83,7 +83,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		state = purgePlanned
 	}
 	p.fresh = &PurgeReport{
-		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
+		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format(snapshot.PurgeTimeFormat) + "-" + asked.id(),
 		State: state, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, NearlyEnded: nearly, BegunAt: begunAt,
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}

@@ -101,6 +101,9 @@ func IsPurgeReport(path string) bool {
 	return strings.HasSuffix(path, ".json") && path != SuppressedPath
 }
 
+// PurgeTimeFormat is the format of the time with which the id of a purge begins. A hyphen follows.
+const PurgeTimeFormat = "20060102T150405Z"
+
 // PurgeBegun is the state of a purge that has begun but not ended.
 const PurgeBegun = "begun"
 
@@ -265,7 +268,7 @@ func areRepeated(ids []string, before time.Time) bool {
 	later := make(map[string]bool)
 	for _, id := range ids {
 		at, list, _ := strings.Cut(id, "-")
-		if began, err := time.Parse("20060102T150405Z", at); err == nil && began.After(before) {
+		if began, err := time.Parse(PurgeTimeFormat, at); err == nil && began.After(before) {
 			later[list] = true
 		}
 	}
