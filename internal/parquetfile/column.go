@@ -18,7 +18,7 @@ const (
 // column is one column's part of the open row group.
 type column struct {
 	def  *schemas.Column
-	body []byte // finished data pages, headers included
+	body blocks // finished data pages, headers included
 	raw  int    // bytes of body before compression, including headers
 	// pages lists the pages of body.
 	pages []page
@@ -63,8 +63,9 @@ func (c *column) setColumn(def *schemas.Column, maxRows int) {
 	}
 }
 
-func (c *column) reset() {
-	c.body, c.raw = c.body[:0], 0
+func (c *column) reset(pool *blockPool) {
+	pool.empty(&c.body)
+	c.raw = 0
 	c.pages, c.arena = c.pages[:0], c.arena[:0]
 	c.dict.reset()
 	c.dictUse, c.coded, c.lean, c.stored = dictUndecided, 0, false, false

@@ -20,6 +20,7 @@ type encoder struct {
 	values []byte // results of the library's encodings
 	packed []byte // the page after compression
 	dict   []byte // a dictionary's page
+	pool   blockPool
 	header bytes.Buffer
 
 	text   []byte   // texts of a coded column
@@ -34,10 +35,11 @@ type encoder struct {
 
 var errPageTooLarge = errors.New("a page of more than 2 GiB")
 
-// appendPage appends a page to dst: the header, whose sizes it sets, and e.raw, compressed unless stored is set.
-func (e *encoder) appendPage(dst []byte, header *pageHeader, stored bool) ([]byte, error) {
+// finishPage encodes the header, whose sizes it sets, into e.header, and compresses e.raw into e.packed, or copies it if
+// stored is set.
+func (e *encoder) finishPage(header *pageHeader, stored bool) error {
 	if len(e.raw) > math.MaxInt32 {
-		return dst, errPageTooLarge
+		return errPageTooLarge
 	}
 	if stored {
 		e.packed = append(e.packed[:0], e.raw...)
@@ -45,16 +47,15 @@ func (e *encoder) appendPage(dst []byte, header *pageHeader, stored bool) ([]byt
 		e.packed = e.zstd.EncodeAll(e.raw, e.packed[:0])
 	}
 	if len(e.packed) > math.MaxInt32 {
-		return dst, errPageTooLarge
+		return errPageTooLarge
 	}
 	header.UncompressedPageSize = int32(len(e.raw))
 	header.CompressedPageSize = int32(len(e.packed))
 	e.header.Reset()
 	if err := encodeThrift(&e.header, header); err != nil {
-		return dst, fmt.Errorf("encode page header: %w", err)
+		return fmt.Errorf("encode page header: %w", err)
 	}
-	dst = append(dst, e.header.Bytes()...)
-	return append(dst, e.packed...), nil
+	return nil
 }
 
 // levels appends the length and the definition levels of an optional column to e.raw.

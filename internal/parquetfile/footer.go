@@ -55,7 +55,7 @@ func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup 
 func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary int) error {
 	chunk := columnChunk{MetaData: c.metaData()}
 	meta := &chunk.MetaData
-	meta.TotalCompressedSize = int64(dictionary + len(c.body))
+	meta.TotalCompressedSize = int64(dictionary + c.body.size)
 	if dictionary > 0 {
 		meta.DictionaryPageOffset = offset
 	}

@@ -22,7 +22,7 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 		}
 	}
 	var (
-		p   = page{offset: len(c.body), firstRow: firstRow, rows: n, nulls: nulls}
+		p   = page{offset: c.body.size, firstRow: firstRow, rows: n, nulls: nulls}
 		err error
 	)
 	switch {
@@ -46,10 +46,12 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 		}),
 	}
 	c.stored = c.lean && !c.compresses(e)
-	if c.body, err = e.appendPage(c.body, &header, c.stored); err != nil {
+	if err := e.finishPage(&header, c.stored); err != nil {
 		return fmt.Errorf("compress: %w", err)
 	}
-	p.size = len(c.body) - p.offset
+	e.pool.appendTo(&c.body, e.header.Bytes())
+	e.pool.appendTo(&c.body, e.packed)
+	p.size = c.body.size - p.offset
 	c.raw += p.size - len(e.packed) + len(e.raw)
 	c.pages = append(c.pages, p)
 	return nil
@@ -81,10 +83,10 @@ func (c *column) dictionaryPage(e *encoder) ([]byte, error) {
 			Encoding:  format.Plain,
 		}),
 	}
-	var err error
-	if e.dict, err = e.appendPage(e.dict[:0], &header, c.stored); err != nil {
+	if err := e.finishPage(&header, c.stored); err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
+	e.dict = append(append(e.dict[:0], e.header.Bytes()...), e.packed...)
 	c.raw += len(e.dict) - len(e.packed) + len(e.raw)
 	return e.dict, nil
 }

@@ -115,7 +115,7 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 		}
 	}
 	for i := range w.columns {
-		w.columns[i].reset()
+		w.columns[i].reset(&w.enc.pool)
 	}
 	w.order.reset(table)
 	w.footer.reset(table)
@@ -227,7 +227,7 @@ func (w *Writer) groupFull() bool {
 func (w *Writer) groupBytes() int {
 	n := 0
 	for i := range w.columns {
-		n += len(w.columns[i].body)
+		n += w.columns[i].body.size
 	}
 	return n
 }
@@ -281,8 +281,10 @@ func (w *Writer) flushGroup() {
 			return
 		}
 		w.write(dict)
-		w.write(c.body)
-		c.reset()
+		for _, part := range c.body.parts {
+			w.write(part)
+		}
+		c.reset(&w.enc.pool)
 	}
 	w.rows += int64(w.groupRows)
 	w.groupRows = 0
