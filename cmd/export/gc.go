@@ -47,11 +47,17 @@ type sentinel struct{ _ *sentinel }
 // minHeap is the size of the heap, at 100 percent, below which the runtime does not collect.
 const minHeap = 4 << 20
 
+// smallHeap is the size up to which a heap is not collected: it would soon be larger anyway.
+const smallHeap = 32 << 20
+
 // minGaps is the room for gaps between objects in a small heap.
 const minGaps = 1 << 20
 
-// slackPercent returns the percentage of live that corresponds to slack.
+// slackPercent returns the percentage of live that corresponds to slack, or in a small heap, to the rest of smallHeap.
 func slackPercent(slack, live uint64) int {
+	if live+slack < smallHeap {
+		slack = smallHeap - live
+	}
 	if live > 4*slack {
 		slack /= 2 // a large heap grows more slowly in proportion
 	}

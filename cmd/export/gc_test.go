@@ -15,14 +15,14 @@ func TestSlackPercent(t *testing.T) {
 	for _, test := range []struct {
 		live uint64
 		want int
-	}{{0, 400}, {1 << 20, 400}, {4 << 20, 400}, {16 << 20, 100}, {64 << 20, 25}, {128 << 20, 6}, {1 << 30, 1}, {1 << 40, 1}} {
+	}{{0, 800}, {1 << 20, 775}, {4 << 20, 700}, {16 << 20, 100}, {64 << 20, 25}, {128 << 20, 6}, {1 << 30, 1}, {1 << 40, 1}} {
 		require.Equal(t, test.want, slackPercent(16<<20, test.live), "%d bytes live", test.live)
 	}
 }
 
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ live, want uint64 }{{0, 26}, {4, 26}, {16, 39}, {64, 90}, {128, 149}, {1024, 1104}} {
+	for _, test := range []struct{ live, want uint64 }{{0, 42}, {4, 38}, {16, 39}, {64, 90}, {128, 149}, {1024, 1104}} {
 		live := test.live << 20
 		require.Equal(t, test.want, memoryLimit(live, 5<<20, slackPercent(16<<20, live))>>20, "%d MiB live", test.live)
 	}
