@@ -108,7 +108,7 @@ func (t *tableRows) commit() {
 
 // grow makes room for more rows.
 func (t *tableRows) grow() {
-	t.capacity = max(minCapacity, 2*t.capacity)
+	t.capacity = max(minCapacity, t.capacity+t.capacity/2)
 	t.resize(t.capacity)
 }
 
