@@ -100,7 +100,7 @@ func (s *cohortSite) ofClasses(table *schemas.Table) string {
 func (s *cohortSite) runCohort(t *testing.T, args []string) *snapshot {
 	t.Helper()
 	c := &snapshot{export: export{byDistrict: len(args) > 0}, dest: filepath.ToSlash(t.TempDir())}
-	execute(t, growthExport, append(smallWorld("run", "--simulate", "--dest", c.dest, "--datasets", "all", "--students", "@"+s.list), args...)...)
+	execute(t, racedExport, append(smallWorld("run", "--simulate", "--dest", c.dest, "--datasets", "all", "--students", "@"+s.list), args...)...)
 	require.NoFileExists(t, filepath.Join(c.dest, "_latest.json"))
 	pointers, err := filepath.Glob(filepath.Join(c.dest, "_snapshots", "*.json"))
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestCohort(t *testing.T) {
 			want := [][]any{{s.d.one("SELECT count(*) FROM before_test_results WHERE student_bid IN (FROM listed)")}}
 			require.Equal(t, want, newReader(t, c.dest, "views").query(results), "examples/duckdb/views.sql opens it")
 			sql := newDuck(t)
-			sql.exec(execute(t, growthExport, "sql", "--dest", c.dest))
+			sql.exec(execute(t, racedExport, "sql", "--dest", c.dest))
 			require.Equal(t, want, sql.query(results))
 			requireNoTexts(t, filepath.Join(c.dest, "_runs"), s.listed...)
 
@@ -185,7 +185,7 @@ func TestCohort(t *testing.T) {
 			require.Equal(t, len(s.listed)+1, manifest.Parameters.Students.Listed)
 			require.Equal(t, len(s.listed), manifest.Parameters.Students.Matched)
 			require.Len(t, manifest.Parameters.Students.Digest, 32)
-			execute(t, growthExport, "verify", "--dest", c.dest, "--run-id", c.pointer.RunID)
+			execute(t, racedExport, "verify", "--dest", c.dest, "--run-id", c.pointer.RunID)
 		})
 	}
 }
@@ -208,8 +208,8 @@ func TestCohortGrowth(t *testing.T) {
 	cohort, all := filepath.ToSlash(filepath.Join(t.TempDir(), "cohort")), filepath.ToSlash(t.TempDir())
 	for _, night := range []string{"2025-10-10", "2026-02-12"} {
 		run := smallWorld("run", "--simulate", "--snapshot-date", night, "--backdate", "--progress", "none")
-		execute(t, growthExport, append(run, "--dest", cohort, "--students", "@"+s.list)...)
-		execute(t, growthExport, append(run, "--dest", all)...)
+		execute(t, racedExport, append(run, "--dest", cohort, "--students", "@"+s.list)...)
+		execute(t, racedExport, append(run, "--dest", all)...)
 	}
 	measure := func(dest string) *duck {
 		d := newDuck(t)
@@ -218,7 +218,7 @@ func TestCohortGrowth(t *testing.T) {
 			command, _, redirected := strings.Cut(line, " >")
 			require.True(t, redirected)
 			words := strings.Fields(strings.Replace(command, "--dest cohort", "--dest "+dest, 1))
-			d.exec(execute(t, growthExport, words[1:]...))
+			d.exec(execute(t, racedExport, words[1:]...))
 		}
 		return d
 	}
@@ -254,14 +254,14 @@ func requireNoTexts(t *testing.T, folder string, texts ...string) {
 func TestPurgeStudents(t *testing.T) {
 	t.Parallel()
 	s := newCohortSite(t)
-	execute(t, growthExport, "history", "--dest", s.dest)
-	execute(t, growthExport, "delta-lake", "--dest", s.dest)
+	execute(t, racedExport, "history", "--dest", s.dest)
+	execute(t, racedExport, "delta-lake", "--dest", s.dest)
 	notice := filepath.Join(t.TempDir(), "notice.html")
-	out := execute(t, growthExport, "purge", "--dest", s.dest, "--students", "@"+s.list, "--allow-unknown", "--notice", notice)
+	out := execute(t, racedExport, "purge", "--dest", s.dest, "--students", "@"+s.list, "--allow-unknown", "--notice", notice)
 	require.Contains(t, out, fmt.Sprintf("%d of %d listed students were found and erased", len(s.listed), len(s.listed)+1))
-	execute(t, growthExport, "verify", "--dest", s.dest)
-	execute(t, growthExport, "verify", "--dest", s.dest, "--history")
-	execute(t, growthExport, "verify", "--dest", s.dest, "--delta-lake")
+	execute(t, racedExport, "verify", "--dest", s.dest)
+	execute(t, racedExport, "verify", "--dest", s.dest, "--history")
+	execute(t, racedExport, "verify", "--dest", s.dest, "--delta-lake")
 	requireNoTexts(t, filepath.Dir(notice), s.listed...)
 	requireNoTexts(t, s.dest, s.listed...)
 	for _, text := range s.listed {

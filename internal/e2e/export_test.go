@@ -36,7 +36,7 @@ func TestExport(t *testing.T) {
 			t.Run("rows", func(t *testing.T) { t.Parallel(); testRows(t, s) })
 			t.Run("ledger", func(t *testing.T) { t.Parallel(); testLedger(t, s) })
 			t.Run("manifest", func(t *testing.T) { t.Parallel(); testManifest(t, s) })
-			t.Run("verify", func(t *testing.T) { t.Parallel(); execute(t, growthExport, "verify", "--dest", s.dest) })
+			t.Run("verify", func(t *testing.T) { t.Parallel(); execute(t, racedExport, "verify", "--dest", s.dest) })
 		})
 	}
 }

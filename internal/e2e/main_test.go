@@ -16,9 +16,10 @@ import (
 // repository is the folder of the main module.
 const repository = "../.."
 
-// The programs under test, which are built once. Unless they export many nights, they are built with the race detector,
-// which gives data races an exit code.
-var growthExport, growthByGrade string
+// The programs under test, which are built once. racedExport is growthExport with the race detector, which gives data races
+// an exit code and takes five times as long: tests whose subject is how a command works use it, those that read what it wrote
+// do not.
+var growthExport, racedExport, growthByGrade string
 
 func TestMain(m *testing.M) {
 	os.Exit(buildAndRun(m))
@@ -34,13 +35,19 @@ func buildAndRun(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(folder) }()
 
 	growthExport = filepath.Join(folder, "growth-export")
+	racedExport = filepath.Join(folder, "growth-export-raced")
 	growthByGrade = filepath.Join(folder, "growthbygrade")
-	for program, source := range map[string]string{
-		growthExport:  "./cmd/export",
-		growthByGrade: "./examples/growthbygrade",
+	for program, args := range map[string][]string{
+		growthExport:  {"./cmd/export"},
+		racedExport:   {"-race", "./cmd/export"},
+		growthByGrade: {"./examples/growthbygrade"},
 	} {
-		build := exec.Command("go", "build", fmt.Sprintf("-race=%t", *nightsFlag <= 8), "-o", program, source) //nolint:noctx // outside of tests there is no context
-		build.Dir = repository
+		source := args[len(args)-1]
+		build := exec.Command("go", append([]string{"build", "-o", program}, args...)...) //nolint:noctx // outside of tests there is no context
+		build.Dir, build.Env = repository, append(os.Environ(), "CGO_ENABLED=0")          // like the other tests, so that compiled packages are shared
+		if len(args) > 1 {
+			build.Env = os.Environ()
+		}
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", source, err, out)
 			return 1

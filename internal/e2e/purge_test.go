@@ -20,8 +20,8 @@ func TestPurge(t *testing.T) {
 		d.exec(fmt.Sprintf("CREATE TABLE before_%s AS SELECT * FROM %s", table.Name, s.files(table)))
 	}
 	school := s.world.Schools()[1].Bid
-	execute(t, growthExport, "purge", "--dest", s.dest, "--schools", school)
-	execute(t, growthExport, "verify", "--dest", s.dest)
+	execute(t, racedExport, "purge", "--dest", s.dest, "--schools", school)
+	execute(t, racedExport, "verify", "--dest", s.dest)
 
 	removed := 0
 	for _, dataset := range s.datasets() {

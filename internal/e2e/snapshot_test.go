@@ -80,7 +80,7 @@ func runExport(t *testing.T, e export) *snapshot {
 		export: e,
 		dest:   filepath.ToSlash(filepath.Join(t.TempDir(), "growth data")), // with a space, as in real paths
 	}
-	execute(t, growthExport, append([]string{"run", "--simulate", "--dest", s.dest}, e.args...)...)
+	execute(t, racedExport, append([]string{"run", "--simulate", "--dest", s.dest}, e.args...)...)
 
 	var latest struct {
 		RunID        string `json:"run_id"`
