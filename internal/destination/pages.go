@@ -12,7 +12,7 @@ import (
 )
 
 // pagesTimeout is how long a command waits for its pages. If the destination is unreachable, the command has already
-// waited for it before.
+// waited for it.
 const pagesTimeout = 2 * time.Minute
 
 // WriteReport writes the report of a run and the page of all runs, and returns the path of the report.
@@ -52,7 +52,7 @@ func (s *Session) writePagesOf(ctx context.Context, summary *pipeline.Summary) {
 	}
 }
 
-// writeReports writes the reports of runs and of the runs that they replaced, then the page of all runs. It returns
+// writeReports writes the reports of runs and of the runs that they replaced, then the page of all runs. It reports
 // which runs have a new report.
 func (s *Session) writeReports(ctx context.Context, ends map[string]pipeline.Ending) map[string]bool {
 	written := make(map[string]bool)

@@ -39,7 +39,7 @@ func TestTellingEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		require.Equal(t, map[string]bool{"run": false}, s.writeReports(ctx, ends))
-		require.Equal(t, pagesTimeout+time.Second, time.Since(began), "an interrupt ends it at once")
+		require.Equal(t, pagesTimeout+time.Second, time.Since(began), "an interrupt ends the wait at once")
 		require.Empty(t, logged.String())
 	})
 }

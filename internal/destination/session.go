@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Options are the options of a session.
+// Options are the options for a session.
 type Options struct {
 	Log *slog.Logger
 	Now func() time.Time
@@ -69,7 +69,7 @@ func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session
 		log := opts.Log.With("run", stuck.Run, "error", stuck.Err)
 		switch {
 		case stuck.Published:
-			log.WarnContext(ctx, "a change of a published run is not finished: the next command tries again")
+			log.WarnContext(ctx, "a change to a published run is not finished: the next command tries again")
 		case stuck.Undone:
 			log.WarnContext(ctx, "an interrupted publish was undone: run it again")
 		default:
@@ -86,7 +86,7 @@ func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session
 	return s, nil
 }
 
-// warnOfPurges logs a warning of every purge that has begun but not ended.
+// warnOfPurges logs a warning about every purge that has begun but not ended.
 func (s *Session) warnOfPurges(ctx context.Context) {
 	purges, err := s.Catalog.UnfinishedPurges(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Session) warnOfPurges(ctx context.Context) {
 	}
 }
 
-// LogUnfinishedPurge logs a warning of a purge that has begun but not ended.
+// LogUnfinishedPurge logs a warning about a purge that has begun but not ended.
 func LogUnfinishedPurge(ctx context.Context, log *slog.Logger, purge snapshot.UnfinishedPurge) {
 	log.WarnContext(ctx, "a purge has not ended, so rows that it erases may remain",
 		"proof", purge.Proof, "begun_at", purge.BegunAt, "remedy", purge.Remedy)
@@ -239,7 +239,8 @@ func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) 
 		"snapshot_date", m.SnapshotDate, "through", held.Manifest.Through(), "remedy", remedy)
 }
 
-// Finish writes the pages and updates the Delta logs after the changes of a command that does not take a snapshot.
+// Finish writes the pages and updates the Delta logs after a command that does not take a snapshot has made its
+// changes.
 func (s *Session) Finish(ctx context.Context) error {
 	if s.opts.DryRun {
 		return nil

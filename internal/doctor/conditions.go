@@ -85,12 +85,13 @@ func accepts(ctx context.Context, store sink.Store, path string, when sink.Condi
 	return err == nil, err
 }
 
-// acceptsStale reports whether a write succeeds under a version that the document does not have.
+// acceptsStale reports whether a write succeeds on condition of a version that the document does not have.
 func acceptsStale(ctx context.Context, store sink.Store, path string) (bool, error) {
 	return accepts(ctx, store, path, sink.Condition{Version: "0"})
 }
 
-// replaces reports whether a document can be replaced under its version. If so, it changes the document.
+// replaces reports whether a document can be replaced on condition of its current version. If so, the document is
+// changed.
 func replaces(ctx context.Context, store sink.Store, path string) (bool, error) {
 	data, version, err := store.Read(ctx, path)
 	if err != nil {

@@ -26,10 +26,10 @@ type Destination struct {
 	Scratch string
 	// SSE is the encryption that uploads request; empty for the bucket's own.
 	SSE string
-	// Service and PartitionBy are the settings of future runs. The service is empty if none is configured.
+	// Service and PartitionBy are settings of future runs. Service is empty if no service is configured.
 	Service, PartitionBy string
-	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need one, and is
-	// empty without a key. KeyErr says why a key that is needed is missing.
+	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need a key. It
+	// is empty if there is no key. KeyErr says why a key is missing that the profile needs.
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
@@ -95,7 +95,7 @@ func (c *destinationCheck) checkStore(ctx context.Context) int64 {
 	return c.checkSnapshot(ctx)
 }
 
-// checkWrites tries every step of a run and removes its files, however the steps end.
+// checkWrites tries every step of a run, and removes the files whether or not the steps succeed.
 func (c *destinationCheck) checkWrites(ctx context.Context) {
 	file, document := probePaths(c.run)
 	defer func() {
@@ -262,7 +262,7 @@ func (c *destinationCheck) checkConditions(ctx context.Context, path string, rac
 	}
 	switch {
 	case errors.Is(err, sink.ErrVersionRefused):
-		c.fail(Conditions, errors.New("the store refuses to replace a document under the version that it has just returned"),
+		c.fail(Conditions, errors.New("the store refuses to replace the version that it has just returned"),
 			"nothing can be published here; check whether a proxy in front of the store rewrites ETags (W/...)")
 	case err != nil:
 		c.failed(Conditions, err)

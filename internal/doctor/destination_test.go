@@ -211,7 +211,7 @@ func TestRemovesStaleUploads(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// TestFreeSpace compares the free space with the size of the latest snapshot.
+// TestFreeSpace expects a warning if there is less free space than the size of the latest snapshot.
 func TestFreeSpace(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t, filepath.Join(t.TempDir(), "not", "there", "yet"))
@@ -268,7 +268,7 @@ func (r *racy) Write(ctx context.Context, path string, data []byte, when sink.Co
 	return r.Store.Write(ctx, path, data, sink.Condition{})
 }
 
-// TestRacingWriters finds a store on which two writers succeed at once.
+// TestRacingWriters checks that a store is reported on which two concurrent writers succeed.
 func TestRacingWriters(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t, t.TempDir())

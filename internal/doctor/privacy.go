@@ -51,7 +51,7 @@ func (c *destinationCheck) checkPurges(ctx context.Context) {
 	}
 }
 
-// checkUndone warns of rows that were purged and may be back.
+// checkUndone warns of purged rows that may be back.
 func (c *destinationCheck) checkUndone(ctx context.Context) {
 	catalog := snapshot.At(c.Store)
 	runs, err := catalog.Outcomes(ctx, nil)

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// maxSkew is the maximum difference between this machine's clock and the service's that is not worth a warning. The
+	// maxSkew is the maximum difference between this machine's clock and the service's clock without a warning. The
 	// service sends its time in whole seconds.
 	maxSkew = time.Minute
-	// maxRecords bounds what is read of one school.
+	// maxRecords bounds how many records of one school are read.
 	maxRecords = 1_000_000
-	// certificateNotice is the time before a certificate's expiry from which on the check warns.
+	// certificateNotice is how long before a certificate expires the check begins to warn.
 	certificateNotice = 14 * 24 * time.Hour
 )
 
@@ -98,7 +98,7 @@ func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	return err == nil
 }
 
-// visit holds the properties of the service that an answer shows.
+// visit holds the properties of the service that an answer reveals.
 type visit struct {
 	tls *tls.ConnectionState
 	// skew is how far this machine's clock is ahead of the service's. It is known if dated is set.
@@ -182,7 +182,7 @@ func (f *findings) checkClock(v visit) {
 	}
 }
 
-// checkCredentials names the kinds of credentials that are set, never their values.
+// checkCredentials reports which kinds of credentials are set, but never their values.
 func (f *findings) checkCredentials(s *Service) {
 	switch c := &s.Credentials; {
 	case s.CredentialsErr != nil:

@@ -170,7 +170,7 @@ func TestResults(t *testing.T) {
 		faults []simulator.Fault
 		state  doctor.State
 		says   string
-		check  string // with the error, if it is another one
+		check  string // the check that has the error, if it is another one
 		is     error
 	}{
 		"results denied, students not": {
@@ -220,7 +220,7 @@ func TestResults(t *testing.T) {
 	require.Contains(t, text, "1 of 2 schools")
 }
 
-// TestEndlessSchoolList checks a list whose every page names another one.
+// TestEndlessSchoolList checks a list in which every page has a next page.
 func TestEndlessSchoolList(t *testing.T) {
 	t.Parallel()
 	_, s := serve(t, simulator.ServerOptions{}, false, func(next http.Handler) http.Handler {

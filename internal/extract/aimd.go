@@ -24,8 +24,8 @@ const (
 // aimd finds how many concurrent requests the service accepts, up to --concurrency, by additive increase and
 // multiplicative decrease. It has no clock and no lock; its owner reports how each request ended.
 //
-// A number of successes raises the limit by one. Each rejection lowers it by one, so that a burst that was partly
-// rejected shrinks to the part that was accepted. Rejections of requests that were in flight together are one
+// A certain number of successes raises the limit by one. Each rejection lowers it by one, so that a burst that was
+// partly rejected shrinks to the part that was accepted. Rejections of requests that were in flight together are one
 // congestion event, which at most halves the limit.
 //
 // The first request sent at a new concurrency after the limit has risen is a probe. Probes change the backoff: if a
@@ -98,7 +98,7 @@ func (a *aimd) rejected(s sample, retryAfter time.Duration, now time.Time) {
 	switch {
 	case s.inFlight == 1:
 		return // the limit cannot be lower
-	case s.events == a.events: // sent after the last event, so this is a new one
+	case s.events == a.events: // sent after the last event, so this is a new event
 		a.events++
 		a.floor = max(1, a.limit/2)
 		a.limit = min(a.limit, s.inFlight)

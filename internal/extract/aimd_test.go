@@ -117,8 +117,8 @@ func TestLimitDoublesPerRoundTripAtFirst(t *testing.T) {
 	})
 }
 
-// TestLimitWithABrokenSchool has one school that always fails beside 300 healthy ones, which must not take much longer
-// than without it.
+// TestLimitWithABrokenSchool runs one school that always fails beside 300 healthy ones. The healthy schools must not
+// take much longer than without it.
 func TestLimitWithABrokenSchool(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ failure, calls int }{
@@ -272,7 +272,7 @@ func TestFailuresThatLowerTheLimit(t *testing.T) {
 					wait(r.Context(), 2*time.Second)
 					return reply(200, "[]"), nil
 				}), withToken, noRetries, func(o *extract.Options) { o.RequestTimeout = 10 * time.Second })
-				// The other school has a request in flight all the time.
+				// Another school always has a request in flight.
 				done := make(chan error, 1)
 				go func() {
 					for range 10 {

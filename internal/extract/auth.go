@@ -16,8 +16,8 @@ import (
 // if other requests do, only the attempt fails.
 const maxRejectedTokens = 3
 
-// authenticator adds API key and token to reads, and replaces a rejected token. Sending a request again with a new
-// token does not count as an attempt.
+// authenticator adds the API key and the token to reads, and replaces a rejected token. Sending a request again with a
+// new token does not count as an attempt.
 type authenticator struct {
 	next   roundTripper
 	tokens *tokenSource
@@ -68,7 +68,7 @@ func (a *authenticator) roundTrip(ctx context.Context, req *request) (*response,
 
 // tokenSource provides the current token. Unlike oauth2.ReuseTokenSource it also replaces a token that got 401.
 type tokenSource struct {
-	file     string         // read again when its token is rejected; "" if there is none
+	file     string         // read again when its token is rejected; "" for no file
 	endpoint *tokenEndpoint // nil without an API secret
 	counters *counters
 	log      *slog.Logger
@@ -148,7 +148,7 @@ func (s *tokenSource) fetch(ctx context.Context) (*token, error) {
 		}
 	}
 	if s.endpoint == nil {
-		return nil, tokenError("the access token got 401, and there is no API secret to get another; renew it, or set key and secret")
+		return nil, tokenError("the access token got 401, and there is no API secret to get another; renew the token, or set key and secret")
 	}
 	return s.endpoint.fetch(ctx)
 }
@@ -161,8 +161,8 @@ func (s *tokenSource) accepted(t *token) {
 	s.rejections = 0
 }
 
-// rejected drops t, unless another request already has. It returns an error once so many unused tokens have been
-// rejected without a success in between that a new one would be rejected too.
+// rejected drops t, unless another request already has. It returns an error once maxRejectedTokens unused tokens in a
+// row have been rejected without a success in between: a new one would probably be rejected too.
 func (s *tokenSource) rejected(ctx context.Context, t *token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

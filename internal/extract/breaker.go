@@ -24,8 +24,8 @@ const (
 //
 // A few schools that always fail look like a failing service once nothing else is left to fetch, and so does an
 // operation that always fails while nothing else is being fetched. The breaker therefore keeps canaries: calls that
-// have succeeded, or probably will. A failed probe sends a canary of another school, then one of another operation; if
-// one succeeds, the breaker closes and attempts count against --retries again.
+// have succeeded, or that will probably succeed. A failed probe sends a canary of another school, then one of another
+// operation; if one succeeds, the breaker closes and attempts count against --retries again.
 type breaker struct {
 	giveUpAfter time.Duration
 	throttle    *throttle
@@ -41,8 +41,8 @@ type breaker struct {
 
 // failing is a school that failed since the last success.
 type failing struct {
-	attempts int       // of calls that have not ended
-	since    time.Time // when the first of them was made
+	attempts int       // the number of attempts of calls that have not ended
+	since    time.Time // when the first of these attempts was made
 }
 
 // operation is the state of one operation in the breaker.
@@ -61,13 +61,13 @@ func (o *operation) dead() bool { return !o.answered && len(o.lost) >= minFailin
 type outage struct {
 	began    time.Time
 	deadline time.Time
-	cause    string        // of the failure that opened the breaker
+	cause    string        // the cause of the failure that opened the breaker
 	gaveUp   error         // the error of requests that still wait at the deadline
 	over     chan struct{} // closed when the breaker closes
 	logged   bool          // guarded by the breaker's mu, like warned
 	warned   bool
-	// turn holds one value unless a request probes. The request that receives it is the probe and puts it back; requests
-	// receive it in the order in which they began to wait.
+	// turn holds one value unless a request probes. The request that receives it is the probe and puts it back; waiting
+	// requests receive it in the order in which they began to wait.
 	turn   chan struct{}
 	failed int // failed probes; guarded by turn
 }

@@ -235,8 +235,8 @@ func TestOutageWithFewRequestsInFlight(t *testing.T) {
 	}
 }
 
-// TestLastBrokenSchool expects that a school which always fails is given up even if nothing else is being fetched,
-// because a canary succeeds. The canary may be another operation of the same school.
+// TestLastBrokenSchool expects the client to give up on a school that always fails, even if nothing else is being
+// fetched, because a canary succeeds. The canary may be another operation of the same school.
 func TestLastBrokenSchool(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 500, 503, 504} {

@@ -226,8 +226,8 @@ func TestDeadOperationComesBack(t *testing.T) {
 	})
 }
 
-// TestServiceThatAnswersNothingIsAnOutage expects an outage whatever succeeded before the service went down, even while
-// the lists of schools and districts still succeed.
+// TestServiceThatAnswersNothingIsAnOutage expects an outage no matter which calls succeeded before the service went
+// down, even while the lists of schools and districts still succeed.
 func TestServiceThatAnswersNothingIsAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Credentials identify the caller: the API key, and with it the secret or an access token.
+// Credentials identify the caller by the API key and the API secret, an access token, or both.
 type Credentials struct {
 	APIKey          string
 	APISecret       string
@@ -37,10 +37,10 @@ func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials
 type Options struct {
 	BaseURL        *url.URL // the service's root, http or https; may have a path, with or without a trailing slash
 	Credentials    Credentials
-	Concurrency    int           // maximum of concurrent requests; fewer while the service throttles, see Stats.Limit
-	RatePerSecond  float64       // maximum of requests per second, 0 for no limit
-	Retries        int           // maximum of attempts after the first
-	RequestTimeout time.Duration // of one attempt, including its body
+	Concurrency    int           // maximum number of concurrent requests; fewer while the service throttles, see Stats.Limit
+	RatePerSecond  float64       // maximum number of requests per second, 0 for no limit
+	Retries        int           // maximum number of attempts after the first
+	RequestTimeout time.Duration // limits one attempt, including reading the body
 	GiveUpAfter    time.Duration // bounds an outage, a pause the service asks for, and the time for a lookup or a token
 	MaxBody        int64         // maximum size of a response in bytes, decompressed
 	UserAgent      string
@@ -194,7 +194,7 @@ func (c *Client) AddCanaries(calls ...Call) {
 // before it has read io.EOF, because the body may be cut short, and then the call is attempted again. The call is also
 // attempted again if accept returns an error marked with [Unreadable]; any other error ends it.
 //
-// accept runs while the request is in flight, and within its time.
+// accept runs while the request is in flight, and its time counts against RequestTimeout.
 //
 // The error is an *[Error], or the cause of ctx. If [EndsRun] reports true, no other call can succeed.
 func (c *Client) Get(ctx context.Context, call Call, accept func(body io.Reader) error) (Tally, error) {
@@ -211,7 +211,7 @@ func (c *Client) Get(ctx context.Context, call Call, accept func(body io.Reader)
 // Get.
 func (c *Client) List(ctx context.Context, call Call, accept func(body io.Reader) (next string, err error)) (Tally, error) {
 	var tally Tally
-	// Hashes, because cursors have any length and lists may be long.
+	// Keep hashes, because cursors can be of any length and lists can be long.
 	seen := make(map[[sha256.Size]byte]struct{})
 	cursor := ""
 	for {

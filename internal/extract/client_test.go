@@ -46,7 +46,7 @@ func TestInvalidOptions(t *testing.T) {
 		"query":            {base("https://host?LEAKED=1"), "user, a query or a fragment"},
 		"fragment":         {base("https://host#LEAKED"), "user, a query or a fragment"},
 		"no key":           {func(o *extract.Options) { o.Credentials.APIKey = "" }, "no API key"},
-		"nothing else":     {func(o *extract.Options) { o.Credentials.APISecret = "" }, "neither an API secret nor an access token"},
+		"key alone":        {func(o *extract.Options) { o.Credentials.APISecret = "" }, "neither an API secret nor an access token"},
 		"key with a line":  {func(o *extract.Options) { o.Credentials.APIKey = "LEAKED\n" }, "the API key contains a character"},
 		"token with lines": {func(o *extract.Options) { o.Credentials.AccessToken = "LEAKED\r\nx" }, "the access token contains a character"},
 		"no such file":     {func(o *extract.Options) { o.Credentials.AccessTokenFile = filepath.Join(dir, "none") }, "none: no such file"},
@@ -200,7 +200,7 @@ func TestRequestsAreLogged(t *testing.T) {
 	require.Equal(t, "{request test_results /test-results/v1/growth s1 200 3 1 0}", fmt.Sprint(line))
 }
 
-// TestCancelIsPrompt cancels calls wherever they can wait, with a real server.
+// TestCancelIsPrompt uses a real server, and cancels calls in every place where they can wait.
 func TestCancelIsPrompt(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -46,7 +46,7 @@ type Error struct {
 	Template  string
 	School    string // bid, empty unless the call was for a school
 	District  string // bid, empty unless the call was for a district
-	Host      string // of the token endpoint, empty for other calls
+	Host      string // the host of the token endpoint; empty for other calls
 	Status    int    // of the last response, 0 if there was none
 	Code      string // the service's own error code, or unlistedCode
 	Attempts  int    // requests sent for the call, including those made while the circuit breaker was open
@@ -116,11 +116,11 @@ func Unreadable(err error) error {
 	return unreadable{err}
 }
 
-// attemptError is an attempt without a complete response. Unlike errors of net/http, its text does not quote received
-// data.
+// attemptError is the error of an attempt that got no complete response. Unlike errors of net/http, its text does not
+// quote received data.
 type attemptError struct {
 	status int    // 0 if the connection failed before the response's header
-	class  string // in Stats.ByStatus; the status if empty
+	class  string // the key in Stats.ByStatus; empty for the status
 	cause  string // a few words
 	advice string
 	final  bool // another attempt would fail in the same way
@@ -189,7 +189,7 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 		text = "the service is failing; run again later, or " + checkBaseURL
 	case f.retry:
 		text = "the service is failing; run again later"
-	case status == http.StatusProxyAuthRequired: // of a base URL without TLS
+	case status == http.StatusProxyAuthRequired: // the base URL is plain http, so the proxy itself answers
 		text = "the proxy rejected the user or password; put both into HTTP_PROXY: http://user:password@host:port"
 	case status >= 300 && status < 400:
 		text = "redirects are not followed; " + checkBaseURL

@@ -23,7 +23,7 @@ type Retry struct {
 	Operation        string
 	School, District string    // bids, empty unless the call is for one
 	Attempt          int       // the current or next attempt, from 2
-	Cause            string    // of the last failure, in a few words
+	Cause            string    // why the last attempt failed, in a few words
 	Since            time.Time // when the first attempt failed
 }
 

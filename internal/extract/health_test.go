@@ -20,7 +20,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// lockedText is a log that can be read while it is written.
+// lockedText is a log that can be read while it is being written.
 type lockedText struct {
 	mu sync.Mutex
 	b  bytes.Buffer

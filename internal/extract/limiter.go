@@ -25,7 +25,7 @@ type limiter struct {
 	logged    int       // the limit that was last logged; while there is nothing to log, the highest limit
 	changes   int       // how many were logged
 	throttled bool      // a lower limit was logged, and the limit is not back at --concurrency
-	lowered   time.Time // when the limit fell to at most half of logged; zero if it is higher, or once that is logged
+	lowered   time.Time // when the limit fell to at most half of logged; zero if the limit is higher, or once the fall is logged
 }
 
 var _ roundTripper = (*limiter)(nil)
@@ -143,7 +143,7 @@ func (l *limiter) tooMany(req *request, res *response) bool {
 	return res.status == http.StatusTooManyRequests
 }
 
-// maxLoggedChanges is the number of changes of the limit that are logged at INFO. Later ones are logged at DEBUG, because a
+// maxLoggedChanges is how many times a change to the limit is logged at INFO. Later ones are logged at DEBUG, because a
 // service may reject some requests all night.
 const maxLoggedChanges = 6
 
@@ -189,11 +189,11 @@ func isOverload(status int) bool {
 }
 
 // outlier is the last rejected school, until it succeeds. If only that school is rejected again, the problem is
-// probably the school, and a fan-out over its students has many calls in flight. Its rejections then lower the limit no
-// faster than the successes of other schools raise it.
+// probably the school, although a fan-out over its students may have many calls in flight. Its rejections therefore
+// lower the limit no faster than the successes of other schools raise it.
 type outlier struct {
 	school    string // "" for none
-	successes int    // of other schools since the rejection
+	successes int    // successes of other schools since the rejection
 }
 
 func (o *outlier) succeeded(school string) {

@@ -79,7 +79,7 @@ func TestWaitsDoNotCount(t *testing.T) {
 // TestRequestsAreAdmittedInOrder expects requests to be admitted in order, even while the limit falls and rises.
 func TestRequestsAreAdmittedInOrder(t *testing.T) {
 	t.Parallel()
-	for name, rejected := range map[string]bool{"of a healthy service": false, "of a busy one": true} {
+	for name, rejected := range map[string]bool{"healthy service": false, "busy service": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestRequestsAreAdmittedInOrder(t *testing.T) {
 	}
 }
 
-// TestCancelledCallsFreeTheirSlots cancels calls that have a slot, wait for one, or get one at that moment.
+// TestCancelledCallsFreeTheirSlots cancels calls that have a slot, are waiting for one, or are just getting one.
 func TestCancelledCallsFreeTheirSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -243,11 +243,11 @@ func TestLimitOfRequestsPerSecond(t *testing.T) {
 				})
 				require.NoError(t, all(t, client, 6000, discard))
 				took := time.Since(began)
-				t.Logf("%d passed and %d were refused after ten seconds, in %s", passed, refused, took)
+				t.Logf("%d passed and %d were rejected after ten seconds, in %s", passed, refused, took)
 				require.Less(t, float64(refused), 0.05*float64(passed))
 				require.Less(t, took, 130*time.Second, "it takes 105 s at the limits")
 				require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
-				require.Regexp(t, fmt.Sprintf(`throttled by the service \(%d\): \d\S* requests per second are sent`, c.status), log.String())
+				require.Regexp(t, fmt.Sprintf(`throttled by the service \(%d\): sending \d\S* requests per second`, c.status), log.String())
 			})
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// nextOf parses the pages of these tests, which only consist of the cursor of the next page.
+// nextOf parses the pages in these tests, which consist only of the cursor of the next page.
 func nextOf(body io.Reader) (string, error) {
 	content, err := io.ReadAll(body)
 	return string(content), err

@@ -118,7 +118,7 @@ const every = 10 * time.Millisecond
 // figures are the results of a run.
 type figures struct {
 	took   time.Duration
-	most   time.Duration // time for nine tenths of the answers
+	most   time.Duration // time until nine tenths of the calls are answered
 	limits []int64
 	model  *model
 }

@@ -15,7 +15,7 @@ type Event struct {
 	School, District    string // bids, empty unless the call was for one
 	Status              string // as in Stats.ByStatus, but never "unreadable": the body has not been parsed yet
 	Attempt             int    // from 1, over all attempts of the call
-	Bytes               int    // of the body, decompressed
+	Bytes               int    // the size of the decompressed body
 	InFlight            int64  // concurrent requests when it began, including itself
 	Began               time.Time
 	Took                time.Duration

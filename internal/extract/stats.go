@@ -12,8 +12,8 @@ type Tally struct {
 	Pages    int64 // complete pages accepted
 }
 
-// Stats are the totals of a client. Requests does not include token requests; it is the sum of all tallies, and of
-// ByStatus.
+// Stats are the totals of a client. Requests does not include token requests. It is the sum of the requests of all
+// tallies, and also of ByStatus.
 type Stats struct {
 	Requests       int64
 	Retries        int64

@@ -19,7 +19,7 @@ const (
 	throttleCut, throttleRaise, throttleSearch = 0.95, 1.05, 1.25
 	// throttleHold is how long the rate stays after it was lowered.
 	throttleHold = 10 * time.Second
-	// unavailableCut limits how far rejections as unavailable (503) lower the rate, because they may have other reasons.
+	// unavailableCut limits how far 503 rejections lower the rate, because they may have other reasons.
 	unavailableCut = 0.5
 	// answering is the time after a success during which a rejection for too many requests is not taken as a sign of a
 	// failing service.
@@ -39,11 +39,11 @@ type throttle struct {
 		successes int
 	}
 	last        time.Time // last success
-	unavailable time.Time // last rejection as unavailable
+	unavailable time.Time // last 503 rejection
 	began       time.Time // when such rejections began
 	engaged     bool
-	found       bool       // the rate had risen until it was lowered again
-	floor       rate.Limit // for rejections as unavailable
+	found       bool       // the service's limit is known: the rate was lowered again after it had risen
+	floor       rate.Limit // for 503 rejections
 	lowered     time.Time
 	raise       time.Time // the rate does not rise before this time
 }
@@ -120,13 +120,13 @@ func (t *throttle) rejected(ctx context.Context, status int, alone bool, now tim
 	t.limiter.SetLimit(limit)
 	if first {
 		t.log.LogAttrs(ctx, slog.LevelWarn, fmt.Sprintf( //nolint:sloglint // a complete sentence
-			"throttled by the service (%d): %.3g requests per second are sent from now on, and more if the service accepts them", status, limit))
+			"throttled by the service (%d): sending %.3g requests per second from now on, and more if the service accepts them", status, limit))
 	}
 	return true
 }
 
-// busy reports whether for at least a second some requests have been rejected as unavailable while others succeeded, so
-// that the service is not down.
+// busy reports whether, for at least a second, some requests have been rejected with 503 while others succeeded, which
+// shows that the service is not down.
 func (t *throttle) busy(now time.Time) bool {
 	if now.Sub(t.unavailable) > answering {
 		t.began = now

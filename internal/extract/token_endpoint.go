@@ -169,8 +169,8 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// readableToken returns a response without members because of which oauth2 would reject a usable token: the type, which
-// is ignored, and a lifetime that is not a number of seconds. A token with an unknown lifetime is used until it is
+// readableToken returns a response without the members that could make oauth2 reject a usable token: the type, which is
+// ignored, and a lifetime that is not a number of seconds. A token with an unknown lifetime is used until it is
 // rejected.
 func readableToken(body []byte) []byte {
 	var members map[string]json.RawMessage

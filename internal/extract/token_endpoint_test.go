@@ -71,7 +71,7 @@ func TestTokenResponses(t *testing.T) {
 		"no life":             {body: `{"access_token":"T","expires_in":"0"}`},
 		"negative life":       {body: `{"access_token":"T","expires_in":-5}`},
 		"huge life":           {body: `{"access_token":"T","expires_in":99999999999999}`},
-		"life in fractions":   {body: `{"access_token":"T","expires_in":3599.5}`},
+		"fractional life":     {body: `{"access_token":"T","expires_in":3599.5}`},
 		"life beyond int64":   {body: `{"access_token":"T","expires_in":"1e30"}`},
 		"unreadable life":     {body: `{"access_token":"T","expires_in":"soon"}`},
 		"empty life":          {body: `{"access_token":"T","expires_in":""}`},
@@ -127,7 +127,7 @@ func TestTokenEndpointRejectsCredentials(t *testing.T) {
 			require.EqualError(t, err, fmt.Sprintf(
 				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both, and --base-url (host service.example, status %d, code invalid_client)", status))
 		}
-		require.EqualValues(t, 1, calls.Load(), "it is asked only once")
+		require.EqualValues(t, 1, calls.Load(), "the token is requested only once")
 	}
 }
 

@@ -107,7 +107,7 @@ func TestTokensAreRenewedBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		life    string
-		renewed time.Duration // within seconds before
+		renewed time.Duration // a few seconds before
 	}{
 		"an hour":     {`"3599"`, 3599*time.Second - time.Minute},
 		"ten seconds": {`10`, 8 * time.Second},
@@ -183,7 +183,8 @@ func TestSuccessResetsRejections(t *testing.T) {
 	}
 }
 
-// TestLateRejectionOfAnOldToken rejects one token for two requests, the second time when a new token is already in use.
+// TestLateRejectionOfAnOldToken rejects the same token for two requests, the second time when a new token is already in
+// use.
 func TestLateRejectionOfAnOldToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 )
 
 const (
-	// maxErrorBody bounds the body of a response other than 200. It is enough for an error code, and to reuse the
+	// maxErrorBody bounds the body of a response other than 200. This is enough to read an error code, and to reuse the
 	// connection.
 	maxErrorBody = 64 << 10
 	// maxIdleGzips bounds the gzip readers kept for reuse, of about 50 kB each.
@@ -59,14 +59,14 @@ type request struct {
 	method  string
 	header  http.Header
 	body    []byte
-	maxBody int64 // of a 200, in bytes
+	maxBody int64 // the maximum size of the body of a 200, in bytes
 	// accept reads the body of a 200. If it is nil or the status is another one, the body is in the response.
 	accept  func(body io.Reader) error
 	attempt int // from 1
 	permit  permit
 	tally   *Tally    // nil for token requests
 	budget  *budget   // nil for calls that only the circuit breaker bounds
-	status  string    // of the last attempt, as in Stats.ByStatus
+	status  string    // the status of the last attempt, as in Stats.ByStatus
 	failed  time.Time // when the last attempt of a lookup failed
 }
 
@@ -76,7 +76,7 @@ type response struct {
 	header   http.Header
 	body     []byte
 	size     int64 // bytes of the body, decompressed
-	rejected error // of request.accept
+	rejected error // the error of request.accept
 }
 
 // transport is the innermost layer: one attempt with net/http.
@@ -111,7 +111,8 @@ func newHTTPTransport(concurrency int) *http.Transport {
 	}
 }
 
-// AcceptProxy rejects a proxy's response to CONNECT unless it is 200. The error of net/http has no type.
+// AcceptProxy rejects a proxy's response to CONNECT unless it is 200. The error that net/http returns for such a
+// response has no type of its own.
 func AcceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil
@@ -227,7 +228,7 @@ type body struct {
 	gzip  *gzip.Reader // nil if the body is not compressed
 	limit int64
 	size  int64 // bytes read
-	err   error // of the body, not io.EOF
+	err   error // the error of reading the body, unless it is io.EOF
 }
 
 // Read implements io.Reader.

@@ -84,7 +84,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestReusedBuffersKeepNothing gets bodies of decreasing length, so each buffer held a longer one before.
+// TestReusedBuffersKeepNothing gets bodies of decreasing length, so that each buffer has held a longer body before.
 func TestReusedBuffersKeepNothing(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -280,8 +280,7 @@ func newPlain(t *testing.T) string {
 	return server.URL
 }
 
-// TestAnswersOfCaches checks that requests tell caches not to answer, and that a call fails if a cache has answered
-// anyway.
+// TestAnswersOfCaches checks that requests tell caches not to answer, and that a call fails if a cache answers anyway.
 func TestAnswersOfCaches(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64

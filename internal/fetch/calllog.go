@@ -22,18 +22,18 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// A CallLog writes a file once it holds this many calls, this many bytes, or calls that are this old. A kill loses the
-// calls that are not in a file yet.
+// Adding calls to a CallLog writes a file if it then holds this many calls, this many bytes, or calls that are this
+// old. Calls that are not yet in a file are lost if the process is killed.
 const (
 	maxLoggedCalls = 128
 	maxLoggedBytes = 1 << 20
 	maxLoggedAge   = 5 * time.Second
 )
 
-// CallLog saves the results of a fan-out task's calls in files, so that a run that resumes after a kill need not make
-// them again. It holds windows of calls with their rows as they will be written: after the privacy profile has been
-// applied, and without rows of students outside the cohort or on the suppression list. It is safe for concurrent use; a
-// nil CallLog saves nothing.
+// CallLog saves the results of a fan-out task's calls in files, so that a run that is resumed after being killed need
+// not make them again. It holds windows of calls with their rows as they will be written: after the privacy profile has
+// been applied, and without rows of students outside the cohort or on the suppression list. It is safe for concurrent
+// use; a nil CallLog saves nothing.
 //
 // A file consists of a header, a frame (the lengths and the checksum of the two parts that follow), the windows in
 // JSON, and their rows, one batch per table. A file that cannot be read is ignored, and its calls are made again.
@@ -43,9 +43,9 @@ type CallLog struct {
 
 	mu      sync.Mutex
 	windows []loggedWindow // not in a file yet
-	tables  []*rows.Batch  // their rows
-	calls   int            // in windows
-	since   time.Time      // when the first of them was added
+	tables  []*rows.Batch  // the rows of windows
+	calls   int            // the number of calls in windows
+	since   time.Time      // when the first window was added
 
 	// logged are the windows of earlier processes by their first call. They do not change once a call is made.
 	logged map[digest][]loggedAt
@@ -64,9 +64,9 @@ type digest string
 // loggedWindow describes a window in a file.
 type loggedWindow struct {
 	Calls int    `json:"calls"`
-	First digest `json:"first"` // of the first call
-	All   digest `json:"all"`   // of all calls
-	Rows  []int  `json:"rows"`  // of each table
+	First digest `json:"first"` // the digest of the first call
+	All   digest `json:"all"`   // the digest of all calls
+	Rows  []int  `json:"rows"`  // the number of rows of each table
 	// The counts below have the same meaning as in a LedgerRow.
 	Pages       int64            `json:"pages"`
 	Records     int64            `json:"records"`
@@ -83,7 +83,7 @@ type loggedAt struct {
 	loggedWindow
 
 	open  func() (LogFile, error)
-	first []int // row of each table
+	first []int // the window's first row in each table
 }
 
 const frameBytes = 12
@@ -136,7 +136,7 @@ func (l *CallLog) Load(open func() (LogFile, error)) (calls int, err error) {
 	return calls, nil
 }
 
-// readFile reads the windows of a file, and returns their rows without decoding them.
+// readFile reads a file, and returns its windows and their encoded rows.
 func (l *CallLog) readFile(open func() (LogFile, error)) (windows []loggedWindow, encoded []byte, err error) {
 	file, err := open()
 	if err != nil {
@@ -159,8 +159,8 @@ func (l *CallLog) readFile(open func() (LogFile, error)) (windows []loggedWindow
 	return windows, body[described:], json.Unmarshal(body[:described], &windows)
 }
 
-// restore adds the rows and counts of the first n calls to the result, if an earlier process has made them; otherwise n
-// is 0.
+// restore adds the logged rows and counts of the first n calls to the result. n is 0 if no earlier process has made
+// these calls.
 func (l *CallLog) restore(ctx context.Context, calls []fanOutCall, r *Result) (n int) {
 	if l == nil || len(l.logged) == 0 {
 		return 0
@@ -177,7 +177,7 @@ func (l *CallLog) restore(ctx context.Context, calls []fanOutCall, r *Result) (n
 	return 0
 }
 
-// read reads the tables of the file with a window.
+// read reads the tables of the file that holds a window.
 func (l *CallLog) read(at *loggedAt) ([]*rows.Batch, error) {
 	_, encoded, err := l.readFile(at.open)
 	if err != nil {
@@ -250,7 +250,7 @@ func (l *CallLog) add(ctx context.Context, calls []fanOutCall, window *Result, f
 	}
 }
 
-// Flush writes the last file, if the task will not be staged.
+// Flush writes the remaining calls to a file. It is called for a task that will not be staged.
 func (l *CallLog) Flush(ctx context.Context) {
 	if l == nil {
 		return
@@ -295,7 +295,7 @@ func (l *CallLog) encode() []byte {
 // rowCounts counts the rows in the last part of a result before the rows of a window are added to it.
 type rowCounts struct {
 	parts int
-	rows  []int // of each table of the last part; zeros if the rows begin a new part
+	rows  []int // the counts by table in the last part; zeros if the rows begin a new part
 }
 
 func countRows(parts []part, tables int) rowCounts {
@@ -309,14 +309,14 @@ func countRows(parts []part, tables int) rowCounts {
 	return c
 }
 
-// precede reports whether all rows that were added follow the counted ones in one part, in memory. Rows that do not fit
-// in memory are rare in fan-outs and are not logged.
+// precede reports whether all rows that were added are in memory, in one part, directly after the counted ones. Rows
+// that do not fit in memory are rare in fan-outs and are not logged.
 func (c rowCounts) precede(parts []part) bool {
 	return len(parts) == c.parts || len(parts) == c.parts+1 && parts[c.parts].tables != nil
 }
 
-// digestOf returns the digest of calls. It covers only values that the rows of the calls hold, and therefore no
-// identifier that the privacy profile replaces.
+// digestOf returns the digest of calls. It covers only values that the written rows hold, and therefore no identifier
+// that the privacy profile replaces.
 func digestOf(calls []fanOutCall) digest {
 	h := sha256.New()
 	var text []byte

@@ -21,7 +21,7 @@ type collector struct {
 	only               transform.Only
 	maxBytes           int
 	together           *atomic.Int64 // the bytes of all decoders
-	counted            int           // the bytes of this decoder that together includes
+	counted            int           // the bytes of this decoder that are included in together
 	scratch            *Scratch
 	runs               []section
 }

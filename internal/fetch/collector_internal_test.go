@@ -51,7 +51,7 @@ func TestCopiedRowsAreLimited(t *testing.T) {
 	require.Equal(t, want, got)
 	require.EqualValues(t, len(want), r.Ledger.RowsWritten)
 
-	require.Len(t, folder.open, 1, "the runs are gone")
+	require.Len(t, folder.open, 1, "only one scratch file is open")
 	r.Release()
 	require.Empty(t, folder.open)
 	require.NoError(t, folder.close())
@@ -84,7 +84,7 @@ func TestListsShareMemory(t *testing.T) {
 	_, err = small.ReadPage(strings.NewReader(`{"testResults":[{"testResultBid":"s"}],"pagination":{"hasNextPage":false}}`))
 	require.NoError(t, err)
 	require.NoError(t, small.limitMemory())
-	require.Empty(t, small.runs, "so little makes no room")
+	require.Empty(t, small.runs, "writing so few rows would not free enough memory")
 	read(alone, "b")
 	require.Len(t, alone.runs, 1)
 
@@ -110,7 +110,7 @@ func TestScratchFails(t *testing.T) {
 	err := r.Spill(&Scratch{folder: missing})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.True(t, isScratch(err) && endsRun(t.Context(), err))
-	require.NotNil(t, r.parts[0].tables, "the rows are where they were")
+	require.NotNil(t, r.parts[0].tables, "the rows are still in memory")
 
 	folder := &scratchFolder{path: t.TempDir()}
 	s := &Scratch{folder: folder}
@@ -131,7 +131,7 @@ func TestScratchFails(t *testing.T) {
 	err = r.Each(func([]*rows.Batch) error { return nil })
 	require.ErrorContains(t, err, folder.path)
 	require.True(t, isScratch(err))
-	require.NoError(t, folder.close(), "it closes what is open")
+	require.NoError(t, folder.close(), "the files that are open are closed")
 	require.Empty(t, folder.open)
 }
 

@@ -15,8 +15,8 @@ type Dataset struct {
 	*schemas.Dataset
 	plan *transform.Plan
 	pool *pool
-	// inMemory means that the rows hold identifiers that the run's profile replaces. They only supply other calls with
-	// ids, and are never written to a scratch file.
+	// inMemory means that the rows hold the service's own identifiers, which the run's privacy profile would replace. Such
+	// rows only supply ids for other calls and are never written to a scratch file.
 	inMemory bool
 }
 
@@ -28,8 +28,7 @@ func compile(declared *schemas.Dataset, o *Options, pool *pool) (*Dataset, error
 	return &Dataset{Dataset: declared, plan: plan, pool: pool}, nil
 }
 
-// feed returns the dataset in the form in which it supplies ids for other calls, that is, with the identifiers of the
-// service.
+// feed returns the dataset for use as a source of ids for other calls: its rows keep the service's own identifiers.
 func (d *Dataset) feed(o *Options) (*Dataset, error) {
 	if !o.Privacy.NeedsKey() {
 		return d, nil
@@ -51,15 +50,15 @@ func (d *Dataset) newDecoder(params transform.Params) *transform.Decoder {
 	return c
 }
 
-// release takes back a decoder whose rows are no longer needed.
+// release returns a decoder whose rows are no longer needed to the pool.
 func (d *Dataset) release(c *transform.Decoder) {
 	if c != nil {
 		d.pool.put(d, c)
 	}
 }
 
-// pool holds decoders for reuse. The decoder that has been unused for longest comes first. The zero value is ready to
-// use.
+// pool holds decoders for reuse. The decoder that has been unused for the longest time comes first. The zero value is
+// ready to use.
 type pool struct {
 	mu       sync.Mutex
 	decoders []pooled

@@ -17,9 +17,10 @@ import (
 )
 
 // fanOut fetches a dataset with one call per student, class, educator or association of the school. The identifiers
-// come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
-// failure, including such an answer to a later page, fails the school's dataset. So do 404s alone as long as no call of the
-// operation has succeeded for any school: then the service probably lacks the operation, not the records.
+// come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable. Any other
+// failure, including such an answer to a later page, fails the school's dataset. The dataset also fails after
+// minNotFound 404s if no call of the operation has succeeded for any school, because the service then probably lacks
+// the operation, not the records.
 //
 // The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, but
 // avoids keeping identifiers until the fan-out reaches their school.
@@ -35,7 +36,7 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 	if err != nil || r.Ledger.Status != snapshot.StatusOK {
 		return err
 	}
-	// Rows must be in the order of the calls, so calls are made in windows of the maximum concurrency.
+	// Rows must be in the order of the calls, so the calls are made window by window.
 	for len(calls) > 0 {
 		n, err := f.nextWindow(ctx, d, r, calls, log)
 		if err != nil {
@@ -51,17 +52,18 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 	return nil
 }
 
-// minNotFound is the number of calls that must be answered with 404 before they show that an operation is missing.
+// minNotFound is how many of a school's calls must be answered with 404 before an operation is assumed to be missing.
 const minNotFound = 3
 
 // fanOutCall is one call of a fan-out.
 type fanOutCall struct {
 	perspective string // empty if the dataset has no perspective
-	written     string // the identifier as the rows have it
+	written     string // the identifier as written to the rows
 	params      transform.Params
 }
 
-// nextWindow adds the rows of the first n calls to the result, from the log if they were made before.
+// nextWindow adds the rows of the first n calls to the result. It reads them from the log if an earlier process has
+// made these calls.
 func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls []fanOutCall, log *CallLog) (n int, err error) {
 	if n = log.restore(ctx, calls, r); n == 0 {
 		n = min(f.window, len(calls))
@@ -81,7 +83,7 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 				r.notFound)
 		}
 	}
-	// The calls of a window do not know how many rows the other calls add.
+	// Each call of a window was limited without the rows that the others have added.
 	left := f.limits(d, r)
 	switch {
 	case left.Records < 0:
@@ -102,8 +104,8 @@ func needsPerspective(d *Dataset, all map[string]*Dataset) bool {
 	return needs
 }
 
-// makeCalls makes the calls of a window concurrently, and adds the requests to r. The result has the counts of the
-// window, and the parts of r with its rows, in order.
+// makeCalls makes the calls of a window concurrently, adds their requests to r, and appends their rows to the parts of
+// r in the order of the calls. It returns the counts of the window, with the same parts.
 func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []fanOutCall) (*Result, error) {
 	type answer struct {
 		rows  *collector
@@ -178,7 +180,7 @@ func (f *Fetcher) feedList(ctx context.Context, feed *Dataset, r *Result, school
 		return nil, err
 	}
 	r.Ledger.RecordsUnavailable += list.Ledger.RecordsUnavailable
-	r.Suppressed = append(r.Suppressed, list.Suppressed...) // calls are not made for them
+	r.Suppressed = append(r.Suppressed, list.Suppressed...) // no calls are made for these students
 	if list.Ledger.Status != snapshot.StatusOK {
 		list.drop()
 		r.Ledger.Status, r.Ledger.Error, r.Ledger.RecordsUnavailable = list.Ledger.Status, list.Ledger.Error, 0

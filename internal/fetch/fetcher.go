@@ -25,10 +25,10 @@ type Options struct {
 	PrivacyKey *privacy.Key
 	Students   []string            // the only students whose rows are returned, in order; nil for all
 	Suppressed *privacy.Suppressed // students whose rows are not returned; nil for none
-	// Concurrency is the number of requests that the client sends at once.
+	// Concurrency is the maximum number of requests that the client sends at once.
 	Concurrency      int
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
-	Scratch          string // folder for rows that do not fit in memory; empty for the system's temporary one
+	Scratch          string // folder for rows that do not fit in memory; empty for the system's temporary directory
 	MaxHeldBytes     int    // maximum bytes of one school's rows in memory; 0 for the default
 }
 
@@ -36,7 +36,7 @@ type Options struct {
 type Parameters struct {
 	Filters  map[string]string // the optional parameters
 	AsOf     bool              // whether the effective date is sent to every operation that accepts it
-	Date     string            // of the data
+	Date     string            // the date of the data
 	Datasets []string          // the datasets that are fetched
 	Schools  []snapshot.School
 }
@@ -45,7 +45,7 @@ type Parameters struct {
 type Fetcher struct {
 	client   *extract.Client
 	datasets map[string]*Dataset
-	feeds    map[string]*Dataset // in the form in which they supply ids for other calls
+	feeds    map[string]*Dataset // the datasets as sources of ids for other calls
 	pool     pool
 	// filters are the optional parameters; feedFilters apply to lists that only supply identifiers for other calls.
 	filters, feedFilters map[string]string
@@ -97,7 +97,7 @@ func New(client *extract.Client, o Options) (*Fetcher, error) {
 // Close closes the scratch files that are still open, and returns the errors of all files.
 func (f *Fetcher) Close() error { return f.scratch.close() }
 
-// Dataset returns the dataset of that name.
+// Dataset returns the dataset with that name.
 func (f *Fetcher) Dataset(name string) *Dataset { return f.datasets[name] }
 
 // SetParameters sets the parameters of the calls for schools. It must be called before the first of these calls.
@@ -128,8 +128,8 @@ func (f *Fetcher) addCanaries(p *Parameters) {
 // NewScratch returns an unopened scratch file.
 func (f *Fetcher) NewScratch() *Scratch { return &Scratch{folder: f.scratch} }
 
-// WithProcessor does work for a result while holding a processor slot. Otherwise other schools could produce further
-// rows in the meantime, which would also have to wait.
+// WithProcessor calls work, which processes a result, while holding a processor slot. Otherwise, other schools could
+// produce further rows in the meantime, which would also have to wait.
 func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	processor := f.processors.at(r.place)
 	processor.acquire()
@@ -138,8 +138,8 @@ func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 }
 
 // errNoPerspective is the error of a school's enrollment if no district lists the school.
-var errNoPerspective = errors.New("the school list names no district of the school and no district's list names the school," +
-	" so there is no perspective to read its enrollment through")
+var errNoPerspective = errors.New("the school list gives no district for the school and no district lists the school," +
+	" so there is no perspective through which to read its enrollment")
 
 // schoolCalls returns the calls of a dataset for a school: one, or one per perspective, in order.
 func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
@@ -154,7 +154,7 @@ func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 }
 
 // fetchCalls makes the calls in order and collects their rows. Rows are in the order of a file if the calls are sorted
-// by the parameters that are keys.
+// by those parameters that are keys.
 //
 // If some calls are denied and others succeed, the denied calls are counted as unavailable, unless their first pages were
 // read. If all calls are denied, the dataset is denied. After any other failure, the dataset has failed.
@@ -266,7 +266,7 @@ func (f *Fetcher) recordsOf(d *Dataset) int64 {
 	return f.maxRecords
 }
 
-// limits returns the records and bytes that another call chain may add to a school's dataset, or to a lookup.
+// limits returns how many records and child rows another call chain may add to a school's dataset, or to a lookup.
 func (f *Fetcher) limits(d *Dataset, r *Result) transform.Limits {
 	most := int64(math.MaxInt64)
 	if f.maxRecords <= most/childRowsPerRecord {
@@ -275,7 +275,7 @@ func (f *Fetcher) limits(d *Dataset, r *Result) transform.Limits {
 	return transform.Limits{Records: f.recordsOf(d) - r.Ledger.RecordsReceived, ChildRows: most - r.childRows}
 }
 
-// beyond returns an error that says which limit an answer exceeded, if any.
+// beyond returns an error that says which limit an answer exceeded, or err itself if the answer exceeded none.
 func (f *Fetcher) beyond(d *Dataset, err error) error {
 	const setting = wording.Setting("max-school-records")
 	remedy := "raise " + setting.String() + " if the school really has that many"
@@ -293,10 +293,10 @@ func (f *Fetcher) beyond(d *Dataset, err error) error {
 		return fmt.Errorf("more than %d rows of %s, which is %d times %s: %s",
 			childRowsPerRecord*f.maxRecords, strings.Join(children, " and "), childRowsPerRecord, setting, remedy)
 	case errors.Is(err, transform.ErrTooManyInRecord):
-		return fmt.Errorf("a record has more than %d rows of %s: no real record does, so the answer is rejected",
+		return fmt.Errorf("a record has more than %d rows of %s: no real record has that many, so the answer is rejected",
 			transform.MaxRecordChildRows, strings.Join(children, " and "))
 	case errors.Is(err, transform.ErrNearlyEmpty):
-		return fmt.Errorf("%w: no real list has them, so the answer is rejected", transform.ErrNearlyEmpty)
+		return fmt.Errorf("%w: no real list has such records, so the answer is rejected", transform.ErrNearlyEmpty)
 	}
 	return err
 }

@@ -23,7 +23,7 @@ type Lookups struct {
 	Schools   []snapshot.School   // of 4.1 in the order received, including those without a bid and those listed twice
 	Districts []string            // bids of 4.2, sorted
 	Names     map[string]string   // of districts, by bid
-	NamedBy   map[string][]string // by school, the districts of 4.2 whose list (4.3) names it
+	NamedBy   map[string][]string // by school, the districts of 4.2 whose school list (4.3) includes it
 	Ledger    map[string][]snapshot.LedgerRow
 }
 
@@ -99,7 +99,7 @@ func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	return l, err
 }
 
-// lookUpOnce fetches a dataset of one call.
+// lookUpOnce fetches a dataset that takes one call.
 func (f *Fetcher) lookUpOnce(ctx context.Context, d *Dataset, l *Lookups) (*Result, error) {
 	r := &Result{Ledger: snapshot.LedgerRow{Dataset: d.Name, Status: snapshot.StatusOK}}
 	if err := f.fetchCalls(ctx, d, r, []transform.Params{{}}, nil); err != nil {

@@ -1,12 +1,12 @@
 package fetch
 
-// The memory that rows take does not depend on the amount of data. Rows are in one of three places: in the decoder of a
-// list that is being read, in a decoder that waits for its next list, or in the result of a finished school that waits
-// to be written. The bounds of the three add up to MaxRowBytes. Rows beyond a bound are moved to scratch files.
+// The memory for rows does not grow with the amount of data. It is in three places: in the decoders of lists that are
+// being read, in decoders that wait for their next lists, and in the results of finished schools that wait to be
+// written. The bounds of the three add up to MaxRowBytes. Rows beyond a bound are moved to scratch files.
 //
 // A list may exceed its bound by one page, and lists of less than minRunBytes are not moved. The memory for these two
-// grows with Options.Concurrency. Memory of a school that does not depend on its rows (identifiers of a fan-out, a
-// roster) grows with the school.
+// grows with Options.Concurrency. The bounds do not include the identifiers of a fan-out or the roster of a school,
+// which grow with the size of the school.
 const (
 	MaxRowBytes = maxHeldTogether + maxPoolBytes + MaxWaitingBytes
 

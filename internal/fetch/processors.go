@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// patience is how long a page or a result waits for a processor before it continues without one: the timeout of a
-// request runs while its answer is not read, and a slow disk may keep the processors busy for a long time.
+// patience is how long a page or a result waits for a processor before it continues without one: a request can time out
+// while its answer is not being read, and a slow disk may keep the processors busy for a long time.
 const patience = 5 * time.Second
 
-// processors shares the processors among the schools that are read. A school needs a processor to scan its answers and
-// to deliver its result; the school that began first goes first. As a result, schools finish one after the other and
-// few of them hold rows. Otherwise all of them would be half read.
+// processors shares the processors among the schools that are being read. A school needs a processor to scan its
+// answers and to deliver its result; the school that began first goes first. As a result, schools finish one after the
+// other and few of them hold rows. Otherwise all of them would be half read.
 type processors struct {
 	mu      sync.Mutex
 	free    int
@@ -26,7 +26,7 @@ type processors struct {
 
 func newProcessors() *processors { return &processors{free: runtime.GOMAXPROCS(0)} }
 
-// nextPlace returns the place in the queue of a school that begins now.
+// nextPlace returns the place in the queue for a school that begins now.
 func (p *processors) nextPlace() int64 { return p.places.Add(1) }
 
 // processor is one school's use of a processor.
@@ -41,7 +41,7 @@ func (p *processors) at(place int64) *processor {
 	return &processor{of: p, place: place, patience: patience}
 }
 
-// acquire waits for a processor, but not longer than the rest of its patience.
+// acquire waits for a processor, but no longer than what is left of its patience.
 func (u *processor) acquire() {
 	p := u.of
 	p.mu.Lock()
@@ -71,7 +71,7 @@ func (u *processor) acquire() {
 	}
 }
 
-// release gives back the processor, if there is one.
+// release gives the processor back, if it is held.
 func (u *processor) release() {
 	if !u.held {
 		return

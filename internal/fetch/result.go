@@ -14,8 +14,8 @@ type Result struct {
 	place     int64
 	Ledger    snapshot.LedgerRow
 	Drift     snapshot.DriftSums
-	childRows int64 // of the records received
-	notFound  int64 // calls of a fan-out that were answered with 404, of those made by this process
+	childRows int64 // the number of child rows of the records received
+	notFound  int64 // fan-out calls made by this process that were answered with 404
 	// only selects the records that are kept; see Fetcher.onlyOfCohort.
 	only transform.Only
 	// Students are the positions in Options.Students of all students who have a row. A position may occur several times.
@@ -41,7 +41,7 @@ type Result struct {
 	// collectors hold the parts that are in memory; scratch holds further parts if the rows do not fit in memory.
 	collectors []*collector
 	scratch    *Scratch
-	// loaded, if not nil, is memory for parts that are read back.
+	// loaded, if not nil, is the memory into which parts are read back.
 	loaded *Loaded
 }
 
@@ -61,7 +61,7 @@ func (r *Result) Bytes() int {
 	return n
 }
 
-// count counts the records that a chain returned, in n rows of the first table.
+// count adds the counts of a call chain whose records are n rows of the first table.
 func (r *Result) count(c *collector, done *transform.Result, n int) {
 	r.childRows += c.ChildRows()
 	r.Ledger.RecordsReceived += done.Records
@@ -74,7 +74,7 @@ func (r *Result) count(c *collector, done *transform.Result, n int) {
 	}
 }
 
-// merge adds the rows of another result of the same dataset behind these.
+// merge appends the rows of another result of the same dataset.
 func (r *Result) merge(other *Result) {
 	r.collectors = append(r.collectors, other.collectors...)
 	for _, d := range other.Drift.List() {
@@ -139,7 +139,7 @@ func (r *Result) Fail(err error) {
 	r.Ledger.Status, r.Ledger.Error = snapshot.StatusFailed, err.Error()
 }
 
-// addRows adds the rows of a chain and takes over the collector.
+// addRows adds the rows of a call chain and takes ownership of the collector.
 func (r *Result) addRows(c *collector) error {
 	if len(c.runs) > 0 {
 		defer c.release()
@@ -152,7 +152,7 @@ func (r *Result) addRows(c *collector) error {
 	return r.limitMemory(c.dataset, c.maxBytes, c.scratch.folder)
 }
 
-// copyRows adds the rows of a short chain; a fan-out has many of these.
+// copyRows adds a copy of the rows of a short call chain, of which a fan-out has many.
 func (r *Result) copyRows(c *collector) error {
 	if len(c.runs) > 0 {
 		return r.addRuns(c)
@@ -165,7 +165,8 @@ func (r *Result) copyRows(c *collector) error {
 	return nil
 }
 
-// lastTables returns the tables of the last part, for rows like these to be appended.
+// lastTables returns the tables of the last part in memory, to which rows of the tables in like can be appended. It
+// adds an empty part if necessary.
 func (r *Result) lastTables(like []*rows.Batch) []*rows.Batch {
 	last := len(r.parts) - 1
 	if last < 0 || r.parts[last].tables == nil {
@@ -287,7 +288,7 @@ func (r *Result) tables(part int) []*rows.Batch {
 	return r.loaded.tables
 }
 
-// Loaded holds tables of a part that are read back from a scratch file. The zero value holds none.
+// Loaded holds tables that were read back from a scratch file. The zero value holds none.
 type Loaded struct {
 	tables []*rows.Batch
 	parts  []int // the part that each table belongs to; -1 for none

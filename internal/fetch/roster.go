@@ -8,10 +8,10 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// Roster is the students of a school, as hashes of their identifiers.
+// Roster lists the students of a school by the hashes of their identifiers.
 type Roster []uint64
 
-// add adds the student of a row, if it names one.
+// add adds the student of a row, if the row has one.
 func (r *Roster) add(bid *rows.Vector, row int, seed maphash.Seed) {
 	if text := identifier(bid, row); len(text) > 0 {
 		*r = append(*r, maphash.Bytes(seed, text))

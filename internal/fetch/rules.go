@@ -13,11 +13,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The functions of this file count rows of one school that break the service's own rules. A null or an empty identifier
+// The functions in this file count rows of one school that break the service's own rules. A null or an empty identifier
 // does not break a rule, because there is nothing to compare. Identifiers are text, so sets of students are kept as
 // 64-bit hashes, with a seed that only this process knows.
 
-// resultsPerPage is the number of results in a page of 4.6 that is not the last (specification, "Limits").
+// resultsPerPage is the number of results in every page of 4.6 except the last (specification, "Limits").
 const resultsPerPage = 1000
 
 // identifier returns the identifier in a row; empty for a null.
@@ -117,19 +117,19 @@ func countDisordered(results *rows.Batch, names ...string) int64 {
 	return n
 }
 
-// Limits on the terms that one school adds to a checkpoint. No district has that many terms, so the service must have
-// made up any others.
+// Limits on the terms that one school adds to a checkpoint. No district has that many terms, so any further ones must
+// be errors of the service.
 const (
 	maxTerms    = 1000
 	maxSessions = 10_000
 )
 
-// otherTerms is the entry for results whose term exceeds maxTerms. It is not the hash of any term, so they count as
-// unknown.
+// otherTerms is the entry for results with any term beyond the first maxTerms. It is not the hash of any term, so they
+// count as unknown.
 const otherTerms = "others"
 
-// termCounter counts the results of a school by term and by the school that they name, or the school itself if they
-// name none. Results that name schools outside the run are left out.
+// termCounter counts the results of a school by term and by the school given in the result, or the school itself if the
+// result gives none. Results of schools outside the run are not counted.
 type termCounter struct {
 	school   string
 	inRun    map[string]bool
@@ -215,7 +215,7 @@ func hashTerm(bid string) string {
 type checker struct {
 	oldest  int64           // results from before this time are older than a year
 	terms   bool            // whether results and academic years are compared
-	schools map[string]bool // of the run
+	schools map[string]bool // the schools of the run, by bid
 	seed    maphash.Seed
 }
 

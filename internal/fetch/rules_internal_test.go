@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 		taken("a", "Reading"), taken("b", "Reading"), taken("a", "Reading"), taken("a", "Reading"), taken("a", "Science"),
 		taken("b", "Science"), taken("b", "Science"), taken("bS", "cience"), taken("ab", "Reading"),
 		taken(nil, "Reading"), taken(nil, "Reading"), taken("c", nil), taken("c", nil), taken("", "Reading"), taken("", "Reading"),
-	)), "pairs, not results")
+	)), "counts pairs, not results")
 	require.Equal(t, int64(1), countRepeated(results(taken("a", "x")), results(taken("a", "x"))), "over batches")
 	dropped := results(taken("a", "x"), taken("a", "x"))
 	dropped.Order = []int32{1}
@@ -118,7 +118,7 @@ func TestTermsOfResults(t *testing.T) {
 		many = append(many, result("s1", fmt.Sprint("term ", i)))
 	}
 	counts = countTerms(map[string]bool{"s1": true}, batch(t, "test_results", many[:20]...), batch(t, "test_results", many[20:]...))
-	require.Len(t, counts["s1"], maxTerms+1, "what is beyond is one")
+	require.Len(t, counts["s1"], maxTerms+1, "further terms are counted under one entry")
 	require.Equal(t, int64(3), counts["s1"][otherTerms])
 }
 

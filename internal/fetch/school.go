@@ -42,7 +42,7 @@ func (f *Fetcher) School(ctx context.Context, d *Dataset, school snapshot.School
 }
 
 // FirstPage requests the first page of a dataset of a school, and discards it. It returns the number of records, and
-// whether there is only this page.
+// whether this is the only page.
 func (f *Fetcher) FirstPage(ctx context.Context, dataset, school string) (records int, last bool, err error) {
 	d, params := f.datasets[dataset], transform.Params{"school_bid": school}
 	decoder := d.newDecoder(params)
@@ -71,9 +71,9 @@ func (f *Fetcher) years(ctx context.Context, d *Dataset, r *Result, calls []tran
 }
 
 // results reads the test results of a school. The service returns at most one result per student and subject: several
-// mean that the list moved while its pages were read, so that results may be missing too. The list is then read again,
-// and only the second reading counts. If that fails, so does the school, because the first reading is known to be
-// unreliable.
+// mean that the list changed while its pages were being read, so results may be missing too. The list is then read
+// again, and only the second reading counts. If that fails, so does the school, because the first reading is known to
+// be unreliable.
 func (f *Fetcher) results(ctx context.Context, d *Dataset, r *Result, calls []transform.Params) error {
 	repeated, err := f.readResults(ctx, d, r, calls)
 	if err != nil || repeated == 0 {

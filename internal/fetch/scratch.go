@@ -16,7 +16,7 @@ import (
 
 // scratchFolder is the folder of a run's scratch files.
 type scratchFolder struct {
-	path string // empty is the system's temporary directory
+	path string // empty for the system's temporary directory
 
 	mu   sync.Mutex
 	open map[*Scratch]bool
@@ -33,7 +33,7 @@ func (f *scratchFolder) close() error {
 
 // Scratch is an unnamed file for rows that do not fit in memory. It holds student data, so it is removed from its
 // folder as soon as it is open, and nothing is left behind however the process ends. It is open while it holds a
-// section. It is used by one goroutine at a time.
+// section. It must be used by only one goroutine at a time.
 type Scratch struct {
 	folder *scratchFolder
 
@@ -101,7 +101,7 @@ func (s *Scratch) create() error {
 	return nil
 }
 
-// reader returns a reader of the section from an offset on.
+// reader returns a reader of the section, starting at an offset.
 func (at section) reader(from int64) io.Reader {
 	return io.NewSectionReader(at.in.file, at.offset+from, at.size-from)
 }

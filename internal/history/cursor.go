@@ -18,7 +18,7 @@ type source func(to *rows.Batch) (*rows.Batch, error)
 // cursor reads rows unit by unit. A unit is a school, a district in district_schools, or a whole lookup table.
 type cursor struct {
 	next  source
-	unit  int // the column whose value names the unit; -1 if the table is one unit
+	unit  int // the column that identifies the unit; -1 if the table is one unit
 	batch *rows.Batch
 	at    int // the first unread row, in the batch's order
 	ended bool
@@ -28,7 +28,7 @@ type cursor struct {
 	own, unread *rows.Batch
 }
 
-// found is where the rows of a unit end in the loaded batch.
+// found records where the rows of a unit end in the loaded batch.
 type found struct {
 	unit     []byte
 	loads    int
@@ -49,7 +49,7 @@ func (c *cursor) restart(next source) {
 	c.loads++
 }
 
-// unitColumn returns the position of the column that names a row's unit, or -1.
+// unitColumn returns the position of the column that identifies a row's unit, or -1.
 func unitColumn(table *schemas.Table) int {
 	if at := table.Column("requested_school_bid"); at >= 0 {
 		return at
@@ -84,7 +84,7 @@ func (c *cursor) more() error {
 	return nil
 }
 
-// seek skips the rows of the units before the named one.
+// seek skips the rows of the units before the given one.
 func (c *cursor) seek(unit []byte) error {
 	for c.unit >= 0 {
 		c.at += sort.Search(c.batch.Len()-c.at, func(i int) bool { return bytes.Compare(c.unitOf(c.at+i), unit) >= 0 })

@@ -14,10 +14,10 @@ import (
 // place.
 type departures struct {
 	lost           *lostResults // nil unless the dataset is test_results
-	unit, district string       // of the next rows
+	unit, district string       // the unit of the next rows, and its district
 	// gone has, by unit, the removed rows of the dataset's first table. There may be many, so each unit has an encoded
-	// list of keys, each between its length and its result's number. Only the list of the current unit is decoded into a
-	// map (here).
+	// list of keys, each preceded by its length and followed by its result's number. Only the list of the current unit is
+	// decoded into a map (here).
 	gone map[string][]byte
 	here map[string]int // the results of this unit by key; nil until it is needed
 }
@@ -35,7 +35,7 @@ func (d *departures) start(unit, district string) { d.unit, d.district, d.here =
 // forget drops the removed rows of all units. It is called when all tables of the dataset have been read.
 func (d *departures) forget() { clear(d.gone) }
 
-// cause returns why a row is gone from the unit: a reason, or the number of the lost result whose reason it has.
+// cause returns why a row is gone from the unit: a reason, or the number of the lost result that determines the reason.
 func (d *departures) cause(m *merger, b *rows.Batch, i int, parentStands bool) (reason string, result int) {
 	row := b.Row(i)
 	complete, key := m.complete(b, row), m.key(b, row)

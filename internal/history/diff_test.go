@@ -15,7 +15,7 @@ import (
 
 type record = snapshottest.Record
 
-// micros returns a day as columns of times hold it, in microseconds since 1970.
+// micros returns a day as stored in columns of times, in microseconds since 1970.
 func micros(t *testing.T, day string) string {
 	t.Helper()
 	at, err := time.Parse(time.DateOnly, day)
@@ -103,8 +103,8 @@ func TestDiffExplainsWhatIsGone(t *testing.T) {
 	require.Equal(t, []int64{1, 1}, []int64{got.SchoolsCompared, got.SchoolsNotCompared})
 	require.NotContains(t, got.Units, history.Unit{School: other})
 
-	// A dataset that only one of the snapshots holds is not compared, whichever is the earlier one. The schools count as
-	// compared, because of the other datasets.
+	// A dataset that only one of the snapshots holds is not compared, no matter which snapshot is the earlier one. The
+	// schools count as compared, because of the other datasets.
 	results := publish("results", "2026-11-22", map[string][]record{"test_results": second["test_results"]},
 		snapshottest.Datasets("test_results"))
 	for _, pair := range [][2]*snapshot.Manifest{{to, results}, {results, to}} {

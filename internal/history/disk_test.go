@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestFullDisk fills the disk at every write of a fold. The fold reports this in one line and loses nothing. Once there
-// is space, the next fold makes the same files as an undisturbed one.
+// TestFullDisk makes each write of a fold fail in turn because the disk is full. The fold reports this in one line and
+// loses nothing. Once there is space, the next fold makes the same files as an undisturbed one.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()

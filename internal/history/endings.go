@@ -16,7 +16,7 @@ type endings struct {
 	*departures
 
 	fold       *fold
-	reasons    []string // of the lost results, by number
+	reasons    []string // the reasons for the lost results, by number
 	allCovered bool     // the snapshot is known to cover every school that has versions
 }
 

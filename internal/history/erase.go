@@ -17,7 +17,7 @@ import (
 
 // EraseOptions define what is erased from a history.
 type EraseOptions struct {
-	// Target is the set of students or schools. If Districts are erased, Index knows their schools.
+	// Target is the set of students or schools. If districts are erased, Index lists their schools.
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex
@@ -188,7 +188,7 @@ func (e *Erasure) Report(id string) *snapshot.HistoryPurge {
 	return purge
 }
 
-// Pending reports whether the history has to be changed: it loses rows, or names manifests that an erasure has changed.
+// Pending reports whether the history has to be changed: it loses rows, or lists manifests that an erasure has changed.
 func (e *Erasure) Pending() (bool, error) {
 	if e == nil || e.RowsFound > 0 {
 		return e != nil, nil

@@ -41,7 +41,7 @@ type bareVersion struct {
 	beginning
 
 	file    *erasedFile
-	values  [sha256.Size]byte // of the columns that are compared
+	values  [sha256.Size]byte // the hash of the columns that are compared
 	to      int32
 	cleared bool // it has lost _extra
 }
@@ -79,8 +79,8 @@ func appendValue(to []byte, v *rows.Vector, i int) []byte {
 	}
 }
 
-// findMerges reads the versions of keys of which at least one version loses _extra again, and finds the versions to
-// merge.
+// findMerges reads again all versions of the keys for which at least one version loses _extra, and finds the versions
+// to merge.
 func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *erasedTable, keys erase.Set) error {
 	var found []bareVersion
 	for file := range t.files {

@@ -35,7 +35,7 @@ func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge s
 	return catalog.ChangeHistory(ctx, e.Manifest.HistoryID, after, files.staged, e.Manifest.ReplacedBy(after))
 }
 
-// after stages the files and returns the manifest that names them.
+// after stages the files and returns the manifest that lists them.
 func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*snapshot.HistoryManifest, error) {
 	before := e.Manifest
 	after := *before

@@ -241,8 +241,8 @@ func (m *versionMatch) unitOf(batch *rows.Batch, i int) string {
 }
 
 // movedDays returns the days on which a version belongs to the target because its school was in one of the districts.
-// Days of a school that only the row itself names are added to f.own instead, since the record's child rows do not name
-// that school.
+// Days of a school that appears only in the row itself are added to f.own instead, because the record's child rows do
+// not contain that school.
 func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began int32) (requested []days) {
 	if len(m.erasure.moved) == 0 || m.isAbsent(batch, i) {
 		return nil

@@ -34,7 +34,7 @@ type fileReader struct {
 	hashing chan error  // gets the result of comparing the hash; nil if the file is not being hashed
 	object  sink.Object
 	file    *parquetfile.Reader
-	before  *parquetfile.Reader // of the file before; its memory is reused
+	before  *parquetfile.Reader // of the previous file; its memory is reused
 	lacking []int               // columns that the open file lacks
 	// narrow holds rows of a file that lacks columns. If older is not nil, it finds the values of these columns in _extra.
 	narrow *rows.Batch

@@ -16,7 +16,7 @@ import (
 
 // fold adds one snapshot to a history.
 type fold struct {
-	catalog snapshot.Catalog // of the history
+	catalog snapshot.Catalog // the catalog of the history
 	side    *side            // the snapshot
 	before  *snapshot.HistoryManifest
 	status  map[coverage]snapshot.Status // the statuses in the snapshot's ledger

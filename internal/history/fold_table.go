@@ -168,7 +168,7 @@ func (t *tableFold) unit(name string, to *cursor) error {
 	return t.merger.unit(t.from, to, []byte(name))
 }
 
-// passOver keeps the versions of the units before the named one, or of all.
+// passOver keeps the versions of the units before the given one, or of all units.
 func (t *tableFold) passOver(name string, all bool) error {
 	for c := t.from; ; {
 		if c.at == c.batch.Len() {

@@ -34,8 +34,9 @@ type districtCounts struct {
 
 	table *schemas.Table
 	child bool
-	// columns are the columns that can lack a value. The slices count by column: had and has the rows with a value on
-	// either side, values the identified rows on both sides that had a value, and emptied those that no longer have one.
+	// columns are the columns that can lack a value. The slices are counts by column: had and has count the rows with a
+	// value in the baseline and in the run, values counts the identified rows on both sides that had a value, and emptied
+	// counts those of them that no longer have one.
 	columns                   []int
 	had, has, values, emptied []int64
 	// quiet reports by column whether the limits ignore rows that change in such columns only; content are the other
@@ -52,7 +53,7 @@ type districtCounts struct {
 // service, or any edit.
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
-// tellingColumns name a person or the day on which something began. A row without a value in any of them cannot be
+// tellingColumns identify a person or the day on which something began. A row without a value in any of them cannot be
 // recognized under another key: classes, for example, have the same names every year.
 var tellingColumns = []string{"student_bid", "student_id", "educator_bid", "begin_date"}
 

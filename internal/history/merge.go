@@ -36,7 +36,7 @@ type merger struct {
 	began int
 	// groupDone, if not nil, is called when all rows of one or more groups of both sides have been visited.
 	groupDone func() error
-	// matcher has been given the batches that the cursors have loaded.
+	// matcher compares rows of the batches that the cursors have loaded.
 	matcher rows.Matcher
 	seen    [2]loaded
 }

@@ -142,7 +142,7 @@ func schoolNames() []string {
 	return names
 }
 
-// dateOf returns the date of the i-th night. Some days have no night.
+// dateOf returns the date of the i-th night. Some dates are skipped.
 func dateOf(i int) string {
 	return time.Date(2026, 2, 25, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i+i/3).Format(time.DateOnly)
 }

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestDiffListsSchoolsNotCompared compares two snapshots with schools that lack one of them, for each reason.
+// TestDiffListsSchoolsNotCompared compares two snapshots with schools that are not compared, one for each reason.
 func TestDiffListsSchoolsNotCompared(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

@@ -11,7 +11,7 @@ import (
 )
 
 // older reads the columns that files of an older format lack. When these files were written, the values were undeclared
-// members, which are kept in _extra, so _extra is decoded as a record with these columns.
+// members, which are kept in _extra. Therefore _extra is decoded as a record with these columns.
 type older struct {
 	decoder *transform.Decoder
 	table   *schemas.Table // the columns that the file lacks, and _extra

@@ -175,8 +175,8 @@ func changeOwners(random *rand.Rand, nights []*night) {
 }
 
 // TestPurgedOwners purges a school, or a student, that owned results on some nights only. A rebuild gives the same
-// versions, so nothing is lost for nights on which others owned them. The same is true if the newest night is replaced
-// first.
+// versions, so no rows are lost for nights on which they had other owners. The same is true if the newest night is
+// replaced first.
 func TestPurgedOwners(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -207,8 +207,8 @@ func TestPurgedOwners(t *testing.T) {
 	}
 }
 
-// TestClearedExtra purges a student whom rows of others mention in _extra. Some versions differ only in _extra; a
-// rebuild gives the same versions.
+// TestClearedExtra purges a student who is mentioned in _extra of other students' rows. Some versions differ only in
+// _extra. A rebuild gives the same versions.
 func TestClearedExtra(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {

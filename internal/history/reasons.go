@@ -11,7 +11,7 @@ import (
 // resultsTable is the table whose removed rows are explained.
 const resultsTable = "test_results"
 
-// lostResult is a test result that is gone from its school, with all values that the reason depends on.
+// lostResult is a test result that is gone from its school, with all values on which the reason depends.
 type lostResult struct {
 	school, district      string
 	bid, student, subject string // empty if the row has none
@@ -60,7 +60,7 @@ func (l *lostResults) add(school, district string, b *rows.Batch, row int) int {
 	return l.first + len(l.list) - 1
 }
 
-// at returns the result with that number.
+// at returns the result with the given number.
 func (l *lostResults) at(number int) *lostResult { return l.list[number-l.first] }
 
 // drain returns the list and empties it.
@@ -99,7 +99,7 @@ func (r *lostResult) pair() (pair, bool) {
 // useResult is called with some texts of n results. A negative n cancels results of other calls, earlier or later.
 type useResult func(bid, student, subject []byte, n int)
 
-// day has the test results and the students of the day on which the removed results are gone.
+// day provides the test results and the students of the later day, on which the removed results are gone.
 type day struct {
 	// results passes all results of all schools on that day to use.
 	results func(ctx context.Context, use useResult) error

@@ -29,7 +29,7 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 }
 
 // rebuildLast rebuilds a history whose pointer or manifest cannot be used. The history must not lose snapshots that are
-// pruned, and keeps what the manifest says about purges and dropped versions, if it can be read.
+// pruned. If the manifest can be read, its records of purges and dropped versions are kept.
 func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 	last, err := u.catalog.LastHistory(ctx)
 	if err != nil {
@@ -52,8 +52,8 @@ func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 	return u.rebuild(ctx, before, all)
 }
 
-// checkEnded returns an error if the history has versions that ended on a date of which no snapshot, or no earlier one,
-// exists any more. It serves if no manifest says which snapshots the history holds.
+// checkEnded returns an error if the history has versions that ended on a date for which no snapshot, or no earlier
+// snapshot, exists any more. It serves if no manifest says which snapshots the history holds.
 func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 	for entry, err := range u.catalog.List(ctx, snapshot.HistoryFilesPrefix) {
 		if err != nil {
@@ -225,7 +225,7 @@ func (u *updater) transfer(ctx context.Context, w *workspace, file sink.File) (_
 	return draft.Stage(ctx)
 }
 
-// holds reports whether the destination has a file with the bytes that the manifest names.
+// holds reports whether the destination has a file with the size and the hash in the manifest.
 func (u *updater) holds(ctx context.Context, file sink.File) (_ bool, err error) {
 	object, err := u.catalog.Open(ctx, file.Path)
 	if errors.Is(err, sink.ErrNotFound) {

@@ -20,7 +20,7 @@ type LeftOut struct {
 	Late bool `json:"-"`
 }
 
-// Folded counts the changes of a fold.
+// Folded counts the changes made by a fold.
 type Folded struct {
 	Date  string `json:"date"`
 	RunID string `json:"run_id"`

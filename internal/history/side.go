@@ -56,7 +56,7 @@ func openSide(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.
 		for _, file := range table.Files {
 			part, ok := sink.ParsePart(file.Path)
 			if !ok {
-				return nil, fmt.Errorf("%s is not named as a data file", file.Path)
+				return nil, fmt.Errorf("%s does not have the name of a data file", file.Path)
 			}
 			s.files[name][part.Number] = file
 		}

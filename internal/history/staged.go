@@ -24,8 +24,8 @@ func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snaps
 	return &Baseline{side: side, plan: plan}, err
 }
 
-// Comparer compares the rows of a task with the baseline, school by school, in the order of files. It is used by
-// one goroutine at a time, and Close ends it. After an error it is not used again.
+// Comparer compares the rows of a task with the baseline, school by school, in the order of files. It may be used by
+// only one goroutine at a time, must not be used after an error, and must be closed.
 type Comparer struct {
 	baseline   *Baseline
 	dataset    *schemas.Dataset

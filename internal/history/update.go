@@ -30,7 +30,7 @@ const (
 )
 
 // Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is
-// complete. If Update fails, readers find the history after the last fold named in the report.
+// complete. If Update fails, readers find the history as it was after the last fold listed in the report.
 //
 // A *NeedsRebuildError means that a snapshot was replaced after later ones had been folded; a *DamagedError means that
 // an object of the history cannot be read.
@@ -254,7 +254,7 @@ func tooLate(before *snapshot.HistoryManifest, date string, gone []string) strin
 	return why + ": " + wording.Command("history", wording.Setting("rebuild")) + " includes it"
 }
 
-// MaxDates is the maximum number of dates that a message names.
+// MaxDates is the maximum number of dates that a message lists.
 const MaxDates = 5
 
 // NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
@@ -303,7 +303,7 @@ func Stopped(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunS
 	for _, f := range held.Manifest.Snapshots {
 		run := published[f.Date]
 		replaced := run != "" && run != f.RunID && f.Date != held.Manifest.Through()
-		if replaced && (exists[f.RunID] || len(reason.Pruned) == 0) { // as checkFolded does
+		if replaced && (exists[f.RunID] || len(reason.Pruned) == 0) { // the same condition as in checkFolded
 			reason.Dates = append(reason.Dates, f.Date)
 		}
 	}
@@ -335,7 +335,7 @@ const startAnew = "To start a history without them, move " + snapshot.HistoryPoi
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
 // one folded, or nil. If the history cannot be rebuilt, a snapshot that was published after the folded one of its date
-// had been pruned is left out and not an error, which would stop the history permanently.
+// had been pruned is left out. An error would stop the history permanently.
 func (u *updater) checkFolded(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (*published, error) {
 	var last *published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}

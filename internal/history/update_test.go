@@ -189,7 +189,8 @@ func TestDamagedHistory(t *testing.T) {
 		require.ErrorContains(t, err, "history --rebuild")
 		require.NoError(t, store.Write(t.Context(), path, before, sink.Condition{}))
 	}
-	// A pointer may be valid JSON but name nothing, and there may be a stray file next to the pointers of snapshots.
+	// A pointer may be valid JSON without referring to anything, and there may be a stray file next to the pointers of
+	// snapshots.
 	require.NoError(t, store.Write(t.Context(), snapshot.HistoryPointerPath, []byte("{}"), sink.Condition{}))
 	_, err = update(t.Context(), t, store, false)
 	require.ErrorContains(t, err, "history --rebuild")
@@ -255,7 +256,7 @@ func TestChangedSnapshotIsFoldedAgain(t *testing.T) {
 	require.NoError(t, err)
 	current, err := snapshot.At(store).ReadHistory(t.Context())
 	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(current.Manifest.Snapshots[0].ManifestSHA256, "0"), "the snapshot was folded once more")
+	require.True(t, strings.HasPrefix(current.Manifest.Snapshots[0].ManifestSHA256, "0"), "the snapshot was folded again")
 	staged, err := store.Staged(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, slices.DeleteFunc(slices.Collect(maps.Keys(staged)), func(owner string) bool { return strings.HasPrefix(owner, "run") }))
@@ -278,8 +279,8 @@ func TestReplacedSnapshotIsFoldedAgain(t *testing.T) {
 	require.Equal(t, "other", current.Manifest.Snapshots[0].RunID)
 }
 
-// TestReplacedByOneThatIsLeftOut replaces a folded snapshot by one that has only some schools. The newest date leaves
-// the history; for an older one, nothing changes and the error names it.
+// TestReplacedByOneThatIsLeftOut replaces a folded snapshot by one that has only some schools. If it is the newest, its
+// date is removed from the history. If it is older, nothing changes and the error contains the date.
 func TestReplacedByOneThatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, date := range []int{0, 1, 2} {

@@ -58,7 +58,7 @@ func TestActivityOfAManifest(t *testing.T) {
 		causes += n
 	}
 	require.Equal(t, manifest.Requests.Retries, causes)
-	require.Greater(t, len(retries), 2, "of several causes")
+	require.Greater(t, len(retries), 2, "retries have several causes")
 	for i := range log.Steps {
 		inSteps += log.Steps[i].Requests
 		require.Positive(t, log.Steps[i].InFlight)

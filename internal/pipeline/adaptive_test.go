@@ -12,7 +12,7 @@ import (
 )
 
 // TestServiceThatTakesFour checks that a run that may have 32 requests in flight discovers that the service accepts
-// four, and wastes few requests on finding out.
+// four, and that few requests are wasted in the process.
 func TestServiceThatTakesFour(t *testing.T) {
 	t.Parallel()
 	sizes := make([]int, 240)
@@ -41,7 +41,7 @@ func TestServiceThatTakesFour(t *testing.T) {
 		}
 	}
 	require.Positive(t, refused)
-	require.Less(t, refused*10, all, "less than a tenth of the requests is wasted")
+	require.Less(t, refused*10, all, "less than a tenth of the requests are wasted")
 	_, four := run(4)
-	t.Logf("%d of %d requests refused; %s, at four in flight %s", refused, all, took, four)
+	t.Logf("%d of %d requests rejected; took %s, with a limit of four %s", refused, all, took, four)
 }

@@ -81,7 +81,7 @@ func TestRecordsThatAreUnavailable(t *testing.T) {
 	summary, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Published, summary.Outcome)
-	require.Equal(t, int64(1), summary.Schools.Denied, "what feeds the dataset is denied, so it is")
+	require.Equal(t, int64(1), summary.Schools.Denied, "the dataset is denied because the list that feeds it is denied")
 	require.Equal(t, int64(1), summary.Schools.Failed)
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestRecordsThatAreUnavailable(t *testing.T) {
 		require.True(t, ok)
 		if row["requested_school_bid"] == left {
 			require.Equal(t, "ok", row["status"])
-			require.Equal(t, int64(schools[4].Students), n, "every call is answered 404")
+			require.Equal(t, int64(schools[4].Students), n, "every call is answered with 404")
 			continue
 		}
 		require.Zero(t, n)
@@ -153,7 +153,7 @@ func TestAsOfAndDeltaRuns(t *testing.T) {
 		if taken[r.Operation] {
 			require.Contains(t, []string{"2026-09-15", "2026-10-15"}, r.Query.Get("effective-date"))
 		} else {
-			require.NotEqual(t, schemas.PerSchool, dataset.Per, "%s takes no part", r.Operation)
+			require.NotEqual(t, schemas.PerSchool, dataset.Per, "%s cannot be part of the run", r.Operation)
 		}
 	}
 	require.Equal(t, full, s.hashes())
@@ -178,7 +178,7 @@ func TestAsOfAndDeltaRuns(t *testing.T) {
 }
 
 // TestAutoLeavesNoGap checks that a one-off delta run does not move the start of the next automatic one past changes
-// that are in no run.
+// that no run contains.
 func TestAutoLeavesNoGap(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -227,7 +227,7 @@ func TestAutoLeavesOutDenied(t *testing.T) {
 		deps.Now = func() time.Time { return theDay.Add(time.Duration(hours+1) * time.Hour) }
 		summary, err := pipeline.Run(t.Context(), deps, settings)
 		require.NoError(t, err)
-		lines := out.lines(t, "schools that were denied in an earlier run are left out: their changes begin with the next full run")
+		lines := out.lines(t, "schools that were denied in an earlier run are left out: their changes are included again after the next full run")
 		require.Len(t, lines, 1)
 		require.Contains(t, lines[0]["names"], denied.Name)
 		plan, err := deps.Catalog.ReadPlan(t.Context(), summary.RunID)

@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// schoolPages are the answers of 4.6 for one school.
+// schoolPages holds the answers of 4.6 for one school.
 type schoolPages struct {
 	bid   string
 	pages [][]byte

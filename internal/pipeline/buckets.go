@@ -2,7 +2,8 @@ package pipeline
 
 import "example.org/growthexport/internal/snapshot"
 
-// DefaultSchoolsPerFile is the number of schools in a bucket of a run of one process, unless the user chooses another.
+// DefaultSchoolsPerFile is the number of schools in a bucket if a run has only one process and the user has not chosen
+// another number.
 const DefaultSchoolsPerFile = 256
 
 // Limits of the default in a run of several shards. Each shard should get some buckets, since buckets differ in size, but
@@ -39,7 +40,7 @@ func (s *Settings) coveredSize() int {
 }
 
 // cutBuckets starts a new bucket every size schools and, if a bucket must not mix districts, where the district
-// changes. Without schools there is still one bucket, so that every table has a file, without rows.
+// changes. If there are no schools, there is still one bucket, so that every table has a file, even if it has no rows.
 func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
 	if len(schools) == 0 {
 		return []snapshot.Bucket{{}}

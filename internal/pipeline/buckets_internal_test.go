@@ -10,7 +10,7 @@ func TestBucketSize(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ chosen, schools, shards, want int }{
 		{0, 13000, 1, 256},
-		{0, 13000, 8, 256}, // 406 would do
+		{0, 13000, 8, 256}, // buckets of 406 schools would be small enough
 		{0, 13000, 32, 101},
 		{0, 300, 32, 8},
 		{0, 0, 32, 8},

@@ -17,12 +17,12 @@ func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	}
 	paths, err := r.Catalog.CallFiles(ctx, r.plan.RunID, t.id())
 	if err != nil {
-		return fmt.Errorf("look for calls of %s that were made before: %w", t.id(), err)
+		return fmt.Errorf("look for saved calls of %s: %w", t.id(), err)
 	}
 	calls, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(loading context.Context, path string) (int, error) {
 		n, err := t.log.Load(func() (fetch.LogFile, error) { return r.Catalog.Open(ctx, path) })
 		if err != nil && loading.Err() == nil {
-			r.Logger.WarnContext(ctx, "cannot read rows that an earlier process fetched: they are fetched again", "file", path, "error", err)
+			r.Logger.WarnContext(ctx, "cannot read rows that an earlier process fetched: fetching them again", "file", path, "error", err)
 		}
 		return n, context.Cause(loading)
 	})
@@ -39,6 +39,6 @@ func (r *exportRun) saveCalls(ctx context.Context, t *task, data []byte) {
 		return
 	}
 	r.notSaved.Do(func() {
-		r.Logger.WarnContext(ctx, "cannot save fetched rows: if the run is interrupted, they are fetched again", "error", err)
+		r.Logger.WarnContext(ctx, "cannot save fetched rows: if the run is interrupted, they will be fetched again", "error", err)
 	})
 }

@@ -96,8 +96,9 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 	return hold, warn
 }
 
-// missingValues returns how many values of a column are gone, and out of how many: of the rows in both snapshots or, if
-// nearly all rows had a value, of the rows that there are now.
+// missingValues returns how many values of a column are gone, and how many there should be. It considers the rows that
+// are in both snapshots. If nearly all rows had a value before, it also considers all current rows, and uses these
+// counts if their share is larger or few rows are in both snapshots.
 func missingValues(counts *snapshot.DistrictComparison, column string) (n, of int64) {
 	n, of = counts.Emptied[column], counts.Values[column]
 	before, after, had := counts.Before(), counts.After(), counts.Had[column]
@@ -111,8 +112,8 @@ func missingValues(counts *snapshot.DistrictComparison, column string) (n, of in
 	return n, of
 }
 
-// lostAll returns the number of rows of a district if it had students, test results and academic years and has none of
-// these now.
+// lostAll returns the number of rows of a district that had students, test results and academic years and now has none
+// of these. For any other district it returns 0.
 func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 	for _, name := range []string{schemas.Students, schemas.TestResults, "academic_years"} {
 		counts := tables[name]
@@ -127,8 +128,9 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 // maxQuietLoss is the share of rows that may be gone without a warning.
 var maxQuietLoss = review.Share{Part: 0.1}
 
-// Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of test
-// results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
+// Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of
+// test results are left to --max-removed. Child rows that were replaced by others of the same parent do not count as
+// removals.
 func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 	lost, shrunk := make(map[string][]review.Finding), make(map[string][]review.Finding)
 	for district, tables := range districts {

@@ -87,8 +87,8 @@ func TestChecksOfAnOddWorld(t *testing.T) {
 	require.Equal(t, checksOf(oracle.Expect(s.world, oracle.Options{})), summary.Checks)
 }
 
-// TestChecksThatAreNotMade expects no check without the dataset that results are compared with, nor of schools whose
-// lists could not be read.
+// TestChecksThatAreNotMade expects that a check is not made if the dataset with which results are compared is missing,
+// or for schools whose lists could not be read.
 func TestChecksThatAreNotMade(t *testing.T) {
 	skipWithRaceDetector(t)
 	t.Parallel()
@@ -124,8 +124,8 @@ func TestChecksThatAreNotMade(t *testing.T) {
 	require.Len(t, summary.Checks, 7)
 }
 
-// TestListThatMoves has a list move while its pages are read, which several results of a student in one subject reveal.
-// The list is read again, and only the second reading counts.
+// TestListThatMoves changes a list while its pages are being read, which shows as several results of a student in one
+// subject. The list is read again, and only the second reading counts.
 func TestListThatMoves(t *testing.T) {
 	t.Parallel()
 	quiet := newSite(t, broken(), simulator.ServerOptions{})
@@ -140,22 +140,22 @@ func TestListThatMoves(t *testing.T) {
 	for i, school := range s.world.Schools() {
 		row := ledger[school.Bid]
 		pages := int64(max(1, (school.Results+999)/1000))
-		require.Equal(t, pages, row.Pages, "school %d: the pages of the reading that counts", i)
+		require.Equal(t, pages, row.Pages, "school %d: only the pages of the second reading count", i)
 		require.Equal(t, int64(school.Results), row.RecordsReceived)
 		asked := pages
 		if school.Results > 1 {
 			asked *= 2
 		}
-		require.Equal(t, asked, row.Requests, "school %d: the requests of both", i)
+		require.Equal(t, asked, row.Requests, "school %d: the requests of both readings count", i)
 	}
 
-	// A list that moves during the second reading too is accepted as it was read.
+	// A list that also moves during the second reading is accepted as read.
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultListMoves}})
 	settings := defaults()
 	settings.RunID = "moving"
 	summary = s.run(settings)
 	require.Equal(t, pipeline.Published, summary.Outcome)
-	require.Equal(t, int64(1+2+1+3+1), counted(summary.Checks, review.CheckOneResultPerSubject), "one pair in each page")
+	require.Equal(t, int64(1+2+1+3+1), counted(summary.Checks, review.CheckOneResultPerSubject), "one pair on each page")
 
 	// A list whose second reading fails cannot be trusted at all.
 	moving := s.world.Schools()[5].Bid
@@ -193,7 +193,7 @@ func TestStrictChecks(t *testing.T) {
 	deps.Client = nil
 	held, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{})
 	require.NoError(t, err)
-	require.Equal(t, pipeline.HeldBack, held.Outcome, "publish judges by the plan")
+	require.Equal(t, pipeline.HeldBack, held.Outcome, "publish uses the limits in the plan")
 	accepted, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{AcceptHeld: true})
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Published, accepted.Outcome)
@@ -260,7 +260,7 @@ func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 			}
 			require.Equal(t, want, got)
 			for _, request := range s.server.Log() {
-				require.NotEqual(t, "students", request.Operation, "what is staged is not requested again")
+				require.NotEqual(t, "students", request.Operation, "staged data is not requested again")
 			}
 			s.requireLedgerAddsUp()
 		})

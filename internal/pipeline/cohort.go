@@ -15,7 +15,8 @@ import (
 type cohort struct {
 	bids []string
 	key  *privacy.Key
-	// text is the key if it is stored in the plan: a run without a privacy key makes its own.
+	// text is the key in the form in which the plan stores it. It is set only if the run has no privacy key and therefore
+	// makes a key of its own.
 	text string
 }
 
@@ -26,7 +27,8 @@ func newCohort(s *Settings) *cohort {
 	return &cohort{bids: canonical(s.Students)}
 }
 
-// listed returns how many students are on the list. Bids that differ only in the blanks around them are of one student.
+// listed returns how many students are on the list. Bids that differ only in surrounding whitespace belong to the same
+// student.
 func (c *cohort) listed() int {
 	bare := make(map[string]bool, len(c.bids))
 	for _, bid := range c.bids {
@@ -36,7 +38,7 @@ func (c *cohort) listed() int {
 	return len(bare)
 }
 
-// students returns the description of the list in documents. Without a key it has no digest.
+// students returns the description of the list for documents. It has no digest if there is no key.
 func (c *cohort) students() *snapshot.Students {
 	if c == nil {
 		return nil

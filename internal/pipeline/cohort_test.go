@@ -110,8 +110,8 @@ func TestCohortRuns(t *testing.T) {
 	require.Equal(t, protected.PrivacyKey.ListDigest(append(slices.Clone(listed), "nobody")), plan.Scope.Students.Digest)
 }
 
-// requireClassesOf expects a run of some students to hold, of the rows of a full run, those about the classes that one
-// of the students attends and about the educators of these classes.
+// requireClassesOf expects a run of some students to hold exactly those rows of a full run that are about the students'
+// classes and the educators of these classes.
 func requireClassesOf(t *testing.T, cohort, full *site, listed []string) {
 	t.Helper()
 	texts := func(s *site, table, column string, keep func(row map[string]any) bool) map[string]bool {

@@ -14,11 +14,11 @@ import (
 )
 
 // comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. An error
-// during the comparison never fails a run: the run is then published without a comparison, and says why.
+// during the comparison never fails a run: the run is then published without a comparison, and its manifest says why.
 type comparison struct {
 	run      *exportRun
 	baseline *history.Baseline
-	problem  atomic.Pointer[string] // why nothing is compared from now on
+	problem  atomic.Pointer[string] // why comparing has stopped; nil if it has not
 }
 
 // compares reports whether the rows of the run are compared with the rows of its baseline.

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestLimitsOnChanges changes much in one district of four.
+// TestLimitsOnChanges makes many changes in one of four districts.
 func TestLimitsOnChanges(t *testing.T) {
 	skipWithRaceDetector(t)
 	t.Parallel()
@@ -46,10 +46,10 @@ func TestLimitsOnChanges(t *testing.T) {
 		want string // part of the reason; empty if the run is published
 	}{
 		{
-			"30 % of the results are others", resultsPath, each(3, replaced), func(l *review.Limits) { l.MaxRemoved = off },
+			"30 % of the results are replaced", resultsPath, each(3, replaced), func(l *review.Limits) { l.MaxRemoved = off },
 			"--max-removed 10% allows: table test_results, district " + district + ": ",
 		},
-		{"10 % of the results are others", resultsPath, each(1, replaced), nil, ""},
+		{"10 % of the results are replaced", resultsPath, each(1, replaced), nil, ""},
 		{"superseded results", resultsPath, each(10, func(i int, r object) {
 			r["testResultBid"], r["testName"] = fmt.Sprint(r["testResultBid"], "-", i), "a later test"
 		}), nil, ""},
@@ -60,11 +60,11 @@ func TestLimitsOnChanges(t *testing.T) {
 		},
 		{"all results are modified", resultsPath, each(10, func(_ int, r object) { r["modifiedDateTime"] = "2026-11-20T12:00:00Z" }), nil, ""},
 		{
-			"60 % of a column are empty", resultsPath, each(6, func(_ int, r object) { r["grade"] = nil }),
+			"60 % of a column is empty", resultsPath, each(6, func(_ int, r object) { r["grade"] = nil }),
 			func(l *review.Limits) { l.MaxEmptied = off },
 			"--max-emptied 50% allows: table test_results, column grade, district " + district + ": ",
 		},
-		{"40 % of a column are empty", resultsPath, each(4, func(_ int, r object) { r["testName"] = "" }), nil, ""},
+		{"40 % of a column is empty", resultsPath, each(4, func(_ int, r object) { r["testName"] = "" }), nil, ""},
 	}
 	for _, test := range cases {
 		n.next(edits{test.path: n.inDistrict(district, test.edit)})
@@ -100,7 +100,7 @@ func TestLimitsOnChanges(t *testing.T) {
 	}
 }
 
-// TestFewRowsAreNotLimited replaces everything of districts with few rows.
+// TestFewRowsAreNotLimited replaces all rows of districts with few rows.
 func TestFewRowsAreNotLimited(t *testing.T) {
 	t.Parallel()
 	n := newNights(t)
@@ -125,7 +125,7 @@ func TestFewRowsAreNotLimited(t *testing.T) {
 	require.Equal(t, map[string]int64{snapshot.Unexplained: int64(12 * few)}, summary.Comparison.Tables["test_results"].Because)
 }
 
-// TestComparisonWarns expects warnings of large removals that do not hold the run back.
+// TestComparisonWarns expects warnings about large removals that do not hold the run back.
 func TestComparisonWarns(t *testing.T) {
 	skipWithRaceDetector(t)
 	t.Parallel()

@@ -36,7 +36,7 @@ func TestComparison(t *testing.T) {
 	}
 	require.Empty(t, same.Comparison.Warnings)
 
-	// A school fails, two are denied, and one more bucket begins elsewhere.
+	// A school fails, two are denied, and another bucket begins at a different school.
 	n.next(churn())
 	schools := n.world.Schools()
 	n.server.SetFaults([]simulator.Fault{
@@ -82,7 +82,7 @@ func TestOneBaseline(t *testing.T) {
 	n.next(edits{})
 	settings := compared()
 	second := n.export(settings)
-	require.Equal(t, first.RunID, second.Comparison.With, "which has one more dataset")
+	require.Equal(t, first.RunID, second.Comparison.With, "the second run has one more dataset")
 	require.NotContains(t, second.Comparison.Tables, "student_details")
 	require.EqualValues(t, 12, second.Comparison.SchoolsCompared)
 
@@ -143,7 +143,7 @@ func TestComparisonOfSeveralProcesses(t *testing.T) {
 	for sharded.Shard = range sharded.Shards {
 		summary := n.export(sharded)
 		require.Equal(t, pipeline.Staged, summary.Outcome)
-		require.Equal(t, sharded.Shard == 1, summary.Comparison != nil, "only the whole can be compared")
+		require.Equal(t, sharded.Shard == 1, summary.Comparison != nil, "only the process that completes the run has the comparison")
 	}
 	published, err := pipeline.Publish(t.Context(), n.deps(), pipeline.PublishSettings{RunID: "sharded"})
 	require.NoError(t, err)
@@ -258,7 +258,7 @@ func TestBaselineThatChanges(t *testing.T) {
 	require.Nil(t, published.Comparison)
 	require.Contains(t, published.NotCompared, "it was replaced, purged or pruned after this run had begun")
 
-	// Then it is removed completely.
+	// Then the snapshot is removed completely.
 	require.NotEqual(t, first.RunID, "replacing")
 	n.next(edits{})
 	settings = compared()

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// damageStaged flips a byte in the staged file of a table of a bucket.
+// damageStaged flips a byte in the staged file of a table and bucket.
 func (s *site) damageStaged(run string, task snapshot.Task, table string) {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dest, snapshot.CheckpointPath(run, task.Bucket, task.Dataset)))

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestDeadOperationHoldsTheRun has one operation answer 404 for every school while others work, even when the run is
-// resumed and requests nothing else. Its schools fail, and the reason for holding the run names the operation.
+// TestDeadOperationHoldsTheRun makes one operation answer 404 for every school while others work, even when the run is
+// resumed and requests nothing else. Its schools fail, and the reason for holding the run mentions the operation.
 func TestDeadOperationHoldsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -68,8 +68,8 @@ func TestDeadOperationHoldsTheRun(t *testing.T) {
 	}
 }
 
-// TestDeadFanOutLosesNoRecords has the calls of a fan-out answer 404 for the only school of a run. The run fails the
-// school however often it is resumed, and has all records once the operation works again.
+// TestDeadFanOutLosesNoRecords has the calls of a fan-out answer 404 for the only school of a run. The school fails no
+// matter how often the run is resumed, and the run has all records once the operation works again.
 func TestDeadFanOutLosesNoRecords(t *testing.T) {
 	t.Parallel()
 	world := simulator.Options{Seed: 7, SchoolSizes: []int{20}}
@@ -99,7 +99,7 @@ func TestDeadFanOutLosesNoRecords(t *testing.T) {
 	require.Equal(t, undisturbed.rows(details), s.rows(details))
 }
 
-// TestDeniedFanOutIsHeld has every call of a fan-out denied in all schools.
+// TestDeniedFanOutIsHeld denies every call of a fan-out in all schools.
 func TestDeniedFanOutIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{

@@ -19,7 +19,7 @@ import (
 // ErrDeadline says that the run's deadline has passed.
 var ErrDeadline = errors.New("the deadline has passed")
 
-// errNotFetched is the error of schools without which a run is published at its deadline.
+// errNotFetched is the error recorded for schools that are missing when a run is published at its deadline.
 var errNotFetched = errors.New("not fetched before the deadline")
 
 const (
@@ -38,14 +38,14 @@ func (s *Settings) untilDeadline(ctx context.Context) (context.Context, context.
 		ErrDeadline, DeadlineText(s.Deadline), wording.Setting("deadline")))
 }
 
-// logDeadline logs when the run stops fetching.
+// logDeadline logs when the run will stop fetching.
 func (r *exportRun) logDeadline(ctx context.Context) {
 	if at := r.settings.Deadline; !at.IsZero() {
 		r.Logger.InfoContext(ctx, "the run stops fetching at its deadline", "deadline", DeadlineText(at), "time_left", wording.Duration(at.Sub(r.now)))
 	}
 }
 
-// readSchool fetches a dataset of a school. At the deadline it gives up, and the school has failed.
+// readSchool fetches a dataset of a school. At the deadline, it gives up and records the school as failed.
 func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Result, error) {
 	began := time.Now()
 	reading, cancel := r.settings.untilDeadline(ctx)
@@ -62,8 +62,8 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 	return result, err
 }
 
-// resultsFirst moves the tasks of test results, and of the students that these are compared with, to the front, because
-// a run with a deadline needs them most. The order of the other tasks does not change.
+// resultsFirst moves the tasks for test results, and for the students that these are compared with, to the front,
+// because a run with a deadline needs them most. The order of the other tasks does not change.
 func resultsFirst(todo []snapshot.Task) {
 	rank := func(t snapshot.Task) int {
 		if t.Bucket == snapshot.LookupBucket || t.Dataset == schemas.TestResults || t.Dataset == schemas.Students {
@@ -85,10 +85,10 @@ type forecast struct {
 	cut atomic.Bool // a school was not fetched because of the deadline
 
 	mu sync.Mutex
-	// By dataset, left counts the schools to fetch, done the schools fetched, and took adds up their times.
+	// By dataset, left counts the schools to fetch, done counts the schools fetched, and took adds up the time they took.
 	left, done map[string]int
 	took       map[string]time.Duration
-	// lacking counts the datasets that a school lacks, by school.
+	// lacking counts, by school, the datasets that the school still lacks.
 	lacking map[string]int
 	known   bool // an estimate was logged
 	late    bool // an estimate after the deadline was logged
@@ -187,7 +187,8 @@ func (f *forecast) cutShort() error {
 	return err
 }
 
-// report shows the estimated end in the progress, and logs the first one and the first one after the deadline.
+// report adds the estimated end to the progress. It logs the first estimate, and the first one that is after the
+// deadline.
 func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

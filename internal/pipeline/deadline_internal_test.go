@@ -37,13 +37,13 @@ func TestForecast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := newForecast(time.Hour, 0)
-		// Two schools at once, two seconds each.
+		// Two schools are fetched at once and take two seconds each.
 		for i := range 20 {
 			require.Equal(t, i < minForecast, f.end(time.Now()).IsZero())
 			f.finish("test_results", i, 2*time.Second, snapshot.StatusOK)
-			time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
+			time.Sleep(time.Second) //nolint:forbidigo // virtual
 		}
-		// 80 schools at a second each, and 100 of the other dataset, about which nothing is known, at the same time.
+		// 80 schools remain at one second each, and 100 of the other dataset, which is expected to take as long.
 		require.Equal(t, 180*time.Second, time.Until(f.end(time.Now())))
 		// The other dataset is much faster.
 		for i := range 20 {
@@ -51,7 +51,7 @@ func TestForecast(t *testing.T) {
 		}
 		require.InDelta(t, 80, time.Until(f.end(time.Now())).Seconds(), 1)
 		// While nothing finishes, the estimated end moves away.
-		time.Sleep(time.Minute) //nolint:forbidigo // the time of the bubble
+		time.Sleep(time.Minute) //nolint:forbidigo // virtual
 		require.Greater(t, time.Until(f.end(time.Now())), 4*time.Minute)
 	})
 }
@@ -80,7 +80,7 @@ func TestDeadlineIsWatched(t *testing.T) {
 				watched := make(chan struct{})
 				go func() { f.watch(ctx, stop); close(watched) }()
 				for i := 0; i < 100 && ctx.Err() == nil; i++ {
-					time.Sleep(test.each) //nolint:forbidigo // the time of the bubble
+					time.Sleep(test.each) //nolint:forbidigo // virtual
 					for _, dataset := range []string{"test_results", "school_classes"} {
 						status := snapshot.StatusOK
 						if i < test.failing {
@@ -118,7 +118,7 @@ func TestForecastThatRecovers(t *testing.T) {
 			if i < 20 {
 				each = 8 * time.Second
 			}
-			time.Sleep(each) //nolint:forbidigo // the time of the bubble
+			time.Sleep(each) //nolint:forbidigo // virtual
 			f.finish("test_results", i, each, snapshot.StatusOK)
 			f.finish("school_classes", i, each, snapshot.StatusOK)
 		}

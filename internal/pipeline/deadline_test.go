@@ -30,7 +30,7 @@ func tryDeadlines(t *testing.T, try func(deadline time.Time) bool) {
 	t.Fatal("even the last deadline was too early")
 }
 
-// stall keeps the service from answering calls whose URL contains all of the texts.
+// stall keeps the service from answering calls whose URL contains all of the strings.
 func (s *site) stall(texts ...string) {
 	s.t.Helper()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func TestDeadlineMissed(t *testing.T) {
 		answering := *s.url
 		s.stall("academic-years")
 		settings := defaults()
-		settings.MaxFailedSchools = 4 // one fewer than there are
+		settings.MaxFailedSchools = 4 // one fewer than there are schools
 		settings.Deadline = deadline
 		summary, err := pipeline.Run(t.Context(), s.deps(nil), settings)
 		require.ErrorIs(t, err, pipeline.ErrDeadline)
@@ -116,7 +116,7 @@ func TestDeadlineWhilePlanning(t *testing.T) {
 }
 
 // TestDeadlinePutsResultsFirst expects that with a deadline the test results of all schools are requested before
-// everything but students.
+// everything except students.
 func TestDeadlinePutsResultsFirst(t *testing.T) {
 	t.Parallel()
 	for _, deadline := range []time.Time{{}, time.Now().Add(time.Hour)} {
@@ -148,7 +148,7 @@ func TestTerms(t *testing.T) {
 	s := newSite(t, few(), simulator.ServerOptions{})
 	dates, err := pipeline.Terms(t.Context(), s.deps(nil), defaults())
 	require.NoError(t, err)
-	ends := map[string]bool{"2026-11-20": true} // of the current terms, today
+	ends := map[string]bool{"2026-11-20": true} // today, for the current terms
 	for _, row := range s.termRows() {
 		if row[0] <= "2026-11-20" {
 			ends[min(row[1], "2026-11-20")] = true
@@ -175,7 +175,7 @@ func TestTerms(t *testing.T) {
 	require.ErrorContains(t, err, "read the terms: school ")
 }
 
-// termRows returns begin and end of every enrollment session that a run exports.
+// termRows returns the beginning and the end of every enrollment session that a run exports.
 func (s *site) termRows() [][2]string {
 	s.t.Helper()
 	s.run(defaults())

@@ -20,7 +20,7 @@
 // the datasets that take part, the parameters that the plan pins, and the paths of the files.
 //
 // Staged tasks with a checkpoint are kept, and so are the finished calls of fan-out tasks that are not staged yet. The
-// same command resumes the run, and its files have the same bytes as without the interruption.
+// same command resumes the run, and the files have the same bytes as if the run had not been interrupted.
 //
 // A Progress counts requests, schools and files. A Tracer is called at the start and end of every span.
 //

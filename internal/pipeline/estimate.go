@@ -65,7 +65,7 @@ type Estimates struct {
 	Dates            []string      `json:"dates"`
 	AlreadyPublished []string      `json:"already_published"` // the dates for which nothing would be done
 	Files            int           `json:"files"`
-	Requests         int           `json:"requests"` // of all runs; this and the next four are as in Estimate
+	Requests         int           `json:"requests"` // the sums over all runs; this and the next four fields are as in Estimate
 	Exact            bool          `json:"exact"`
 	About            int           `json:"about,omitempty"`
 	Time             time.Duration `json:"time_ns"`
@@ -74,7 +74,7 @@ type Estimates struct {
 }
 
 // Plan estimates a Run with these settings or, if there are dates, the as-of runs of these dates, at an assumed latency
-// of one request. It requests the lists of schools and districts once, requests no student data, and writes nothing.
+// per request. It requests the lists of schools and districts once, requests no student data, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*Estimates, error) {
 	each := make([]Settings, max(len(dates), 1))
 	for i := range each {

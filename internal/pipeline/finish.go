@@ -10,10 +10,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// stuckRuns are interrupted publishings that cannot be finished.
+// stuckRuns are runs whose publication was interrupted and cannot be finished.
 type stuckRuns []*snapshot.StuckError
 
-// of returns the stuck publishing of a run, or nil.
+// of returns the error of a stuck run, or nil if the run is not stuck.
 func (st stuckRuns) of(run string) *snapshot.StuckError {
 	for _, s := range st {
 		if s.Run == run {
@@ -28,7 +28,7 @@ func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, 
 	for _, s := range st {
 		own := s.Run == run && !s.Published && !s.Undone
 		if own || s.Blocks(kind, date) {
-			return fmt.Errorf("%w: remove the cause and try again, or give that run up with: %s", s, wording.Command("publish",
+			return fmt.Errorf("%w: fix the cause and try again, or abandon that run with: %s", s, wording.Command("publish",
 				wording.Setting("dest"), deps.Catalog, wording.Setting("run-id"), s.Run, wording.Setting("abandon")))
 		}
 	}
@@ -74,8 +74,8 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 	s.fromManifest(manifest)
 }
 
-// restorePointers writes the pointer of the run's date again if it is lost or damaged, and _latest.json if it is lost or
-// damaged, or names a lost run or one of an earlier date than this one.
+// restorePointers writes the pointer of the run's date again if it is lost or damaged. It also writes _latest.json
+// again if that is lost or damaged, or refers to a lost run or to a run of an earlier date than this one.
 func (s *Summary) restorePointers(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	restored, err := deps.Catalog.RestorePointer(ctx, manifest)
 	if restored {

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// The endings of the paths of more lists.
+// The path suffixes of more lists.
 const (
 	classesPath  = "/school-classes"
 	calendarPath = "/academic-years"
@@ -58,7 +58,7 @@ func TestBadNights(t *testing.T) {
 	cases := []struct {
 		name  string
 		edits edits
-		// swapped is the ending of the path of lists for which every school gets the next school's.
+		// swapped is the path suffix of lists for which every school gets the next school's list.
 		swapped string
 		held    string // in one of the reasons, empty if the run is published
 		warns   string
@@ -70,12 +70,12 @@ func TestBadNights(t *testing.T) {
 			held:  "--max-emptied 50% allows: table test_result_norms, column percentile, district ",
 		},
 		{
-			name:  "percentiles are texts",
+			name:  "percentiles are strings",
 			edits: edits{resultsPath: inList("norms", func(r object) { r["percentile"] = "50th" })},
 			held:  "--max-emptied 50% allows: table test_result_norms, column percentile, district ",
 		},
 		{
-			name:  "percentiles are others",
+			name:  "percentiles are different",
 			edits: edits{resultsPath: inList("norms", func(r object) { r["reference"] = "another" })},
 			held:  "--max-changed 75% allows: table test_result_norms, district ",
 		},
@@ -195,7 +195,7 @@ func TestBadNights(t *testing.T) {
 			})},
 		},
 		{
-			name:  "the calendar is half",
+			name:  "half of the calendar is missing",
 			edits: edits{calendarPath: func(_ string, records []object) []object { return records[:len(records)/2] }},
 			warns: "rows of academic_years from ",
 		},
@@ -317,7 +317,7 @@ func TestNothingInCommon(t *testing.T) {
 	}
 }
 
-// TestOtherDatasetsAreGuarded empties a column on the night on which the datasets change.
+// TestOtherDatasetsAreGuarded empties a column on the night on which the run's datasets change.
 func TestOtherDatasetsAreGuarded(t *testing.T) {
 	t.Parallel()
 	n := newNightsOf(t, simulator.Options{Seed: 3, Districts: 2, SchoolSizes: []int{60, 60}})

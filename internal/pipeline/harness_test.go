@@ -53,7 +53,7 @@ func newSite(t testing.TB, world simulator.Options, options simulator.ServerOpti
 	return s
 }
 
-// deps returns new deps, as for a process of its own.
+// deps returns new dependencies, as a separate process would have.
 func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
@@ -147,7 +147,7 @@ func (s *site) visible() []string {
 	return files
 }
 
-// rows reads a table of the destination back, file after file.
+// rows reads back a table of the destination, file by file.
 func (s *site) rows(table *schemas.Table) []oracle.Row {
 	s.t.Helper()
 	return s.rowsAt(table, "", "*")

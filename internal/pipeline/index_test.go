@@ -24,7 +24,8 @@ func (s *site) index() string {
 	return string(data)
 }
 
-// TestIndexOfEveryOutcome checks that the page of all runs is up to date after every outcome, and names no person.
+// TestIndexOfEveryOutcome checks that the page of all runs is up to date after every outcome, and contains no names of
+// people.
 func TestIndexOfEveryOutcome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -71,7 +72,7 @@ func TestIndexOfEveryOutcome(t *testing.T) {
 	require.Equal(t, index, s.index())
 }
 
-// TestIndexOfTwoAtOnce checks that of two processes the one that saw fewer runs lists the runs again.
+// TestIndexOfTwoAtOnce checks that, of two concurrent processes, the one that saw fewer runs lists the runs again.
 func TestIndexOfTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

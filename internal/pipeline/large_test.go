@@ -51,7 +51,7 @@ func TestLargeSchoolsAreMerged(t *testing.T) {
 			s := newSite(t, world, pages)
 			settings.Scratch = "no such folder"
 			_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
-			require.ErrorContains(t, err, "--scratch", "the rows really were in scratch")
+			require.ErrorContains(t, err, "--scratch", "the rows were really written to scratch files")
 			require.Empty(t, s.visible())
 		})
 	}

@@ -74,7 +74,7 @@ func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// withoutAnswer returns the fan-outs of which at least three calls were made and none was answered.
+// withoutAnswer returns the fan-outs of which at least three calls were made and all were denied or not found.
 func withoutAnswer(g *snapshot.StagedRun) []review.Finding {
 	const minCalls = 3
 	type counts struct{ pages, unavailable int64 }

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// instead makes the service answer calls with these bodies, by the ending of the path.
+// instead makes the service answer calls with these bodies, selected by path suffix.
 func (s *site) instead(bodies map[string]string) {
 	s.t.Helper()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +49,8 @@ func (s *site) errors() map[string]string {
 	return failed
 }
 
-// TestAnswersThatInflate expects that a school whose answer would become far more rows than any real school has fails
-// with that reason, and that other schools do not fail.
+// TestAnswersThatInflate expects a school to fail with a clear reason if its answer would become far more rows than any
+// real school has. Other schools do not fail.
 func TestAnswersThatInflate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, few(), simulator.ServerOptions{})
@@ -67,11 +67,11 @@ func TestAnswersThatInflate(t *testing.T) {
 	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
 	require.Equal(t, map[string]string{
 		students + " students":    "more than 2000000 records: raise --max-school-records if the school really has that many",
-		results + " test_results": "a record has more than 10000 rows of test_result_norms and test_result_instructional_areas: no real record does, so the answer is rejected",
+		results + " test_results": "a record has more than 10000 rows of test_result_norms and test_result_instructional_areas: no real record has that many, so the answer is rejected",
 	}, s.errors())
 }
 
-// TestLimitsAreNotOfLookups checks that a list of more schools than a school may have records does not fail.
+// TestLimitsAreNotOfLookups checks that the list of schools may have more records than a school may have.
 func TestLimitsAreNotOfLookups(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 3, Schools: 5, SchoolSizes: []int{0, 1, 2, 1, 5}}, simulator.ServerOptions{})
@@ -84,8 +84,8 @@ func TestLimitsAreNotOfLookups(t *testing.T) {
 	}, s.errors())
 }
 
-// TestLimitsAreOfTheWholeSchool checks that whether a school exceeds the limits depends neither on how many calls run
-// at once nor on how many calls the records are spread over.
+// TestLimitsAreOfTheWholeSchool checks that the limits apply to a school as a whole, regardless of how many calls run
+// at once and how the records are spread over the calls.
 func TestLimitsAreOfTheWholeSchool(t *testing.T) {
 	t.Parallel()
 	var failed []map[string]string

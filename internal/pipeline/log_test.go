@@ -25,7 +25,7 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// lines returns the lines with a message.
+// lines returns the lines with the given message.
 func (l *logged) lines(t *testing.T, message string) []map[string]any {
 	t.Helper()
 	l.mu.Lock()
@@ -60,7 +60,7 @@ func TestASchoolIsLoggedOnce(t *testing.T) {
 	require.Equal(t, denied.Bid, summary.Denials[0].SchoolBid)
 	require.Equal(t, denied.Name, summary.Denials[0].SchoolName)
 	require.Greater(t, len(summary.Denials[0].Datasets), 1)
-	require.Greater(t, len(summary.Schools.Failures), 1, "of several datasets")
+	require.Greater(t, len(summary.Schools.Failures), 1, "failures in several datasets")
 
 	lines := out.lines(t, "school failed")
 	require.Len(t, lines, 1)
@@ -73,7 +73,7 @@ func TestASchoolIsLoggedOnce(t *testing.T) {
 	require.Equal(t, denied.Name, lines[0]["name"])
 }
 
-// TestManySchoolsAreNotLogged checks that beyond a few, schools are in the report only.
+// TestManySchoolsAreNotLogged checks that only a few schools are logged, and that further ones are only in the report.
 func TestManySchoolsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, Results: 40, Schools: 20}, simulator.ServerOptions{})
@@ -86,5 +86,5 @@ func TestManySchoolsAreNotLogged(t *testing.T) {
 	require.Len(t, summary.Denials, 20)
 	lines := out.lines(t, "access to school denied")
 	require.Len(t, lines, 3)
-	require.Equal(t, "further schools are in the report only", lines[2]["note"])
+	require.Equal(t, "further schools are only in the report", lines[2]["note"])
 }

@@ -15,7 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// weigher measures the heap when an early checkpoint is written, and when late ones are: the smallest heap counts.
+// weigher measures the heap when an early checkpoint is written and when late ones are written. Of the late ones, the
+// smallest heap counts.
 type weigher struct {
 	sink.Store
 	mu          sync.Mutex

@@ -11,8 +11,8 @@ import (
 )
 
 // A naive exporter to compare with: encoding/json into structs, and parquet-go's GenericWriter on structs with tags,
-// one per table. It does less than a real one could: it neither sorts nor drops duplicates, loses unknown members, and
-// fails on values of other types.
+// one per table. It does less than a real one would have to do: it neither sorts nor drops duplicates, loses unknown
+// members, and fails on values of other types.
 
 type naiveResult struct {
 	RequestedSchoolBid           string      `parquet:"requested_school_bid,dict" json:"-"`

@@ -23,7 +23,8 @@ import (
 
 type object = map[string]any
 
-// edits change the records of a list before they are sent, by the ending of the path. They are called with the school.
+// edits maps path suffixes to functions that change the records of a list before they are sent. The functions get the
+// school.
 type edits map[string]func(school string, records []object) []object
 
 // nights is a site whose service changes.
@@ -32,11 +33,11 @@ type nights struct {
 
 	day     time.Time
 	tonight atomic.Pointer[edits]
-	swapped atomic.Pointer[string] // the ending of the path of lists for which every school gets the next school's; empty for none
+	swapped atomic.Pointer[string] // the path suffix of lists for which every school gets the next school's list; empty for none
 	denied  atomic.Pointer[string] // the school whose results the service denies; empty for none
 }
 
-// renamed is the ending of the bid of a school that edits have renamed. The simulated service does not know this bid.
+// renamed is the suffix of the bid of a school that edits have renamed. The simulated service does not know this bid.
 const renamed = "-renamed"
 
 // newNights returns a site of four districts with three schools each.
@@ -145,7 +146,7 @@ func (n *nights) export(settings pipeline.Settings) *pipeline.Summary {
 	return summary
 }
 
-// compared returns settings of a run that is compared, with the usual limits.
+// compared returns the settings for a run that is compared, with the usual limits.
 func compared() pipeline.Settings {
 	s := defaults()
 	s.Compare = true
@@ -153,7 +154,7 @@ func compared() pipeline.Settings {
 	return s
 }
 
-// results is the ending of the path of test results.
+// results is the path suffix of test results.
 const (
 	resultsPath  = "/growth"
 	studentsPath = "/students"
@@ -204,7 +205,7 @@ func churn() edits {
 	}
 }
 
-// diff compares a run's snapshot with the one before, as the command diff does.
+// diff compares a run's snapshot with the previous one, as the command diff does.
 func (n *nights) diff(run string) *history.Difference {
 	n.t.Helper()
 	catalog := n.deps().Catalog
@@ -218,7 +219,7 @@ func (n *nights) diff(run string) *history.Difference {
 	return found
 }
 
-// requireEqualsDiff expects the comparison of a run that diff finds.
+// requireEqualsDiff expects the comparison of a run to equal the result of diff.
 func (n *nights) requireEqualsDiff(summary *pipeline.Summary) {
 	n.t.Helper()
 	require.Equal(n.t, pipeline.Published, summary.Outcome)

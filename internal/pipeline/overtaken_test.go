@@ -42,9 +42,9 @@ func (s interrupted) Write(ctx context.Context, path string, data []byte, when s
 	return s.lockless.Write(ctx, path, data, when)
 }
 
-// TestOvertaken lets another process do the same run from start to end while this one is paused before it writes a
-// document: this one finds the run published, and its own staged files are gone. A shard that was thought dead is only
-// overtaken by the publishing.
+// TestOvertaken lets another process complete the same run while this one is paused before it writes a document. This
+// one then finds the run published and its own staged files gone. A shard that was thought dead is overtaken only when
+// the run is published.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	settings := defaults()
@@ -133,8 +133,8 @@ func (s killed) Write(ctx context.Context, path string, data []byte, when sink.C
 
 var errKilled = errors.New("killed")
 
-// TestOvertakenWhilePublishing has another process publish half of the run: this one, which cannot find the staged
-// files, finishes the publishing.
+// TestOvertakenWhilePublishing has another process publish half of the run. This one cannot find the staged files, and
+// finishes publishing the run.
 func TestOvertakenWhilePublishing(t *testing.T) {
 	t.Parallel()
 	settings := defaults()

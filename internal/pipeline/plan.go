@@ -59,7 +59,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 			if len(wanted) == 0 {
 				plan.FailedSchools = append(plan.FailedSchools, snapshot.SchoolFailure{
 					SchoolName: school.Name,
-					Error:      "the school list has a school without a schoolBid, so its data cannot be requested",
+					Error:      "the school list contains a school without a schoolBid, so the data of that school cannot be requested",
 				})
 			}
 		case len(wanted) > 0 && !wanted[school.Bid], taken[school.Bid]:
@@ -70,7 +70,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 	}
 	for _, bid := range s.Districts {
 		if bid == "" || !known[bid] {
-			return Usagef("%s: no school of the school list is in district %q", theDistricts, bid)
+			return Usagef("%s: no school on the school list is in district %q", theDistricts, bid)
 		}
 	}
 	unknown := slices.DeleteFunc(canonical(s.Schools), func(bid string) bool { return bid != "" && listed[bid] })
@@ -88,7 +88,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 	for _, bid := range unknown {
 		plan.FailedSchools = append(plan.FailedSchools, snapshot.SchoolFailure{
 			SchoolBid: bid,
-			Error:     theSchools.String() + " names it, but the school list does not: check the bid and the data sharing agreement",
+			Error:     theSchools.String() + " includes it, but the school list does not: check the bid and the data sharing agreement",
 		})
 	}
 	byDistrict := s.PartitionBy == snapshot.ByDistrict
@@ -104,7 +104,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 	return nil
 }
 
-// leaveOutIncomplete removes the schools of which the destination lacks earlier changes, and logs their names.
+// leaveOutIncomplete removes the schools for which the destination lacks earlier changes, and logs their names.
 func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 	var names []string
 	plan.Schools = slices.DeleteFunc(plan.Schools, func(school snapshot.School) bool {
@@ -114,7 +114,7 @@ func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 		return r.incomplete[school.Bid]
 	})
 	if len(names) > 0 {
-		r.Logger.Warn("schools that were denied in an earlier run are left out: their changes begin with the next full run",
+		r.Logger.Warn("schools that were denied in an earlier run are left out: their changes are included again after the next full run",
 			"schools", len(names), "names", wording.First(names, maxLoggedSchools))
 	}
 }

@@ -34,9 +34,9 @@ type exportRun struct {
 	pinned         map[string]string  // the optional parameters that its plan will pin
 	plan           *snapshot.Plan
 	restarts       bool           // the existing run is to be removed first
-	looked         *fetch.Lookups // nil if this process has not made the plan
+	looked         *fetch.Lookups // the lookups; nil if this process has not made the plan
 	fetch          *fetch.Fetcher
-	stagedStudents map[int]*stagedStudents // from an earlier process, by bucket
+	stagedStudents map[int]*stagedStudents // the students staged by an earlier process, by bucket
 	resumes        bool                    // the plan existed before this command
 	logged         schoolLog
 	notSaved       sync.Once // logs that calls cannot be saved
@@ -206,7 +206,7 @@ func Ago(now, then time.Time) string {
 	}
 }
 
-// sinceMargin is the time by which a delta run begins before the plan of the last run (specification, Limits:
+// sinceMargin is how far before the plan of the last run the period of a delta run begins (specification, Limits:
 // recommended modified-since margin).
 const sinceMargin = 10 * time.Minute
 
@@ -214,8 +214,8 @@ const sinceMargin = 10 * time.Minute
 var sinceAuto = modifiedSince.String() + " " + SinceAuto
 
 // errNoRunSince says that there is no run that a delta run since SinceAuto can continue from.
-var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile with all of these datasets and perspectives, of all schools and" +
-	" without a failed one in these datasets, is published here: take a full snapshot first, or give a date")
+var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile is published here that has all of these datasets and perspectives," +
+	" covers all schools and has no failed school in these datasets: take a full snapshot first, or give a date")
 
 // filters returns the optional parameters that the plan pins.
 func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
@@ -232,7 +232,7 @@ func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	case SinceAuto:
 		chain, err := r.Catalog.LatestChain(ctx, s.BaseURL, r.scope, r.now, sinceMargin)
 		if err != nil {
-			return nil, fmt.Errorf("look for the run that %s begins from: %w", sinceAuto, err)
+			return nil, fmt.Errorf("look for the run that %s continues from: %w", sinceAuto, err)
 		}
 		if chain == nil {
 			return nil, Usagef("%w", errNoRunSince)
@@ -271,7 +271,7 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 		plan.RunID, strings.Join(differs, ", "), wording.Setting("run-id"))
 }
 
-// suppressionDiffers says why the plan of a run and this command leave out other students, and what to do.
+// suppressionDiffers says why the plan of a run and this command leave out different students, and what to do.
 func (r *exportRun) suppressionDiffers(plan *snapshot.Plan) error {
 	key := ""
 	if r.settings.PrivacyKey != nil {

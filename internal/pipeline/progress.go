@@ -19,7 +19,7 @@ type Progress struct {
 	currentDataset atomic.Value // string
 	started        atomic.Int64 // nanoseconds since 1970
 	client         atomic.Pointer[extract.Client]
-	names          atomic.Pointer[map[string]string] // of schools, by bid
+	names          atomic.Pointer[map[string]string] // the names of schools by bid
 
 	schoolsTotal, schoolsDone atomic.Int64
 	failed, denied, rows      atomic.Int64
@@ -100,11 +100,11 @@ func (m *Progress) Retried(_ context.Context, operation, cause string) {
 	m.activity.Retried(time.Now(), operation, cause)
 }
 
-// Reading is the state of a Progress at one time.
+// Reading is the state of a Progress at a point in time.
 type Reading struct {
 	Phase   string // plan, fetch, publish or done
 	Elapsed time.Duration
-	// SchoolsDone of SchoolsTotal counts (school, dataset) pairs. A pair is done when its last page has arrived or it has
+	// SchoolsDone and SchoolsTotal count (school, dataset) pairs. A pair is done when its last page has arrived or it has
 	// failed.
 	SchoolsDone, SchoolsTotal int64
 	Failed, Denied, Rows      int64
@@ -114,7 +114,7 @@ type Reading struct {
 	Retrying                  []Retry       // calls that are being retried, longest first
 	Paused                    string        // why all requests are paused; empty if they are not
 	GivesUpIn                 time.Duration // the maximum remaining pause
-	EstimatedEnd              time.Time     // of fetching, for a run with a deadline; zero while unknown
+	EstimatedEnd              time.Time     // when fetching will end, for a run with a deadline; zero while unknown
 }
 
 // Retry is a call that is being retried.

@@ -21,7 +21,7 @@ type publisher struct {
 	limits  review.Limits
 	summary *Summary
 	compare bool // whether the run's comparison counts
-	fetched bool // this command has fetched the run, and had checked before that it may be published
+	fetched bool // this command fetched the run, after checking that the run may be published
 	// acceptHeld publishes a run even if it exceeds limits or fails checks.
 	acceptHeld, replace, acceptBaseURL bool
 }
@@ -33,7 +33,7 @@ func (p *publisher) run(ctx context.Context) error {
 func (p *publisher) checkAndPublish(ctx context.Context) error {
 	staged, err := p.collect(ctx)
 	if err != nil {
-		return fmt.Errorf("collect what run %s has staged: %w", p.plan.RunID, err)
+		return fmt.Errorf("collect the checkpoints of run %s: %w", p.plan.RunID, err)
 	}
 	p.summary.fromStaged(staged)
 	if len(staged.Missing) > 0 {
@@ -84,7 +84,7 @@ func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	return nil
 }
 
-// collect adds up what the run has staged.
+// collect adds up the checkpoints of the run.
 func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, err error) {
 	err = p.keepAlive(ctx, p.plan.RunID, func(ctx context.Context) (err error) {
 		staged, err = p.Catalog.CollectIntact(ctx, p.plan)
@@ -118,7 +118,7 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 	return reasonsToHold(staged, p.limits)
 }
 
-// warnOfPurged logs a warning about schools that were purged from the destination and of which the run has rows again.
+// warnOfPurged logs a warning about schools that were purged from the destination and for which the run has rows again.
 func (p *publisher) warnOfPurged(ctx context.Context, staged *snapshot.StagedRun) error {
 	purged, err := p.Catalog.PurgedBefore(ctx, staged)
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *publisher) overtaken(ctx context.Context, refused error) error {
 		p.Catalog.DropUnpublished(ctx, p.plan.RunID))
 }
 
-// incomplete returns an error that names the missing tasks, and those among them whose staged files have changed.
+// incomplete returns an error that lists the missing tasks, and those among them whose staged files have changed.
 func incomplete(g *snapshot.StagedRun) error {
 	why := ""
 	if n := len(g.Damaged); n > 0 {

@@ -179,7 +179,7 @@ func (s *turnoverSite) happen() {
 		drop(func(r object) bool { return r["testResultBid"] == result["testResultBid"] })
 		newer := s.result(fmt.Sprint(result["studentBid"]), fmt.Sprint(result["subjectArea"]))
 		to.results = append(to.results, newer)
-	case 6: // all that are older than a year
+	case 6: // all results that are older than a year are gone
 		limit := s.day.AddDate(-1, 0, 0).Format("2006-01-02T15:04:05Z")
 		drop(func(r object) bool { return fmt.Sprint(r["administrationEndDateTime"]) < limit })
 	case 7: // gone
@@ -230,7 +230,7 @@ func (s *turnoverSite) exportIn(shards int, blind bool) *pipeline.Summary {
 	}
 	left, err := sink.ListAll(s.t.Context(), deps.Catalog, "_runs/"+settings.RunID+"/journal/")
 	require.NoError(s.t, err)
-	require.Empty(s.t, left, "a published run has no checkpoints, nor files beside them")
+	require.Empty(s.t, left, "a published run has neither checkpoints nor the files beside them")
 	return summary
 }
 
@@ -241,7 +241,7 @@ func (s *turnoverSite) requireInReport(summary *pipeline.Summary) {
 	requireWhy(s.t, page, summary.Comparison)
 }
 
-// requireWhy expects a report to name the reasons of a comparison. It does not check tables with more than three
+// requireWhy expects a report to list the reasons in a comparison. It does not check tables with more than three
 // reasons, because the report shows only three, or tables with only the usual reason, which the report does not show.
 func requireWhy(t testing.TB, page []byte, of *snapshot.Comparison) {
 	t.Helper()
@@ -302,8 +302,9 @@ func (s *turnoverSite) purge() {
 	}
 }
 
-// TestAgeOfWhatIsWritten counts and explains results of last year by the dates that are written. A profile that writes only
-// their month makes all results of that month older than a year, so that results that leave are not unexplained.
+// TestAgeOfWhatIsWritten checks that results of last year are counted and explained by the dates that are written.
+// Under a profile that keeps only the month, all results of that month are older than a year, so those that are gone
+// are explained.
 func TestAgeOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	for profile, older := range map[schemas.Profile]int64{schemas.Full: 2, schemas.Pseudonymous: 2, schemas.Minimal: 3} {

@@ -95,11 +95,11 @@ func TestReorderBufferHoldsOrSpills(t *testing.T) {
 			synctest.Wait()
 		}
 		deliver(2)
-		require.Equal(t, []string{"2"}, to.spilled, "its turn waits for other schools")
+		require.Equal(t, []string{"2"}, to.spilled, "its task waits for another school")
 		require.True(t, delivered[2])
 		deliver(0)
 		deliver(3)
-		require.False(t, delivered[0], "it is being written")
+		require.False(t, delivered[0], "the task of the school is being written")
 		require.False(t, delivered[3], "another school is being written")
 		to.stall <- struct{}{}
 		synctest.Wait()
@@ -148,7 +148,7 @@ func TestReorderBufferIsCancelled(t *testing.T) {
 		go func() { ended <- b.deliver(ctx, 1, resultOf(1, 100)) }()
 		synctest.Wait()
 		cancel(cause)
-		require.ErrorIs(t, <-ended, cause, "nothing takes the result")
+		require.ErrorIs(t, <-ended, cause, "no writer receives the result")
 
 		ctx, cancel = context.WithCancelCause(t.Context())
 		b = newReorderBuffer(2, budget)

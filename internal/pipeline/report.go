@@ -112,8 +112,8 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	return page, nil
 }
 
-// addPublished adds the ledger of a published run, its baseline, even if that was replaced since, and the run that
-// replaced it.
+// addPublished adds the ledger of a published run, its baseline, and the run that has replaced it, if any. The baseline
+// is added even if it has been replaced since.
 func addPublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) (err error) {
 	m := page.Manifest
 	if plan.Baseline != nil {

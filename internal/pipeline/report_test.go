@@ -32,7 +32,7 @@ func (s *site) page(run string) string {
 	return html.UnescapeString(string(data))
 }
 
-// shows checks that the report of a run holds some texts.
+// shows checks that the report of a run contains the given strings.
 func (s *site) shows(run string, parts ...string) {
 	s.t.Helper()
 	page := s.page(run)
@@ -149,7 +149,8 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 	s.shows("night", "All tasks are staged; the run is not published yet.")
 }
 
-// TestReportOfWhatAFailureWas checks that the page of a run that gave up shows the cause, which is in no checkpoint.
+// TestReportOfWhatAFailureWas checks that the page of a run that gave up shows the cause, although no checkpoint
+// contains it.
 func TestReportOfWhatAFailureWas(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -223,8 +224,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 	}
 }
 
-// TestReportAfterSomebodyElsePublished expects the report of a shard to be replaced if another process publishes the
-// run.
+// TestReportAfterSomebodyElsePublished expects a shard's report to be replaced if another process publishes the run.
 func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -239,7 +239,7 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	}})
 	summary, err := runAll(t.Context(), deps, settings)
 	require.NoError(t, err)
-	require.Equal(t, pipeline.Staged, summary.Outcome, "when it looked")
+	require.Equal(t, pipeline.Staged, summary.Outcome, "the outcome at the time of the check")
 	s.shows("run", "All schools exported completely.")
 }
 

@@ -54,12 +54,12 @@ func TestParametersReachTheOperationsThatTakeThem(t *testing.T) {
 		}
 	}
 	for _, name := range defaults().Datasets {
-		require.True(t, seen[name], "%s was asked", name)
+		require.True(t, seen[name], "%s was requested", name)
 	}
 	for _, name := range []string{
 		"test_results", "academic_years", "student_school_associations", "school_classes", "educator_school_associations",
 	} {
-		require.True(t, followed[name], "%s was followed over pages", name)
+		require.True(t, followed[name], "later pages of %s were requested", name)
 	}
 }
 

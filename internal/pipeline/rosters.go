@@ -93,7 +93,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 }
 
 // rosterOf returns the students of a school whose results were read, or nil if the run does not have them. The error is
-// the one of the context, or says that the store, such as S3, cannot read back staged students.
+// the context's, or says that the store, such as S3, cannot read back staged students.
 func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (fetch.Roster, error) {
 	if t.rosters != nil {
 		select {

@@ -13,16 +13,16 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Run takes a snapshot: it plans or resumes a run, fetches and stages what is not staged yet, and publishes unless a
-// check holds it back or the run is cut into shards.
+// Run takes a snapshot: it plans or resumes a run, fetches and stages everything that is not staged yet, and publishes
+// the run unless a check holds it back or it is divided into shards.
 //
-// Once the run has an id, the summary is not nil and names it, even if there is an error. Errors wrap ErrUsage,
+// Once the run has an id, the summary is not nil and contains the id, even if there is an error. Errors wrap ErrUsage,
 // extract's sentinels, the context's error or its cause, or are failures that leave the run resumable and the previous
 // snapshot untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, deps.Client)
-	deps.Progress.takeCounts() // of an earlier run of this command
+	deps.Progress.takeCounts() // drop the counts of an earlier run of this command
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	r.logReplaced(ctx, found.id)
 	if found.manifest != nil {
 		if date := found.manifest.SnapshotDate; date != r.date {
-			deps.Logger.WarnContext(ctx, "nothing was exported, because the run with this id is already published for another date: give each night an id of its own",
+			deps.Logger.WarnContext(ctx, "nothing was exported, because the run with this id is already published for another date: use a different id for each night",
 				"run", found.id, "snapshot_date", date)
 		}
 		r.summary.describePublished(ctx, &deps, found.manifest, stuck)
@@ -139,7 +139,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 		}
 	}
 	if r.plan.Shards > 1 && r.settings.Shards > 1 && r.plan.Shards != r.settings.Shards {
-		r.Logger.WarnContext(ctx, "the run was planned with another number of shards: unless all its shards use the same number, some schools are not fetched",
+		r.Logger.WarnContext(ctx, "the run was planned with a different number of shards: some schools will not be fetched unless all shards use the same number",
 			"planned", r.plan.Shards, "given", r.settings.Shards)
 	}
 	if err := r.checkSuppression(ctx); err != nil {

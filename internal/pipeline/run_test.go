@@ -64,7 +64,7 @@ func (s *site) requireOracle(settings pipeline.Settings, options oracle.Options)
 		require.True(s.t, ok)
 		for _, table := range dataset.Tables {
 			expected, known := oracle[table.Name]
-			require.True(s.t, known, "the oracle knows table %s", table.Name)
+			require.True(s.t, known, "the oracle has table %s", table.Name)
 			got := s.rows(table)
 			require.Len(s.t, got, len(expected), table.Name)
 			for i := range expected {
@@ -394,8 +394,8 @@ func TestShardsEqualSingleRun(t *testing.T) {
 	require.True(t, again.AlreadyPublished)
 }
 
-// TestPublishedDateAgain repeats the command of a past date: nothing is requested, and its outcome is repeated. Other
-// settings are an error, which says that --replace would store today's data under that date.
+// TestPublishedDateAgain repeats the command of a past date: nothing is requested, and its outcome is repeated. A
+// command with other settings fails. The error says that --replace would store today's data under that date.
 func TestPublishedDateAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -441,8 +441,8 @@ func TestKilledAfterThePointer(t *testing.T) {
 	require.NotEqual(t, summary.RunID, later.RunID)
 }
 
-// TestLosesPastDate publishes another run of a past date while this one is at work: this one ends with an error that
-// does not blame its settings, and leaves nothing behind.
+// TestLosesPastDate publishes another run of a past date while this one is in progress. This one ends with an error
+// that does not blame its settings, and leaves nothing behind.
 func TestLosesPastDate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

@@ -52,8 +52,8 @@ func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 // foundRun is a run id with the plan and manifest that the destination has for it.
 type foundRun struct {
 	id       string
-	plan     *snapshot.Plan     // nil if the run has not begun, or has lost it
-	manifest *snapshot.Manifest // nil if it is not published
+	plan     *snapshot.Plan     // nil if the run has not begun, or has lost its plan
+	manifest *snapshot.Manifest // nil if the run is not published
 }
 
 // date returns the snapshot date of the run's plan, or ifNew if it has no plan yet.
@@ -64,7 +64,8 @@ func (s *foundRun) date(ifNew string) string {
 	return ifNew
 }
 
-// snapshot returns what the run is a snapshot of. A published run may have lost its plan.
+// snapshot returns the kind and the date of the run. It takes them from the manifest if a published run has lost its
+// plan.
 func (s *foundRun) snapshot() (snapshot.Kind, string) {
 	if s.plan == nil {
 		return s.manifest.Kind, s.manifest.SnapshotDate
@@ -98,9 +99,9 @@ func lookUpNamed(ctx context.Context, catalog snapshot.Catalog, id string) (foun
 	return found, err
 }
 
-// chooseRun finds the run that this command begins or resumes: the one it names, or the first of its derived ids that
-// is not published. It returns a published run if this command has just finished the publishing of that run for another
-// command, or if its date is in the past, because a new run of that date would be refused.
+// chooseRun finds the run that this command begins or resumes: the one that it specifies, or the first of its derived
+// ids that is not published. It returns a published run if this command has just finished publishing that run for
+// another command, or if its date is in the past, because a new run of that date would be refused.
 func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {

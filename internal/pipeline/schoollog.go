@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// maxLoggedSchools is the maximum number of schools that are logged as failed, as denied, and so on at the normal level. The
-// report and the ledger list all of them.
+// maxLoggedSchools is the maximum number of schools that are logged at the normal level for each outcome, such as
+// failed or denied. The report and the ledger list all of them.
 const maxLoggedSchools = 3
 
 // schoolLog holds the bids of the schools that were logged, by what was logged.
@@ -23,8 +23,8 @@ type schoolLog struct {
 	seen map[string]map[string]bool
 }
 
-// level returns the level at which to log something about a school: normal, or debug if it was logged about this school
-// or enough others. The last school that is logged at the normal level gets a note.
+// level returns the level at which to log something about a school: normal, or debug if it was already logged about
+// this school or about enough others. The last school that is logged at the normal level gets a note.
 func (l *schoolLog) level(what, bid string, normal slog.Level) (level slog.Level, note []slog.Attr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,12 +40,12 @@ func (l *schoolLog) level(what, bid string, normal slog.Level) (level slog.Level
 	}
 	schools[bid] = true
 	if len(schools) == maxLoggedSchools {
-		note = append(note, slog.String("note", "further schools are in the report only"))
+		note = append(note, slog.String("note", "further schools are only in the report"))
 	}
 	return normal, note
 }
 
-// shortError returns the error of a school's dataset without the names that the other attributes have.
+// shortError returns the error of a school's dataset without the names that other attributes already contain.
 func shortError(l *snapshot.LedgerRow) string {
 	return strings.TrimPrefix(l.Error, l.Dataset+" of school "+l.SchoolBid+" ")
 }

@@ -133,7 +133,7 @@ func TestNoSchoolLeft(t *testing.T) {
 		summary := s.run(settings)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Equal(t, snapshot.ManifestSchools{Total: 1, Failed: 1, Failures: summary.Schools.Failures}, summary.Schools)
-		require.Empty(t, s.rows(s.table("test_results")), "the table is there, without rows")
+		require.Empty(t, s.rows(s.table("test_results")), "the table exists but has no rows")
 	}
 }
 
@@ -159,7 +159,7 @@ func TestOnlySomeDistricts(t *testing.T) {
 	require.ErrorIs(t, err, pipeline.ErrUsage)
 	require.ErrorContains(t, err, "no-such-district")
 	for _, r := range s.asked() {
-		require.Empty(t, r.School, "no student data is asked for")
+		require.Empty(t, r.School, "no student data is requested")
 	}
 }
 
@@ -197,7 +197,7 @@ func TestOneDatasetOfASchool(t *testing.T) {
 			results++
 		}
 	}
-	require.Equal(t, 40+90, results, "the other datasets of these schools are whole")
+	require.Equal(t, 40+90, results, "the other datasets of these schools are complete")
 }
 
 func TestOnePerspectiveDenied(t *testing.T) {
@@ -231,7 +231,7 @@ func TestOnePerspectiveDenied(t *testing.T) {
 	require.Positive(t, unavailable)
 }
 
-// TestLaterPageOfAPerspectiveDenied expects that a list of which some pages were read is not lost because a later page is
+// TestLaterPageOfAPerspectiveDenied expects that a list is not lost if some of its pages were read and a later page is
 // denied in one of several perspectives.
 func TestLaterPageOfAPerspectiveDenied(t *testing.T) {
 	t.Parallel()
@@ -262,7 +262,7 @@ func TestRunThatIsInterruptedIsResumed(t *testing.T) {
 	s := newSite(t, small(), simulator.ServerOptions{Latency: 25 * time.Millisecond})
 	interrupts, patience := 0, 100*time.Millisecond
 	for {
-		// Even on a slow machine, some attempt gets far enough to finish.
+		// Even on a slow machine, one of the attempts gets far enough to finish.
 		patience = patience * 5 / 4
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		summary, err := pipeline.Run(ctx, s.deps(nil), defaults())
@@ -311,7 +311,7 @@ func TestFinishedSchoolsWaitInScratch(t *testing.T) {
 	}})
 	settings.Scratch = filepath.Join(t.TempDir(), "no-such-folder")
 	_, err = pipeline.Run(t.Context(), missing.deps(nil), settings)
-	require.ErrorContains(t, err, "--scratch", "the schools really waited in scratch")
+	require.ErrorContains(t, err, "--scratch", "the schools were really written to scratch files")
 	require.Empty(t, missing.visible())
 }
 

@@ -42,7 +42,7 @@ const (
 
 // Settings are the settings of a run. The zero value of an optional setting is its default only if its comment says so.
 type Settings struct {
-	BaseURL            string   // the service as plan and manifest name it; "simulate" for the embedded one
+	BaseURL            string   // the service as recorded in plan and manifest; "simulate" for the embedded one
 	AcceptBaseURL      bool     // lets the run move a destination that belongs to another service to this one
 	ToolVersion        string   // recorded in plan and manifest, and part of a derived run id
 	Datasets           []string // names of schemas.Datasets in any order
@@ -77,13 +77,13 @@ type Settings struct {
 	// Deadline ends the fetching of schools; zero means no deadline. If more schools than MaxFailedSchools are missing
 	// then, the run stops with ErrDeadline and can be resumed. Otherwise it is published without them.
 	Deadline         time.Time
-	Concurrency      int    // of the client; the pipeline reads enough lists at once to use it
+	Concurrency      int    // the client's limit; the pipeline reads enough lists at once to reach it
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
 	Scratch          string // folder for finished schools that do not fit in memory; empty for the system's temporary one
 	maxHeldBytes     int    // replaces the constant of the same name in tests
 }
 
-// The settings that errors name most often.
+// The settings that errors mention most often.
 const (
 	snapshotDate  = wording.Setting("snapshot-date")
 	effectiveDate = wording.Setting("effective-date")
@@ -135,7 +135,7 @@ func (s *Settings) split() (taken, leftOut []string) {
 	return taken, leftOut
 }
 
-// parts names the datasets that can take part in a kind of run.
+// parts lists the datasets that can take part in a kind of run.
 func parts(kind snapshot.Kind) []string {
 	var names []string
 	for _, d := range schemas.Datasets() {
@@ -170,7 +170,7 @@ func canonical(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// Check returns an error for settings that exclude each other. Each value is one that the command accepts.
+// Check returns an error for settings that exclude each other. It assumes that each value is valid by itself.
 func (s *Settings) Check() error {
 	taken, _ := s.split()
 	switch {
@@ -179,13 +179,13 @@ func (s *Settings) Check() error {
 	case s.Privacy.NeedsKey() && s.PrivacyKey == nil:
 		return Usagef("%s %s needs a key", wording.Setting("privacy"), s.Privacy)
 	case s.EffectiveDate != "" && s.ModifiedSince != "":
-		return Usagef("%s and %s are two kinds of runs: choose one", effectiveDate, modifiedSince)
+		return Usagef("%s and %s select different kinds of runs: choose one", effectiveDate, modifiedSince)
 	case s.EffectiveDate != "" && s.SnapshotDate != "":
-		return Usagef("%s gives an as-of run its date: leave %s out", effectiveDate, snapshotDate)
+		return Usagef("%s sets the date of an as-of run: leave %s out", effectiveDate, snapshotDate)
 	case s.EffectiveDate != "" && len(s.RunID)+len("-2006-01-02") > maxRunID:
 		return Usagef("%s: an as-of run appends its date, which makes an id of more than %d characters", wording.Setting("run-id"), maxRunID)
 	case len(taken) == 0:
-		return Usagef("%s: none of these can be part of such a run, whose operations are %s",
+		return Usagef("%s: none of these can be part of such a run, which can only include %s",
 			wording.Setting("datasets"), strings.Join(parts(s.kind()), ", "))
 	}
 	return nil

@@ -46,8 +46,7 @@ func (r *replay) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// BenchmarkSmallLists takes a run of short lists. It measures the cost of each request without its rows and the
-// network.
+// BenchmarkSmallLists takes a run of short lists. It measures the cost of each request, not including rows and network.
 func BenchmarkSmallLists(b *testing.B) {
 	s := newSite(b, simulator.Options{Seed: 3, Schools: 1000, Results: 1000}, simulator.ServerOptions{})
 	settings := defaults()

@@ -21,8 +21,7 @@ import (
 
 var errRefused = errors.New("the disk refuses it")
 
-// refusing is a store that commits no file of run "stuck", and writes no
-// document at one path.
+// refusing is a store that fails to commit files of run "stuck", and to write a document at one path.
 type refusing struct {
 	sink.Store
 
@@ -43,8 +42,9 @@ func (s refusing) Write(ctx context.Context, path string, data []byte, when sink
 	return s.Store.Write(ctx, path, data, when)
 }
 
-// TestStuckRunBlocksOnlyItsDate has a publishing that cannot be finished. Other dates are published, another run of the
-// same date fails and says what blocks it, and once the cause is removed everything is published.
+// TestStuckRunBlocksOnlyItsDate interrupts the publishing of a run so that it cannot be finished. Other dates are
+// published, another run of the same date fails with an error that says what blocks it, and everything is published
+// once the cause is removed.
 func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
@@ -159,7 +159,7 @@ func TestObstacleIsFoundBeforeAnyRequest(t *testing.T) {
 		require.Empty(t, s.server.Log())
 		left, err := os.ReadDir(s.dest)
 		require.NoError(t, err)
-		require.Len(t, left, 1, "nothing but the obstacle")
+		require.Len(t, left, 1, "only the obstacle is left")
 
 		require.NoError(t, os.Remove(obstacle))
 		require.Equal(t, pipeline.Published, s.run(settings).Outcome)

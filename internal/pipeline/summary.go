@@ -43,7 +43,7 @@ type Summary struct {
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
 	// NotSuppressed are students who were purged from the destination and whom the run could not leave out.
 	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`
-	// UnfinishedPurges are purges at the destination that have begun but not ended, with what to do.
+	// UnfinishedPurges describes purges at the destination that have begun but not ended, and what to do about them.
 	UnfinishedPurges []string `json:"unfinished_purges,omitempty"`
 	// Unfinished says why a step after publishing failed. The next command repeats the step.
 	Unfinished string `json:"unfinished,omitempty"`
@@ -54,9 +54,9 @@ type Summary struct {
 	PrivacyKey       string                   `json:"privacy_key_fingerprint,omitempty"`
 	Next             []wording.Advice         `json:"next,omitempty"`              // what to do about a run that was held back
 	Restarted        bool                     `json:"restarted,omitempty"`         // staged files of an earlier command of the run were dropped
-	AlreadyPublished bool                     `json:"already_published,omitempty"` // by an earlier command
+	AlreadyPublished bool                     `json:"already_published,omitempty"` // the run was published by an earlier command
 	Restored         []string                 `json:"restored,omitempty"`          // lost or damaged pointers that were written again
-	Updated          []string                 `json:"updated,omitempty"`           // what else this command changed, if the run was already published
+	Updated          []string                 `json:"updated,omitempty"`           // other changes that this command made, if the run was already published
 	Tables           []TableSummary           `json:"tables"`
 	Datasets         []DatasetSummary         `json:"datasets"`
 	Schools          snapshot.ManifestSchools `json:"schools"`

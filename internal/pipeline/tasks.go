@@ -72,7 +72,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	return err
 }
 
-// maxSavingAtEnd bounds how long a run that ends early saves the calls that it has made.
+// maxSavingAtEnd bounds the time that a run that ends early spends on saving the calls that it has made.
 const maxSavingAtEnd = 10 * time.Second
 
 // newTasks returns the tasks of todo that are fetched by school. Tasks of the same dataset open their files in turn.
@@ -198,10 +198,10 @@ func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
 func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	staged, damaged, err := r.Catalog.StagedTasks(ctx, r.plan)
 	if err != nil {
-		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
+		return nil, fmt.Errorf("read the checkpoints of run %s: %w", r.plan.RunID, err)
 	}
 	for _, task := range damaged {
-		r.Logger.WarnContext(ctx, "staged files are damaged or gone: their task is fetched again", "task", task.String())
+		r.Logger.WarnContext(ctx, "staged files are damaged or gone: fetching their task again", "task", task.String())
 	}
 	var todo []snapshot.Task
 	for _, id := range r.plan.Tasks() {

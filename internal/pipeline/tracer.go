@@ -27,7 +27,7 @@ type Tracer interface {
 // Span is a part of a run.
 type Span struct {
 	Name  string
-	RunID string // of plan, fetch and publish
+	RunID string // set for plan, fetch and publish spans
 	// Dataset is set for school and stage spans, School (a bid) for school spans, Bucket for stage spans (-1: lookups).
 	Dataset, School string
 	Bucket          int

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUntraced expects that spans without a tracer allocate no memory.
+// TestUntraced expects that spans allocate no memory if there is no tracer.
 func TestUntraced(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	deps := Deps{}
 	ctx := t.Context()

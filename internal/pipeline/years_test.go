@@ -33,7 +33,7 @@ func TestSchoolYears(t *testing.T) {
 		t.Run(fmt.Sprintf("%d districts", districts), func(t *testing.T) {
 			t.Parallel()
 			world := simulator.Options{Districts: districts, Schools: 3 + 2*districts, Results: 1000 * districts, SchoolSizes: []int{0, 1, 60}}
-			world.Results = min(world.Results, 15_000) // many small districts, in which shares change most
+			world.Results = min(world.Results, 15_000) // many small districts, in which percentages change the most
 			y := newYears(t, world)
 			held, warned, compared := 0, 0, 0
 			until := y.on(last)

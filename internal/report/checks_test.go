@@ -22,7 +22,7 @@ func TestChecks(t *testing.T) {
 	has(t, text, "1 of 2 failed.")
 	has(t, text, "<code>growth-export sql --views analysis</code> counts violations by school")
 	has(t, text, "1,234")
-	has(t, text, "results are of students who are not in the school&#39;s student list")
+	has(t, text, "results belong to students who are not on the school&#39;s student list")
 	has(t, text, "items_order")
 	text = page(passed)
 	has(t, text, "The only check passed.")

@@ -9,6 +9,6 @@
 // since the last run, how does the run compare with the last nights, how did the requests go. Empty sections are left
 // out.
 //
-// [WriteIndex] lists all runs, with links to their reports. It names no schools. It stores the data that it takes from
-// manifests, so that they need not be read again ([ReadIndex]).
+// [WriteIndex] lists all runs, with links to their reports. It does not contain the names of schools. It stores the
+// data that it takes from manifests, so that they need not be read again ([ReadIndex]).
 package report

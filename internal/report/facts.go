@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// fact is a named value and a note on it.
+// fact is a value with a name and a note.
 type fact struct {
 	Name, Value, Note string
 }

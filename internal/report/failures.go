@@ -19,7 +19,7 @@ type failureList struct {
 	Reasons []reasonLine
 	// Shown are the first failures. Folded are further ones, which the page hides at first.
 	Shown, Folded []failureLine
-	// Query is a query for all of them.
+	// Query is an SQL query that selects all of them.
 	Query string
 }
 

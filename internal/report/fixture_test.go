@@ -26,7 +26,7 @@ func draw(t *testing.T, page *report.Page) string {
 	var b, again bytes.Buffer
 	require.NoError(t, report.Write(&b, page))
 	require.NoError(t, report.Write(&again, page))
-	require.Equal(t, b.String(), again.String(), "the same page again")
+	require.Equal(t, b.String(), again.String(), "writing the page again gives the same bytes")
 	icon := regexp.MustCompile(`<link rel="icon" href="data:image/svg[&#0-9;+]+xml,%3Csvg[a-zA-Z0-9%./:=-]+">`)
 	require.Len(t, icon.FindAllString(b.String(), -1), 1)
 	text := icon.ReplaceAllString(b.String(), "") // the only link that a page may have
@@ -34,7 +34,7 @@ func draw(t *testing.T, page *report.Page) string {
 	for _, never := range []string{"<script", "javascript:", "@import", "<link", "<img", "<iframe", "<form", "ZgotmplZ", "NaN", "Inf", "<no value>"} {
 		hasNot(t, text, never)
 	}
-	require.False(t, regexp.MustCompile(`(?i)[\s"'](src|href|srcset|action|data)\s*=`).MatchString(text), "something outside of the page")
+	require.False(t, regexp.MustCompile(`(?i)[\s"'](src|href|srcset|action|data)\s*=`).MatchString(text), "the page refers to something outside of it")
 	hasNot(t, text, "url(")
 	for _, drawing := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(text, -1) {
 		wellFormed(t, xml.NewDecoder(strings.NewReader(drawing)))
@@ -49,13 +49,13 @@ func draw(t *testing.T, page *report.Page) string {
 // has is require.Contains without the page in its message.
 func has(t *testing.T, text, part string) {
 	t.Helper()
-	require.True(t, strings.Contains(text, part), "%q is not there", part)
+	require.True(t, strings.Contains(text, part), "%q is not on the page", part)
 }
 
 func hasNot(t *testing.T, text, part string) {
 	t.Helper()
 	at := strings.Index(text, part)
-	require.Negative(t, at, "%q is there: %q", part, text[max(at-100, 0):min(max(at, 0)+100, len(text))])
+	require.Negative(t, at, "%q is on the page: %q", part, text[max(at-100, 0):min(max(at, 0)+100, len(text))])
 }
 
 // wellFormed requires that elements are closed in order and that ids are unique.
@@ -75,7 +75,7 @@ func wellFormed(t *testing.T, d *xml.Decoder) {
 			for _, attribute := range token.Attr {
 				require.False(t, strings.HasPrefix(attribute.Name.Local, "on"), "an attribute that runs a script: %s", attribute.Name.Local)
 				if attribute.Name.Local == "id" {
-					require.False(t, ids[attribute.Value], "id %s twice", attribute.Value)
+					require.False(t, ids[attribute.Value], "id %s occurs twice", attribute.Value)
 					ids[attribute.Value] = true
 				}
 			}
@@ -88,13 +88,13 @@ func wellFormed(t *testing.T, d *xml.Decoder) {
 	require.Empty(t, open)
 }
 
-// inOrder checks that the texts come after one another.
+// inOrder checks that the parts occur in this order.
 func inOrder(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	at := 0
 	for _, part := range parts {
 		next := strings.Index(text[at:], part)
-		require.GreaterOrEqual(t, next, 0, "%q, and after what is before it in %q", part, parts)
+		require.GreaterOrEqual(t, next, 0, "%q is missing, or not in the order of %q", part, parts)
 		at += next + len(part)
 	}
 }

@@ -92,7 +92,7 @@ func day(date string) string {
 const maxEscaped = len(`\U0010ffff`)
 
 // clip shortens text. Characters that are invisible or reverse the direction of writing become escapes, line breaks and
-// tabs become blanks.
+// tabs become spaces.
 func clip(text string, maxChars int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {

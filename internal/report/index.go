@@ -22,7 +22,8 @@ type indexView struct {
 	Lines  []indexLine
 }
 
-// indexLine is a run. It does not name schools, because everyone who may know that there are runs may see the page.
+// indexLine is a run. It does not contain the names of schools, because everyone who may know that there are runs may
+// see the page.
 type indexLine struct {
 	*snapshot.RunState
 

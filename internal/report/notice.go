@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Notice lists the rows that a purge erased, for a page that a privacy officer can print, sign and pass on. It names
+// Notice lists the rows that a purge erased, for a page that a privacy officer can print, sign and pass on. It lists
 // students only if Students is set.
 type Notice struct {
 	Destination string
@@ -20,12 +20,13 @@ type Notice struct {
 	Headline string
 	// HistoryOnly means that only ended versions of the history were erased.
 	HistoryOnly bool
-	// Incomplete means that rows of others still mention a student. Mentions names their columns.
+	// Incomplete means that rows of others still mention a student. Mentions lists their columns.
 	Incomplete bool
 	// ByNumber means that the students were listed by number, because they have no bid.
 	ByNumber bool
 	Mentions string
-	// NotSearched says what the purge could not search, because it was exported under other privacy keys; empty if nothing.
+	// NotSearched describes the data that the purge could not search because it was exported under other privacy keys. It
+	// is empty if there is no such data.
 	NotSearched string
 	// FoundByNumber says how many rows had no bid and were found by a number alone, if there were any.
 	FoundByNumber string
@@ -44,7 +45,7 @@ type Notice struct {
 	LedgerRows  int64
 	DroppedRuns []string
 	// FilesRead, RowsRead and BytesRead count the data that was read again after the last change, and Mentioning the rows
-	// of others that name a purged school, district or student.
+	// of others that mention a purged school, district or student.
 	FilesRead           int
 	RowsRead, BytesRead int64
 	Mentioning          int64

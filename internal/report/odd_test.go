@@ -106,7 +106,7 @@ func TestLittleToShow(t *testing.T) {
 	hasNot(t, draw(t, nothing), "plot-rows")
 }
 
-// TestDamagedActivity expects a page or an error, whatever a damaged manifest contains.
+// TestDamagedActivity expects a page or an error, no matter what a damaged manifest contains.
 func TestDamagedActivity(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []func(*activity.Log){

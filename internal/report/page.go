@@ -2,10 +2,10 @@ package report
 
 import "example.org/growthexport/internal/snapshot"
 
-// Limits on the length of lists and texts on the page.
+// Limits on the lengths of lists and strings on the page.
 const (
 	maxListed   = 100
-	maxOpen     = 20 // of maxListed; the rest is folded
+	maxOpen     = 20 // how many of the maxListed are shown; the rest is folded
 	maxReasons  = 10
 	maxConcerns = 5
 	maxDrift    = 15
@@ -49,7 +49,7 @@ type Page struct {
 	Held snapshot.Held
 	// Failure is the error of the command that worked on the run, empty if it succeeded.
 	Failure string
-	// Tasks is the number of tasks of the run. Missing names the tasks that are not staged.
+	// Tasks is the number of tasks of the run. Missing lists the tasks that are not staged.
 	Tasks   int
 	Missing []string
 	// Filters are the request parameters that the plan pinned.

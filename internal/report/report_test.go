@@ -68,7 +68,7 @@ func TestTablesBesideTheRunBefore(t *testing.T) {
 	hasNot(t, text, "previous run, where different")
 }
 
-// TestResumedRun checks that a night between two parts of a run takes little room on the axis.
+// TestResumedRun checks that the night between two parts of a run takes up little room on the axis.
 func TestResumedRun(t *testing.T) {
 	t.Parallel()
 	page := night()
@@ -79,13 +79,13 @@ func TestResumedRun(t *testing.T) {
 	}
 	page.Manifest.Activity.Add(recorder.Take())
 	text := draw(t, page)
-	require.Equal(t, 3, strings.Count(text, "9h later</span>"), "in each chart")
+	require.Equal(t, 3, strings.Count(text, "9h later</span>"), "a label in each chart")
 	for _, moment := range []string{"03:00:", "12:00:"} {
 		require.Regexp(t, `<span class="x" style="left:[0-9.]+%">`+moment, text)
 	}
 }
 
-// TestOperationsInTrouble expects operations with retries first, with the figures of each.
+// TestOperationsInTrouble expects the operations with retries to be listed first, each with its figures.
 func TestOperationsInTrouble(t *testing.T) {
 	t.Parallel()
 	page := night()

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// compared returns the night with a comparison of all tables but schools.
+// compared returns the night with a comparison of all tables except schools.
 func compared() *report.Page {
 	page := night()
 	page.Manifest.Comparison = &snapshot.Comparison{
@@ -87,7 +87,7 @@ func TestHeldTablesAreRed(t *testing.T) {
 		review.New(review.MaxRemoved, "10%", []review.Finding{{Table: "test_results", District: "table students", N: 370, Of: 1000}}),
 	}
 	text := draw(t, page)
-	require.Equal(t, 2, strings.Count(text, `class="held"`), "in the table and in the picture")
+	require.Equal(t, 2, strings.Count(text, `class="held"`), "once in the table and once in the chart")
 	has(t, text, `<tr class="held"><th scope="row">test_results</th>`)
 	has(t, text, `<div class="held"><dt>test_results</dt>`)
 	has(t, text, "tables are the ones for which the run was held back")
@@ -128,7 +128,7 @@ func TestTrend(t *testing.T) {
 		`id="trend-failed"`, `id="trend-duration"`, ">30m</span>", "<h2>Schools by dataset")
 	require.Equal(t, 3, strings.Count(text, "<title>22 October 2026: 1,200,000 rows, 2 failed schools, 20m</title>"), "in each chart")
 	require.Equal(t, 3, strings.Count(text, "<title>20 November 2026: 1,236,115 rows, 1 failed school, 25m4s</title>"))
-	require.Equal(t, 3, strings.Count(text, `<path class="area s-now" d="M97 `), "this run is the last")
+	require.Equal(t, 3, strings.Count(text, `<path class="area s-now" d="M97 `), "this run is the last night")
 
 	whole := withNights(night(), 1, 0)
 	whole.Manifest.Schools.Failed = 0

@@ -9,7 +9,7 @@ import (
 )
 
 // timeline is the time axis of a log. Long pauses are cut short: a run that was resumed the next morning shows its
-// work, not the night between.
+// work, not the night in between.
 type timeline struct {
 	Intervals []interval
 	X         []mark

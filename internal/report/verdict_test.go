@@ -141,7 +141,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestWhatIsStillCurrent expects the page of an unpublished run to show the age of the current snapshot.
+// TestWhatIsStillCurrent expects the page of an unpublished run to show how old the current snapshot is.
 func TestWhatIsStillCurrent(t *testing.T) {
 	t.Parallel()
 	page := night()

@@ -23,7 +23,7 @@ var checkMeanings = []struct{ name, one, many string }{
 	{CheckOlderThanAYear, "result is older than a year", "results are older than a year"},
 	{CheckRITOrder, "result has a RIT score outside its own low and high", "results have a RIT score outside their own low and high"},
 	{CheckItemsOrder, "result has more correct items than shown ones, or more shown items than in total", "results have more correct items than shown ones, or more shown items than in total"},
-	{CheckUnknownStudent, "result is of a student who is not in the school's student list", "results are of students who are not in the school's student list"},
+	{CheckUnknownStudent, "result belongs to a student who is not on the school's student list", "results belong to students who are not on the school's student list"},
 	{CheckUnknownTerm, "result has a term that is not an enrollment session of any academic year", "results have a term that is not an enrollment session of any academic year"},
 }
 

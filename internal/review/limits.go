@@ -9,10 +9,10 @@ import (
 // Limits are the limits beyond which a run is held back. In JSON they have the names of the reasons.
 type Limits struct {
 	MaxFailedSchools int   `json:"max_failed_schools"`
-	MaxShrink        Share `json:"max_shrink"`  // of a table's rows, and of the schools that had rows in it
-	MaxRemoved       Share `json:"max_removed"` // of a district's test results: gone for no known reason
-	MaxChanged       Share `json:"max_changed"` // of a district's rows in a table: changed in a column that matters
-	MaxEmptied       Share `json:"max_emptied"` // of a district's values in a column: gone
+	MaxShrink        Share `json:"max_shrink"`  // the maximum share of a table's rows, and of the schools with rows in it, that may be gone
+	MaxRemoved       Share `json:"max_removed"` // the maximum share of a district's test results that may be gone for no known reason
+	MaxChanged       Share `json:"max_changed"` // the maximum share of a district's rows in a table that may have changed in a column that matters
+	MaxEmptied       Share `json:"max_emptied"` // the maximum share of a district's values in a column that may be gone
 	StrictChecks     bool  `json:"strict_checks"`
 }
 

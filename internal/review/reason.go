@@ -43,13 +43,13 @@ type Reason struct {
 	More  int       `json:"more,omitempty"`
 }
 
-// Finding is a part of the data that a Reason is about. N of Of things in it exceed the limit.
+// Finding is a part of the data that a Reason is about. Out of the Of things in it, N exceed the limit.
 type Finding struct {
 	Table    string `json:"table,omitempty"`
 	Column   string `json:"column,omitempty"`   // a column of the table
 	District string `json:"district,omitempty"` // the bid of the district
 	School   string `json:"school,omitempty"`   // the bid of the school
-	Name     string `json:"name,omitempty"`     // of the district or school, if the service lists it
+	Name     string `json:"name,omitempty"`     // the name of the district or school, if the service lists it
 	N        int64  `json:"n,omitempty"`        // how many rows or values
 	Of       int64  `json:"of,omitempty"`       // how many there were
 	// Counted is the kind of things that N and Of count, if not rows or values of the column: schools, parents, calls
@@ -83,7 +83,8 @@ func (r Reason) Names(table string) bool {
 	return slices.ContainsFunc(r.Found, func(f Finding) bool { return f.Table == table })
 }
 
-// Without returns the reason without some findings, and whether it had any of them. They then count in More.
+// Without returns the reason without the findings for which gone returns true, and reports whether it had any. These
+// findings are then counted in More.
 func (r Reason) Without(gone func(Finding) bool) (Reason, bool) {
 	listed := slices.DeleteFunc(slices.Clone(r.Found), gone)
 	n := len(r.Found) - len(listed)
@@ -168,7 +169,7 @@ func (r Reason) String() string {
 	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (" + wording.Setting("strict-checks").String() + ")"
 }
 
-// newlyDenied lists the schools that are denied now, and the rows that are missing because of that.
+// newlyDenied describes the schools that are denied now, and the rows that are missing because of that.
 func (r Reason) newlyDenied() string {
 	var schools, rows []string
 	var missing int64
@@ -206,7 +207,7 @@ func setting(check string) wording.Setting {
 // datasets lists findings that are about datasets.
 func (r Reason) datasets() string { return r.list(", ", func(f Finding) string { return f.Table }) }
 
-// list lists the largest findings, or ten bids.
+// list lists the four largest findings, or ten if they are only names or bids.
 func (r Reason) list(separator string, text func(Finding) string) string {
 	if len(r.Found) == 0 {
 		return "(removed by a purge)"
@@ -233,7 +234,7 @@ func (f Finding) label() string {
 	return wording.Bid(f.District + f.School)
 }
 
-// place names the part of the data.
+// place describes the part of the data.
 func (f Finding) place() string {
 	where := "table " + f.Table
 	if f.Column != "" {

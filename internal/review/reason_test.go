@@ -66,7 +66,8 @@ func TestReasonTexts(t *testing.T) {
 	}
 }
 
-// TestReasonListsTheLargest expects a reason to hold many findings, to name a few of them, and to count the others.
+// TestReasonListsTheLargest expects a reason to hold many findings, but its text to list only a few of them and to
+// count the others.
 func TestReasonListsTheLargest(t *testing.T) {
 	t.Parallel()
 	var found []review.Finding

@@ -118,7 +118,7 @@ func (b block) read(r io.Reader) error {
 		}
 		t.n = t.batch.N
 		if i > 0 {
-			starts.Cols[i-1].I32 = t.starts // its memory
+			starts.Cols[i-1].I32 = t.starts // reuse its memory
 		}
 	}
 	if _, err := starts.ReadFrom(r); err != nil {

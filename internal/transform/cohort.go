@@ -10,8 +10,9 @@ type Cohort struct {
 	positions map[string]int
 }
 
-// NewCohort returns the cohort of these listed student bids, each of which is known by its position. A bid with blanks
-// around it also stands for the bid without them. Bids that differ only in these blanks have the position of the first.
+// NewCohort returns the cohort of the listed student bids, which are identified by their positions in the list. A bid
+// with surrounding whitespace also stands for the bid without it. Bids that differ only in surrounding whitespace have
+// the position of the first.
 func NewCohort(bids []string) *Cohort {
 	c := &Cohort{positions: make(map[string]int, len(bids))}
 	for i, bid := range bids {

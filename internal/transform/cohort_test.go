@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// cohortAnswers returns pages of each dataset that names students. The students of the cohort are s-in-1 and s-in-2.
-// Every row about them holds the text "kept", and every other row "other".
+// cohortAnswers returns pages of each dataset that refers to students. The students of the cohort are s-in-1 and
+// s-in-2. Every row about them holds the text "kept", and every other row "other".
 func cohortAnswers() map[string][]string {
 	results := func(from int) string {
 		var records []string
@@ -46,7 +46,7 @@ func cohortAnswers() map[string][]string {
 	}
 }
 
-// TestCohortCountsOnce checks that bids that differ only in the blanks around them count as one student.
+// TestCohortCountsOnce checks that bids that differ only in surrounding whitespace count as one student.
 func TestCohortCountsOnce(t *testing.T) {
 	t.Parallel()
 	plan := compile(t, "students")
@@ -73,14 +73,14 @@ func TestCohort(t *testing.T) {
 				plan := compile(t, name)
 				plan.Restrict(cohort)
 				decoder := plan.NewDecoder()
-				for range 2 { // a used decoder holds nothing of its last list
+				for range 2 { // a reused decoder keeps nothing of its previous list
 					decoder.Reset(params())
 					var scratch []*bytes.Buffer
 					for _, text := range pages {
 						page, err := decoder.ReadPage(strings.NewReader(text))
 						require.NoError(t, err)
 						if name == "test_results" {
-							require.Equal(t, 200, page.Records, "pages are counted whole")
+							require.Equal(t, 200, page.Records, "the count of a page includes dropped records")
 						}
 						if inRuns {
 							scratch = append(scratch, new(bytes.Buffer))
@@ -150,7 +150,7 @@ func TestCohortKeepsPositions(t *testing.T) {
 	require.Equal(t, "all", string(details.Cols[details.Table.Column("class_name")].Text(0)))
 }
 
-// TestCohortDropsNestedExtra plants another child in arrays and objects without a column, in every dataset.
+// TestCohortDropsNestedExtra puts another student into arrays and objects without a column, in every dataset.
 func TestCohortDropsNestedExtra(t *testing.T) {
 	t.Parallel()
 	const other = `[{"studentBid":"other","lastName":"other"}]`

@@ -87,7 +87,7 @@ func requireSame(tb testing.TB, ds *schemas.Dataset, decoder *transform.Decoder,
 		want, wantErr := reference.page(body)
 		require.Equal(tb, errorClass(wantErr), errorClass(err), "page %d of %s: %s", i, ds.Name, body)
 		require.Equal(tb, want, got, "page %d of %s: %s", i, ds.Name, body)
-		require.Equal(tb, before, body, "a body is not changed")
+		require.Equal(tb, before, body, "the body is not changed")
 		require.Len(tb, reference.rows, decoder.Records())
 	}
 	result := decoder.Finish()
@@ -144,7 +144,7 @@ func requireSameInRuns(
 		require.NoError(tb, err)
 		for _, file := range files {
 			n, err := file.Read(make([]byte, 1))
-			require.Zero(tb, n, "a run is read to its end")
+			require.Zero(tb, n, "each run is read to its end")
 			require.ErrorIs(tb, err, io.EOF)
 		}
 		if difference := cmp.Diff(want, got); difference != "" {
@@ -155,8 +155,8 @@ func requireSameInRuns(
 	}
 }
 
-// TestRandomPages compares reused decoders with the reference on pages that are random in every respect that a decoder
-// has rules for. A decoder that keeps anything after Reset fails here.
+// TestRandomPages compares reused decoders with the reference on pages that are random in every respect for which a
+// decoder has rules. A decoder that keeps anything after Reset fails here.
 func TestRandomPages(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
@@ -248,7 +248,7 @@ func FuzzOrder(f *testing.F) {
 	})
 }
 
-// withSpace adds a blank after every colon, comma and bracket outside texts.
+// withSpace adds a space after every colon, comma and bracket outside texts.
 func withSpace(page []byte) []byte {
 	var out []byte
 	text, escaped := false, false

@@ -24,12 +24,12 @@ type Plan struct {
 	keys []int
 	// keySource is the field under which drift counts duplicate records.
 	keySource string
-	// modified is the column of modified_date_time, or -1.
+	// modified is the position of the column modified_date_time, or -1.
 	modified int
 	// cohort holds the students whose rows are kept; nil means all. suppressed holds the students whose rows are dropped.
 	cohort     *Cohort
 	suppressed *privacy.Suppressed
-	// roster is the child table without whose rows a record is dropped; 0 for none.
+	// roster is the child table in which a record must have rows to be kept; 0 for none.
 	roster int
 }
 
@@ -55,7 +55,8 @@ type tablePlan struct {
 	parents []parentColumn
 	ordinal int // the column, or -1
 	width   int // bytes of a row without its texts
-	// bare is the member to which an element is assigned that is text instead of an object, or nil.
+	// bare is the member to which a text element is assigned, in an array that may hold texts instead of objects; nil if
+	// there is none.
 	bare *member
 	// protected are the columns whose values the profile changes once the rows are complete.
 	protected []protectedColumn

@@ -195,7 +195,7 @@ func (d *Decoder) finishPage() (page Page, err error) {
 	}
 	d.rollBack()
 	if shape := (*ShapeError)(nil); errors.As(err, &shape) {
-		return Page{}, err // already names the dataset
+		return Page{}, err // the error already contains the dataset
 	}
 	return Page{}, fmt.Errorf("read a page of %s: %w", d.plan.dataset.Name, err)
 }

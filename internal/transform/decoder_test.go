@@ -118,7 +118,7 @@ func TestMemoryIsReused(t *testing.T) {
 	run()
 	held := decoder.Bytes()
 	require.Greater(t, held, len(page))
-	require.Less(t, testing.AllocsPerRun(5, run), 100.0, "of 400 records")
+	require.Less(t, testing.AllocsPerRun(5, run), 100.0, "the total for 400 records")
 	require.Equal(t, held, decoder.Bytes())
 }
 
@@ -158,7 +158,7 @@ func TestTooMuchRepeatedText(t *testing.T) {
 	require.Equal(t, []string{`"a"`}, cells(t, decoder.Finish(), "things", "id"))
 }
 
-// TestVariedTexts reads texts that are coded at first and then, in the same list or the next one, are not.
+// TestVariedTexts reads texts that are first coded and later, in the same list or the next one, plain.
 func TestVariedTexts(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(61, 62))

@@ -11,7 +11,7 @@
 //
 //	Compile                     compile.go     the plan of a dataset's tables
 //	                            names.go       finds a member by its name
-//	                            protect.go     what a privacy profile withholds
+//	                            protect.go     columns that a privacy profile withholds
 //	ReadPage ... ReadPage       window.go      the part of a body that is held
 //	                            body.go        finds the records in a body
 //	                            object.go      members to columns, the fast path

@@ -32,8 +32,8 @@ type Drift struct {
 // valueName is the name, in _extra, of an array element that is not an object.
 const valueName = "_value"
 
-// maxFields is the maximum number of fields of one table that drift names, the first ones seen. Drift of further fields
-// is counted under maskedName.
+// maxFields is the maximum number of fields of one table whose names drift reports. These are the first ones seen;
+// drift of further fields is counted under maskedName.
 const maxFields = 1000
 
 // driftCounter counts drift. The drift of the current page is kept in pending, so that a page or a record can be
@@ -42,8 +42,8 @@ type driftCounter struct {
 	pending []driftEvent
 	marked  int // length of pending at the last mark
 	fields  []field
-	numbers map[string]int // of fields, by table and name
-	named   []int          // by table: fields named since the last reset
+	numbers map[string]int // the numbers of fields, by table and name
+	named   []int          // by table, the number of fields reported by name since the last reset
 	key     []byte
 }
 

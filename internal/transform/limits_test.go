@@ -41,7 +41,7 @@ func TestLimits(t *testing.T) {
 		"one record more":                 {[]string{array(`{"id":"a"}`, 3), array("1", 2)}, transform.ErrTooManyRecords},
 		"in an object":                    {[]string{`{"x":null,"items":` + array("{}", 5) + `}`}, transform.ErrTooManyRecords},
 		"many more":                       {[]string{array("1", 1000)}, transform.ErrTooManyRecords},
-		"many more, broken behind":        {[]string{array("1", 1000) + "x"}, transform.ErrTooManyRecords},
+		"many more, broken at the end":    {[]string{array("1", 1000) + "x"}, transform.ErrTooManyRecords},
 		"broken before the limit":         {[]string{"[1,2,x" + strings.Repeat(",1", 100) + "]"}, transform.ErrNotJSON},
 		"as many child rows as allowed":   {[]string{"[" + parts(most) + "]", "[" + parts(2000) + "]"}, nil},
 		"one child row more":              {[]string{"[" + parts(most) + "]", "[" + parts(2001) + "]"}, transform.ErrTooManyChildRows},
@@ -137,7 +137,7 @@ func TestNearlyEmptyRecords(t *testing.T) {
 	}
 }
 
-// TestDriftNamesAreCapped checks that drift names at most the first thousand fields of a table.
+// TestDriftNamesAreCapped checks that drift reports the names of only the first thousand fields of a table.
 func TestDriftNamesAreCapped(t *testing.T) {
 	t.Parallel()
 	record := func(from, to int) string {
@@ -166,7 +166,7 @@ func TestDriftNamesAreCapped(t *testing.T) {
 		}
 	}
 	require.Len(t, named, 1000+1)
-	require.EqualValues(t, 2, named["xbin"], "the 898th, met twice")
+	require.EqualValues(t, 2, named["xbin"], "the 898th field, which occurs twice")
 	require.Contains(t, named, "u")
 	require.NotContains(t, named, "xbyz")
 	require.EqualValues(t, 1300-999+1, named["#"])

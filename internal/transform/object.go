@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// readRecords reads the array of records. pos is after its opening bracket; the result is after its closing one. In a
-// window, it drops the records that it has read, and reads on in the body.
+// readRecords reads the array of records. pos is after its opening bracket; the result is after its closing one. If the
+// body is read through a window, it drops the records that it has read, and continues reading the body.
 //
 // If the rows take too much memory, it only counts the remaining records, because too many records is the better error.
 func (d *Decoder) readRecords(pos int) int {

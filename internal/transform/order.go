@@ -131,7 +131,7 @@ func (d *Decoder) hasWholeKey(row int32) bool {
 }
 
 // withoutDuplicates returns the records to keep of a group with the same key: the record modified last or, if there are
-// several or their times cannot be read, the one of these received last. With WholeRecordDuplicates, only equal records
+// several or their times cannot be read, the one that was received last. With WholeRecordDuplicates, only equal records
 // are duplicates.
 func (d *Decoder) withoutDuplicates(group []sortedRow) []sortedRow {
 	if d.plan.dataset.WholeRecordDuplicates {
@@ -155,8 +155,8 @@ func (d *Decoder) compareModified(a, b int32) int {
 	return compareCells(&t.cols[d.plan.modified], a, b)
 }
 
-// withoutEqualRows keeps the last of the records whose rows are equal. A row holds every member, in its columns or in
-// _extra.
+// withoutEqualRows keeps only the last of several records whose rows are equal. A row holds every member of the record,
+// in its columns or in _extra.
 func (d *Decoder) withoutEqualRows(group []sortedRow) []sortedRow {
 	cols := d.tables[0].cols
 	compare := func(a, b int32) int {

@@ -121,7 +121,7 @@ func parseDate(text []byte) (days int32, ok bool) {
 }
 
 // parseTimestamp parses a time of RFC 3339 in the years 1 to 9999 UTC into microseconds since 1970-01-01 UTC. It
-// accepts T or a blank, any fraction whose digits beyond microseconds are zero, and an offset or Z. Without a zone the
+// accepts T or a space, any fraction whose digits beyond microseconds are zero, and an offset or Z. Without a zone the
 // time is UTC, and a date alone means midnight. Second 60 does not fit, because the column could not distinguish it
 // from the first second of the next minute.
 func parseTimestamp(text []byte) (micros int64, ok bool) {

@@ -11,10 +11,11 @@ import (
 )
 
 // A profile withholds some columns and changes others (schemas.PrivacyMatrix). A withheld value is skipped while a page
-// is read: neither _extra nor drift collects it, nor the names of undeclared members. Identifiers and times are first
-// held as received, so that a repeated text is held once. They are changed before the rows leave the decoder, in Finish
-// and WriteRun, and before the rows are sorted. Only the choice among duplicates needs modified_date_time as received:
-// it stays in memory, in tableRows.modified and, for the rows in runs, in Decoder.modifiedInRuns.
+// is read, so it reaches neither _extra nor drift. The names of undeclared members do not reach them either.
+// Identifiers and times are first held as received, so that a repeated text is held once. They are changed in Finish
+// and WriteRun, before the rows are sorted and leave the decoder. Only the choice among duplicates needs
+// modified_date_time as received: it stays in memory, in tableRows.modified and, for the rows in runs, in
+// Decoder.modifiedInRuns.
 
 // protectedColumn is a column whose values change.
 type protectedColumn struct {

@@ -97,7 +97,7 @@ func expectedMoment(v *rows.Vector, row int, profile schemas.Profile) int64 {
 	return day.UnixMicro()
 }
 
-// TestLatestDuplicateUnderAProfile checks that the record modified last is kept of records with the same key, although
+// TestLatestDuplicateUnderAProfile checks that, of records with the same key, the one modified last is kept although
 // its time is not written, both in memory and in runs.
 func TestLatestDuplicateUnderAProfile(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestLatestDuplicateUnderAProfile(t *testing.T) {
 	plan, err := transform.CompileFor(ds, schemas.Pseudonymous, testKey(t))
 	require.NoError(t, err)
 	whole, inRuns := plan.NewDecoder(), plan.NewDecoder()
-	for range 2 { // a used decoder holds nothing of its last list
+	for range 2 { // a reused decoder keeps nothing of its previous list
 		var runs []io.Reader
 		whole.Reset(params())
 		inRuns.Reset(params())
@@ -140,7 +140,7 @@ func TestLatestDuplicateUnderAProfile(t *testing.T) {
 	}
 }
 
-// TestProfiles reads random pages, most of them odd, with and without a profile, both in memory and in runs.
+// TestProfiles reads random pages, most of them with oddities, with and without a profile, both in memory and in runs.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
@@ -202,7 +202,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// declared reports whether drift names a declared member or no member.
+// declared reports whether drift is about a declared member or about no member.
 func declared(ds *schemas.Dataset, d transform.Drift) bool {
 	if slices.Contains(append([]string{"#", "_value", "pagination", "pagination.hasNextPage", "pagination.nextPage", ds.Operation.Records, ""}, ds.Known...), d.Field) {
 		return true
@@ -232,8 +232,8 @@ func requireSorted(tb testing.TB, b *rows.Batch) {
 	}
 }
 
-// TestNothingIsCollected checks that values removed by a profile occur neither in the bytes of a run nor in the texts
-// of drift, pages or errors.
+// TestNothingIsCollected checks that values removed by a profile occur neither in the bytes of a run nor in drift,
+// pages or errors.
 func TestNothingIsCollected(t *testing.T) {
 	t.Parallel()
 	const page = `{"pagination":{"hasNextPage":true,"nextPage":"7","Zelda":"Zelda"},"schoolClasses":[{"schoolClassBid":"c1","className":"Ms Zelda",
@@ -262,8 +262,7 @@ func TestNothingIsCollected(t *testing.T) {
 	}
 }
 
-// TestFeedsKeepIdentifiers checks that without a key a profile still withholds names, and that parameters do not
-// change.
+// TestFeedsKeepIdentifiers checks that, without a key, a profile still withholds names and parameters do not change.
 func TestFeedsKeepIdentifiers(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("students")

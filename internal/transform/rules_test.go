@@ -255,8 +255,8 @@ func TestElementsThatAreNoObjects(t *testing.T) {
 	require.EqualValues(t, 5, result.Records)
 }
 
-// TestBareIdentifiers checks that in the rosters of classes an element that is text is read as the person's identifier
-// and not counted as drift.
+// TestBareIdentifiers checks that a text element in the roster of a class is read as the person's identifier and not
+// counted as drift.
 func TestBareIdentifiers(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("school_classes")
@@ -286,13 +286,13 @@ func TestDuplicates(t *testing.T) {
 		kept  []string // column s
 		parts []string // column p
 	}{
-		{"the one modified last", []string{
+		{"the record modified last", []string{
 			`[{"id":"a","s":"old","t":"2025-01-01","parts":[{"p":"old"}]},{"id":"a","s":"new","t":"2025-01-01T00:00:00.000001Z","parts":[{"p":"new"}]}]`,
 			`[{"id":"a","s":"older","t":"2024-01-01","parts":[{"p":"1"},{"p":"2"}]}]`,
 		}, []string{`"new"`}, []string{`"new"`}},
-		{"a readable moment beats none", []string{`[{"id":"a","s":"1","t":"2025-01-01"},{"id":"a","s":"2","t":"yesterday","parts":[{"p":"gone"}]},{"id":"a","s":"3"}]`}, []string{`"1"`}, nil},
-		{"of equal moments the one received last", []string{`[{"id":"a","s":"1","t":"2025-01-01"}]`, `[{"id":"a","s":"2","t":"2025-01-01T00:00:00Z"}]`}, []string{`"2"`}, nil},
-		{"without moments the one received last", []string{`[{"id":"a","s":"1"},{"id":"b","s":"2"},{"id":"a","s":"3"}]`}, []string{`"3"`, `"2"`}, nil},
+		{"a readable time beats none", []string{`[{"id":"a","s":"1","t":"2025-01-01"},{"id":"a","s":"2","t":"yesterday","parts":[{"p":"gone"}]},{"id":"a","s":"3"}]`}, []string{`"1"`}, nil},
+		{"of equal times, the record received last", []string{`[{"id":"a","s":"1","t":"2025-01-01"}]`, `[{"id":"a","s":"2","t":"2025-01-01T00:00:00Z"}]`}, []string{`"2"`}, nil},
+		{"without times, the record received last", []string{`[{"id":"a","s":"1"},{"id":"b","s":"2"},{"id":"a","s":"3"}]`}, []string{`"3"`, `"2"`}, nil},
 		{"an id is text whatever its form", []string{`[{"id":12,"s":"1"},{"id":"12","s":"2"},{"id":"12.0","s":"3"}]`}, []string{`"2"`, `"3"`}, nil},
 		{
 			"rows without a complete key stay",
@@ -301,7 +301,7 @@ func TestDuplicates(t *testing.T) {
 			nil,
 		},
 		{
-			"their child rows mix by position",
+			"their child rows are merged by position",
 			[]string{`[{"parts":[{"p":"a0"},{"p":"a1"}]},{"id":"","parts":[{"p":"c0"},{"p":"c1"}]},{"parts":[{"p":"b0"},{"p":"b1"},{"p":"b2"}]}]`},
 			[]string{"null", "null", "null"},
 			[]string{`"a0"`, `"b0"`, `"a1"`, `"b1"`, `"b2"`, `"c0"`, `"c1"`},

@@ -7,9 +7,9 @@ import (
 
 // Suppress makes the plan's decoders drop all records and child rows of suppressed students while reading. The rules
 // are the same as in package erase: a row belongs to a student if one of its columns for student bids holds the
-// student's bid. If it has such columns and all of them are empty, it belongs to a student if it mentions the student's
-// bid or a number as a whole value in another column or in _extra. A row of others that mentions one of them in _extra
-// loses its _extra. Decoders that already exist drop nothing.
+// student's bid. If it has such columns and all of them are empty, it belongs to a student whose bid or number is a
+// whole value in another column or in _extra. Any other row that mentions a suppressed student in _extra loses its
+// _extra. Decoders that already exist drop nothing.
 func (p *Plan) Suppress(s *privacy.Suppressed) {
 	p.suppressed = s
 	p.dropRows()

@@ -111,7 +111,7 @@ func TestSuppressChildren(t *testing.T) {
 	require.Subset(t, []int{0, 2}, decoder.Suppressed())
 	require.Contains(t, decoder.Suppressed(), 2)
 	result := decoder.Finish()
-	require.NotContains(t, strings.Join(driftAsText(result.Drift), ""), "new", "nor is anything unusual about them counted")
+	require.NotContains(t, strings.Join(driftAsText(result.Drift), ""), "new", "drift of dropped students is not counted either")
 	require.Equal(t, []string{"null", "null"}, cells(t, result, "school_classes", "_extra"))
 	require.Equal(t, []string{`"s-kept"`, `"s-kept-2"`}, cells(t, result, "school_class_students", "student_bid"))
 	require.Equal(t, []string{"1", "4"}, cells(t, result, "school_class_students", "ordinal"))
@@ -135,7 +135,7 @@ func TestSuppressInACohort(t *testing.T) {
 	decoder.Reset(params())
 	page, err := readPage(decoder, []byte(`{"results":[{"studentBid":"s-erased"},{"studentBid":"s-kept"},{"studentBid":"s-other"}],"pagination":{"hasNextPage":false}}`))
 	require.NoError(t, err)
-	require.Equal(t, 3, page.Records, "pages are counted whole")
+	require.Equal(t, 3, page.Records, "the count of a page includes dropped records")
 	require.Equal(t, []int{1}, decoder.Matched())
 	require.Equal(t, []int{0}, decoder.Suppressed())
 	require.Equal(t, []string{`"s-kept"`}, cells(t, decoder.Finish(), "test_results", "student_bid"))
@@ -158,7 +158,7 @@ func readSuppressed(t *testing.T, plan *transform.Plan, page string, inRuns bool
 				return err
 			}
 			require.NotContains(t, spilled.String(), "s-erased\x00")
-			require.False(t, strings.Contains(spilled.String(), "GONE") && !strings.Contains(text.String(), "GONE"), "in memory that is written to scratch files")
+			require.False(t, strings.Contains(spilled.String(), "GONE") && !strings.Contains(text.String(), "GONE"), "only scratch files contain the text")
 			if i == 0 {
 				kept += b.Len()
 			}

@@ -21,7 +21,7 @@ type tableRows struct {
 	capacity  int
 	n         int
 	committed int
-	starts    []int32 // of a child table: the first row of each record
+	starts    []int32 // for a child table, the first row of each record
 	order     []int32
 	spare     []byte  // the memory of texts that pseudonyms have replaced
 	modified  []int64 // modified_date_time of each record as received, if it is written differently

@@ -4,8 +4,8 @@ import "io"
 
 const (
 	// windowSize is how much of a body is held at a time. A page of a thousand results is three times as large. With a
-	// window, data stays in the processor's cache from its arrival to the end of its scan. With half the size an export
-	// took 3 % more CPU time, and 3 MB less for each eight requests at once. A larger window gained nothing.
+	// window, data stays in the processor's cache from its arrival to the end of its scan. With half the size, an export
+	// took 3 % more CPU time, and 3 MB less memory per eight concurrent requests. A larger window gained nothing.
 	windowSize = 512 << 10
 	// maxKeptWindow is the maximum size of a window that is kept for the next page. A large record may need a larger
 	// window.

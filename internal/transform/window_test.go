@@ -33,7 +33,7 @@ func requireSameFromSource(tb testing.TB, whole, windowed *transform.Decoder, pa
 	require.Equal(tb, everything(tb, whole.Finish()), everything(tb, windowed.Finish()), "windows of %d bytes", window)
 }
 
-// TestWindows reads random pages, most of them odd, in windows that end anywhere.
+// TestWindows reads random pages, most of them with oddities, in windows that end at random positions.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {

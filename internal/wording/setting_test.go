@@ -22,8 +22,8 @@ func TestCommand(t *testing.T) {
 		wording.Command("prune", wording.Setting("dest"), "it's here", wording.Setting("keep-days"), 90, wording.Setting("dry-run")))
 }
 
-// TestFlagsAreSettings expects that texts of internal packages do not spell flags. A test of cmd/export checks that
-// each Setting is a flag.
+// TestFlagsAreSettings expects that string literals of internal packages do not spell out flags. A test of cmd/export
+// checks that each Setting is a flag.
 func TestFlagsAreSettings(t *testing.T) {
 	t.Parallel()
 	flag, read := regexp.MustCompile(`(^|[^-])--[a-z]`), 0
@@ -42,7 +42,7 @@ func TestFlagsAreSettings(t *testing.T) {
 		for pos, kind, text := s.Scan(); kind != token.EOF; pos, kind, text = s.Scan() {
 			if kind == token.STRING {
 				read++
-				require.False(t, flag.MatchString(text), "%s: %s names a flag: use wording.Setting or wording.Command", files.Position(pos), text)
+				require.False(t, flag.MatchString(text), "%s: %s contains a flag: use wording.Setting or wording.Command", files.Position(pos), text)
 			}
 		}
 		return nil
