@@ -112,7 +112,7 @@ func TestExactListing(t *testing.T) {
 		require.Equal(t, exitOK, end.code, end.stderr)
 		require.Empty(t, s.staged(t), args)
 		if args[len(args)-1] != "--allow-unknown" { // a purge with nothing to do says nothing
-			require.Contains(t, end.stdout+end.stderr, "of the history, ", "what cannot be found is said")
+			require.Contains(t, end.stdout+end.stderr, "runs without a plan", "what cannot be found is said")
 		}
 	}
 }

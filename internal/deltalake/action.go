@@ -11,7 +11,7 @@ import (
 // appID marks the commits of this program.
 const appID = "growth-export"
 
-// The versions of the protocol that a reader and a writer of the tables must support.
+// The protocol versions that readers and writers of the tables must support.
 const (
 	readerVersion = 1
 	writerVersion = 2
@@ -27,8 +27,8 @@ type action struct {
 	Add        *add        `json:"add,omitempty"`
 }
 
-// commitInfo describes a commit for people, such as in DESCRIBE HISTORY. In other programs' commits, the members that
-// are not read may have any type.
+// commitInfo describes a commit for people, for example in DESCRIBE HISTORY. In commits of other programs, the members
+// that this program does not read may have any type.
 type commitInfo struct {
 	Timestamp  any    `json:"timestamp"` // in milliseconds
 	Operation  string `json:"operation"`
@@ -64,7 +64,7 @@ type format struct {
 	Options  map[string]string `json:"options"`
 }
 
-// add makes a file live.
+// add is the action that makes a file live.
 type add struct {
 	// Path is percent-encoded and relative to the table.
 	Path             string             `json:"path"`
@@ -75,7 +75,7 @@ type add struct {
 	Stats            string             `json:"stats,omitempty"`
 }
 
-// remove ends the life of a file.
+// remove is the action that makes a file no longer live.
 type remove struct {
 	Path              string `json:"path"`
 	DeletionTimestamp int64  `json:"deletionTimestamp"`

@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// classicCheckpoint ends the name of a checkpoint that is one Parquet file.
+	// classicCheckpoint is the suffix of the name of a checkpoint that is a single Parquet file.
 	classicCheckpoint = "checkpoint.parquet"
 	// checkpointInterval is the number of commits from one checkpoint to the next.
 	checkpointInterval = 100
-	// tombstones is how long before the newest removal a checkpoint keeps removals: Delta Lake's default.
+	// tombstones is how long a checkpoint keeps removals, counted back from the newest removal. It is Delta Lake's
+	// default.
 	tombstones = 7 * 24 * time.Hour
 )
 
-// lastCheckpoint is the document that names the newest checkpoint.
+// lastCheckpoint is the document that refers to the newest checkpoint.
 type lastCheckpoint struct {
 	Version int64 `json:"version"`
 	Size    int64 `json:"size"` // the number of rows
@@ -36,9 +37,9 @@ func (t *table) checkpointPath(version int64) string {
 
 func (t *table) lastCheckpointPath() string { return t.folder + logFolder + "/_last_checkpoint" }
 
-// updateCheckpoint writes the newest checkpoint that is due, unless it exists, and then the document that names the newest
-// one. If it is killed in between, the next call writes the rest. It returns the version of the checkpoint that it
-// wrote, or 0: commit 0 gets no checkpoint.
+// updateCheckpoint writes the newest checkpoint that is due, unless it exists, and then the document that refers to the
+// newest one. If it is killed in between, the next call writes the document. It returns the version of the checkpoint
+// that it has written, or 0: there is never a checkpoint of commit 0.
 func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written int64, err error) {
 	interval := cmp.Or(r.opts.CheckpointInterval, checkpointInterval)
 	due := t.version - t.version%interval
@@ -54,13 +55,13 @@ func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written in
 		classic, written = true, due
 	}
 	if !classic {
-		return 0, nil // by another program, in several parts, whose number the document would have to contain
+		return 0, nil // written by another program in several parts; the document would have to contain their number
 	}
 	return written, sink.Swap(ctx, t.lastCheckpointPath(), func() error { return t.nameCheckpoint(ctx, r.catalog.Store(), due) })
 }
 
-// nameCheckpoint makes the document name the checkpoint of a version as the newest one, unless it already names that or
-// a later one.
+// nameCheckpoint records the checkpoint of a version in the document as the newest one, unless the document already has
+// this or a later one.
 func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version int64) error {
 	path, condition := t.lastCheckpointPath(), sink.Condition{Absent: true}
 	data, current, err := store.Read(ctx, path)
@@ -74,7 +75,7 @@ func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version in
 		err := json.Unmarshal(data, &last)
 		_, listed := t.checkpoints[last.Version]
 		if err == nil && (last.Version > t.version || last.Version >= version && listed) {
-			return nil // A version after the listed one is of a process that wrote in between.
+			return nil // A later version than the listed one was written by another process in between.
 		}
 	}
 	file := t.checkpointPath(version)
@@ -93,7 +94,7 @@ func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version in
 	return store.Write(ctx, path, data, condition)
 }
 
-// writeCheckpoint writes the checkpoint of a version. Another process may write the same at the same time.
+// writeCheckpoint writes the checkpoint of a version. Another process may write the same checkpoint at the same time.
 func (t *table) writeCheckpoint(ctx context.Context, store sink.Store, version int64) error {
 	content, err := t.buildCheckpoint(ctx, store, version)
 	if err != nil {
@@ -106,8 +107,8 @@ func (t *table) writeCheckpoint(ctx context.Context, store sink.Store, version i
 	return err
 }
 
-// buildCheckpoint returns the checkpoint of a version: its bytes depend on the commits alone. They are read from the last
-// to the first, so that only one batch of actions is in memory: the last action with a path is the one that counts.
+// buildCheckpoint returns the checkpoint of a version. Its bytes depend only on the commits. The commits are read from
+// the last to the first, because only the last action with a path counts. One batch of actions is in memory at a time.
 func (t *table) buildCheckpoint(ctx context.Context, store sink.Reader, version int64) ([]byte, error) {
 	b := &checkpointBuilder{writer: newCheckpointWriter(), seen: make(map[string]bool), txns: make(map[string]*txn)}
 	for version >= 0 {
@@ -133,13 +134,13 @@ func (t *table) buildCheckpoint(ctx context.Context, store sink.Reader, version 
 type checkpointBuilder struct {
 	writer   *checkpointWriter
 	seen     map[string]bool // paths, decoded
-	removed  int64           // when the newest removal was, in milliseconds
+	removed  int64           // time of the newest removal, in milliseconds
 	meta     *metaData
 	protocol *protocol
 	txns     map[string]*txn // by application
 }
 
-// addCommit adds the commit before those that have been added.
+// addCommit adds a commit that comes before those already added.
 func (b *checkpointBuilder) addCommit(actions []action) error {
 	own := isOwn(actions)
 	for i := range actions {
@@ -150,7 +151,7 @@ func (b *checkpointBuilder) addCommit(actions []action) error {
 			}
 			live := *a.Add
 			if !own {
-				live.Stats = "" // They may have bounds of any column.
+				live.Stats = "" // The statistics may have bounds of any column.
 			}
 			if err := b.writer.write(&action{Add: &live}); err != nil {
 				return err
@@ -178,7 +179,7 @@ func (b *checkpointBuilder) addCommit(actions []action) error {
 	return nil
 }
 
-// first reports whether no later action has the path.
+// first reports whether the path has not been seen in a later action.
 func (b *checkpointBuilder) first(path string) bool {
 	path = decodePath(path)
 	if b.seen[path] {
@@ -200,7 +201,7 @@ func (b *checkpointBuilder) finish() ([]byte, error) {
 	}
 	for _, a := range []action{{MetaData: b.meta}, {Protocol: b.protocol}} {
 		if a.MetaData == nil && a.Protocol == nil {
-			continue // The log has none, so that no reader accepts it.
+			continue // The log has none, so readers do not accept it.
 		}
 		if err := b.writer.write(&a); err != nil {
 			return nil, err

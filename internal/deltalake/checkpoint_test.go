@@ -22,7 +22,7 @@ import (
 // interval is the number of commits from one checkpoint to the next in these tests.
 const interval = 2
 
-// checkpointed is a row of a checkpoint, as other readers find it: with maps and lists.
+// checkpointed is a row of a checkpoint as other readers see it: with maps and lists.
 type checkpointed struct {
 	Txn *struct {
 		AppID   string `parquet:"appId"`
@@ -56,8 +56,8 @@ func checkpointName(root, table string, version int) string {
 	return filepath.Join(root, table, "_delta_log", fmt.Sprintf("%020d.checkpoint.parquet", version))
 }
 
-// requireCheckpoints requires that every checkpoint of a log has what its commits up to that version have, and that the
-// document that names the newest one names one that exists. It returns the newest version; 0 if there is none.
+// requireCheckpoints requires that every checkpoint of a log agrees with the commits up to its version, and that the
+// document about the newest checkpoint refers to one that exists. It returns the newest version; 0 if there is none.
 func requireCheckpoints(t *testing.T, root, table string, log [][]line, args ...any) int {
 	t.Helper()
 	newest := 0
@@ -141,7 +141,7 @@ func requireCheckpoint(t *testing.T, table string, rows []checkpointed, log [][]
 	}
 }
 
-// checkpointTexts returns all texts in a checkpoint, which compresses them.
+// checkpointTexts returns all strings in a checkpoint, where they are compressed.
 func checkpointTexts(t *testing.T, content string) string {
 	t.Helper()
 	var texts strings.Builder
@@ -162,7 +162,7 @@ func checkpointTexts(t *testing.T, content string) string {
 	}
 }
 
-// TestCheckpoints expects checkpoints that depend on the commits alone, and that are written if they are missing.
+// TestCheckpoints expects checkpoints to depend only on the commits, and to be written if they are missing.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -198,7 +198,7 @@ func TestCheckpoints(t *testing.T) {
 		require.Equal(t, whole, snapshottest.Tree(t, filepath.Join(d.root, "students", "_delta_log")), name)
 	}
 
-	// A process that listed the log before others committed does not replace the name of their newer checkpoint.
+	// A process that listed the log before others committed does not replace the reference to their newer checkpoint.
 	require.NoError(t, os.WriteFile(last, []byte(`{"version":6,"size":6}`), 0o600))
 	mustReconcile(t, d.store, options())
 	var named struct{ Version int }
@@ -206,8 +206,8 @@ func TestCheckpoints(t *testing.T) {
 	require.Equal(t, 6, named.Version)
 }
 
-// TestCheckpointsOfOtherPrograms expects checkpoints of other programs to count like this program's own. One in several
-// parts is not named in the document.
+// TestCheckpointsOfOtherPrograms expects checkpoints of other programs to count like this program's own. The document
+// does not refer to one in several parts.
 func TestCheckpointsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -224,7 +224,7 @@ func TestCheckpointsOfOtherPrograms(t *testing.T) {
 	require.EqualValues(t, 2, report.Tables[0].Checkpoint)
 	require.False(t, exists(filepath.Join(folder, "_last_checkpoint")))
 
-	// A damaged checkpoint cannot be named.
+	// The document cannot refer to a damaged checkpoint.
 	require.NoError(t, os.Rename(other, checkpointName(d.root, "students", 2)))
 	_, err := deltalake.Reconcile(t.Context(), snapshot.At(d.store), options())
 	require.ErrorContains(t, err, "students/_delta_log/00000000000000000002.checkpoint.parquet")
@@ -245,12 +245,12 @@ func TestForeignCommitsInCheckpoints(t *testing.T) {
 		`{"add":{"path":"odd%20name.parquet","partitionValues":{"snapshot_date":null},"size":3,"modificationTime":1,"dataChange":true,`+
 			`"stats":"{\"numRecords\":1,\"minValues\":{\"first_name\":\"PLANTED\"}}"}}`)
 	report := mustReconcile(t, d.store, options())
-	require.EqualValues(t, 2, report.Tables[1].Checkpoint, "of the foreign version, although a commit follows it")
+	require.EqualValues(t, 2, report.Tables[1].Checkpoint, "a checkpoint of the foreign version, although a commit follows it")
 	content, err := os.ReadFile(checkpointName(d.root, "students", 2))
 	require.NoError(t, err)
 	texts := checkpointTexts(t, string(content))
 	require.Contains(t, texts, "odd%20name.parquet")
-	require.Contains(t, texts, "numRecords", "of own files")
+	require.Contains(t, texts, "numRecords", "the statistics of own files")
 	require.NotContains(t, texts, "PLANTED")
 	rows, err := parquet.ReadFile[checkpointed](checkpointName(d.root, "students", 2))
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestForeignCommitsInCheckpoints(t *testing.T) {
 }
 
 // TestVerifyCheckpoints expects Verify to find every difference between a checkpoint and the commits, and its advice to
-// repair it.
+// repair the checkpoint.
 func TestVerifyCheckpoints(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -354,8 +354,8 @@ func TestVerifyCheckpoints(t *testing.T) {
 	last := filepath.Join(d.root, "students", "_delta_log", "_last_checkpoint")
 	for content, want := range map[string]string{
 		"{":                        "is damaged",
-		`{"version":3,"size":6}`:   "names the checkpoint of version 3, which is missing",
-		`{"version":300,"size":6}`: "names the checkpoint of version 300, which is missing",
+		`{"version":3,"size":6}`:   "refers to the checkpoint of version 3, which is missing",
+		`{"version":300,"size":6}`: "refers to the checkpoint of version 300, which is missing",
 	} {
 		require.NoError(t, os.WriteFile(last, []byte(content), 0o600))
 		report, err := deltalake.Verify(t.Context(), snapshot.At(d.store))

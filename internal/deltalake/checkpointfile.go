@@ -65,7 +65,7 @@ type checkpointTxn struct {
 	Version     int64  `parquet:"version"`
 }
 
-// pairs are the entries of a map, sorted. The library would write a Go map in random order.
+// pairs are the entries of a map, sorted, because the library would write a Go map in random order.
 type pairs struct {
 	KeyValue []pair `parquet:"key_value"`
 }
@@ -111,7 +111,7 @@ func (p pairs) texts() map[string]string {
 	return texts
 }
 
-// optionalText returns nil for an empty text.
+// optionalText returns nil for an empty string.
 func optionalText(text string) *string {
 	if text == "" {
 		return nil
@@ -154,7 +154,7 @@ func checkpointRowOf(a *action) checkpointRow {
 	}
 }
 
-// action returns the action of a row; empty if the row has another one.
+// action returns the action of a row; empty if the row has an action of another kind.
 func (r *checkpointRow) action() action {
 	switch {
 	case r.Add != nil:
@@ -183,7 +183,7 @@ func (r *checkpointRow) action() action {
 	return action{}
 }
 
-// checkpointNodes returns the columns of a checkpoint. They are those of checkpointRow, but annotated as maps and lists.
+// checkpointNodes returns the columns of a checkpoint: the columns of checkpointRow, but annotated as maps and lists.
 func checkpointNodes() parquet.Node {
 	text, number, long, flag := parquet.String(), parquet.Int(32), parquet.Int(64), parquet.Leaf(parquet.BooleanType)
 	texts := parquet.Map(text, parquet.Optional(text))
@@ -210,7 +210,7 @@ const (
 	checkpointPage = 1 << 20
 )
 
-// checkpointWriter writes a checkpoint. Its bytes depend on the rows alone.
+// checkpointWriter writes a checkpoint. The bytes depend only on the rows.
 type checkpointWriter struct {
 	rows, adds int64
 
@@ -226,7 +226,7 @@ func newCheckpointWriter() *checkpointWriter {
 	return w
 }
 
-// createdBy sets the created_by of a file as data files have it. The library's option appends a build.
+// createdBy sets created_by to the same value as in data files. The library's own option would append the build.
 type createdBy struct{}
 
 // ConfigureWriter sets the option.
@@ -256,7 +256,7 @@ func (w *checkpointWriter) finish() ([]byte, error) {
 // readCheckpoint passes the actions of a checkpoint, which another program may have written, to use.
 func readCheckpoint(r io.ReaderAt, size int64, use func(a action)) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // of the library, on damaged pages
+		if p := recover(); p != nil { // the library panics on damaged pages
 			err = fmt.Errorf("%v", p)
 		}
 	}()

@@ -1,32 +1,34 @@
 // Package deltalake keeps Delta logs beside the data files, so that engines read each table as a Delta Lake table:
 // atomically, with its earlier versions, and skipping files by their statistics. No byte of a data file changes.
 //
-// There is one operation, [Reconcile]. It makes the live files of each log equal to the files that the pointers'
-// manifests name: one commit with everything that was added and removed, or none if nothing differs. So a new snapshot,
-// a replaced, pruned or purged one, and the first registration of a hundred old ones are the same code, and a command
-// that was killed before its commit is repaired by the next one.
+// There is one operation, [Reconcile]. It makes the live files of each log equal to the files in the manifests that the
+// pointers refer to: with one commit that has everything that was added and removed, or none if nothing differs. The
+// same code therefore handles a new snapshot, a replaced, pruned or purged one, and the first registration of a hundred
+// old ones. If a command is killed before its commit, the next command makes the commit.
 //
 // The order of reads makes this safe without locks: the log first, then the pointers, then the commit, which is written
-// only if its version does not exist yet. A process that wrote in between has taken that version, so this one reads
-// everything again and starts over.
+// only if its version does not exist yet. If another process has written in between, that version is taken, so this
+// process reads everything again and starts over.
 //
 // # The log
 //
-// <table>/_delta_log/<version>.json, of the protocol's reader version 1 and writer version 2, which every engine reads.
-// Paths are relative to the table. A file's statistics are the number of rows, the nulls of every column, and the
-// minimum and maximum of columns that reveal nothing about a person (class none): no student's value is ever in a log.
-// Table properties ask other writers to do the same.
+// The log consists of <table>/_delta_log/<version>.json. It uses reader version 1 and writer version 2 of the protocol,
+// which every engine supports. Paths are relative to the table. A file's statistics are the number of rows, the number
+// of nulls in every column, and the minimum and maximum of columns that reveal nothing about a person (class none), so
+// a log never contains a student's value. Table properties ask other writers to do the same.
 //
-// A commit without this program's transaction identifier was written by another one. Reconcile undoes what it did to
-// the live files, and [Verify] names it. If another program has removed commits, the log has to be written again.
+// A commit without this program's transaction identifier was written by another program. Reconcile undoes its changes
+// to the live files, and [Verify] lists the commit. If another program has removed commits, the log has to be written
+// again.
 //
 // # Checkpoints
 //
-// After every hundredth commit, Reconcile writes <version>.checkpoint.parquet, the sum of the commits up to that version,
-// and names it in _last_checkpoint, so that engines need not read the commits before it. Commits are never removed, and
-// only they count: this package makes checkpoints from them and otherwise ignores checkpoints, including its own. So a
-// checkpoint that is missing after a kill is written by the next command. Its bytes depend on the commits alone, and two
-// processes that write it at once write the same. [Verify] compares checkpoints with the commits.
+// After every hundredth commit, Reconcile writes <version>.checkpoint.parquet, the sum of the commits up to that
+// version, and records it in _last_checkpoint, so that engines do not have to read the earlier commits. Commits are
+// never removed, and only they count: this package makes checkpoints from commits, and otherwise ignores checkpoints,
+// including its own. If a checkpoint is missing because a command was killed, the next command writes it. Its bytes
+// depend only on the commits, so two processes that write it at once write the same bytes. [Verify] compares
+// checkpoints with the commits.
 //
-// A checkpoint leaves out the statistics of files that other programs have added, which may be of any column.
+// A checkpoint leaves out the statistics of files that other programs have added, because these may cover any column.
 package deltalake

@@ -11,7 +11,7 @@ import (
 // CheckpointRow is a row of a checkpoint.
 type CheckpointRow = checkpointRow
 
-// EditCheckpoint returns a checkpoint with changed rows. Rows that edit returns nil for are left out.
+// EditCheckpoint returns a checkpoint with changed rows. Rows for which edit returns nil are left out.
 func EditCheckpoint(t *testing.T, content []byte, edit func(*CheckpointRow) *CheckpointRow) []byte {
 	t.Helper()
 	rows, err := parquet.Read[checkpointRow](bytes.NewReader(content), int64(len(content)))

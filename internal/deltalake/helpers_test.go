@@ -109,7 +109,7 @@ type file struct {
 	Stats            string             `json:"stats"`
 }
 
-// commits returns the commits of a table's log. Versions must have no gap.
+// commits returns the commits of a table's log. There must be no gaps between versions.
 func commits(t *testing.T, root, table string) [][]line {
 	t.Helper()
 	folder := filepath.Join(root, table, "_delta_log")
@@ -151,7 +151,7 @@ func live(t *testing.T, table string, log [][]line) map[string]*file {
 				}
 				name, err := url.PathUnescape(f.Path)
 				require.NoError(t, err)
-				require.False(t, seen[name], "a commit names a file twice")
+				require.False(t, seen[name], "a commit contains a file twice")
 				seen[name] = true
 				name = path.Join(table, name)
 				if f == l.Add {
@@ -167,7 +167,7 @@ func live(t *testing.T, table string, log [][]line) map[string]*file {
 }
 
 // requireUpToDate requires that there is at least one log, and that each log has its newest checkpoint and exactly the
-// files that the pointers' manifests name. It reads pointers and manifests without the code under test.
+// files in the manifests that pointers refer to. It reads pointers and manifests without the code under test.
 func requireUpToDate(t *testing.T, root string, args ...any) {
 	t.Helper()
 	want := make(map[string]map[string]int64)
@@ -268,7 +268,7 @@ func prune(ctx context.Context, store sink.Store, keep int) error {
 	return err
 }
 
-// fold adds to the history the snapshots that it does not hold yet.
+// fold adds the snapshots that are not in the history yet.
 func fold(ctx context.Context, store sink.Store) error {
 	_, err := history.Update(ctx, snapshot.At(store), history.Options{})
 	return err

@@ -77,7 +77,7 @@ func TestHistory(t *testing.T) {
 	require.Empty(t, report.Problems)
 	require.Len(t, report.Tables, 4)
 
-	// Of a fold whose files are not all there, nothing is made live.
+	// If some files of a fold are missing, none of its files are made live.
 	writeHistory(t, d, "three", map[string][]string{"students": {"2026-11-20", snapshot.Open}, "coverage": {snapshot.Open}})
 	require.NoError(t, os.Remove(filepath.Join(d.root, "history/students/valid_to=2026-11-20/part-0000-three.parquet")))
 	_, err = deltalake.Reconcile(t.Context(), snapshot.At(d.store), options())
@@ -85,8 +85,8 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, files, live(t, "history/students", commits(t, d.root, "history/students")))
 	require.Contains(t, live(t, "history/coverage", commits(t, d.root, "history/coverage")), "history/coverage/valid_to=9999-12-31/part-0000-three.parquet")
 
-	// A damaged history does not keep the snapshots' logs from being updated. The error is the same for all its tables and
-	// is reported once.
+	// A damaged history does not prevent the snapshots' logs from being updated. The error is the same for all its
+	// tables and is reported once.
 	require.NoError(t, os.WriteFile(filepath.Join(d.root, "_history", "three", "manifest.json"), []byte("{}"), 0o600))
 	takeNight(t, d.store, snapshottest.Today)
 	_, err = deltalake.Reconcile(t.Context(), snapshot.At(d.store), options())

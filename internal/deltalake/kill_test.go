@@ -16,8 +16,8 @@ import (
 
 var kills = flag.Int("kills", 0, "kills of each command of TestKilled on each kind of destination; 0 for few, -1 for all")
 
-// TestKilled kills a command before each of its store operations. The next command that changes the destination, which
-// need not be the same, leaves the logs right.
+// TestKilled kills a command before each of its store operations. After the next command that changes the destination,
+// which may be a different one, the logs are correct.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(ctx context.Context, store sink.Store) error{
@@ -54,8 +54,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestKilledWritingCheckpoints kills the update of two logs before each of its store operations. Readers find a right
-// log, and the next command writes what is missing.
+// TestKilledWritingCheckpoints kills the update of two logs before each of its store operations. Readers find a correct
+// log, and the next command writes the rest.
 func TestKilledWritingCheckpoints(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, create func(t *testing.T) destination, onS3 bool) {
@@ -75,7 +75,7 @@ func TestKilledWritingCheckpoints(t *testing.T) {
 	})
 }
 
-// killAnywhere kills a command as often as total says, 0 for few and -1 for all.
+// killAnywhere kills a command total times: 0 means a few times, -1 before each of its operations.
 func killAnywhere(
 	t *testing.T, start destination, create func(t *testing.T) destination, onS3 bool, total int, command func(store sink.Store) error,
 ) {

@@ -42,7 +42,8 @@ type liveFile struct {
 	raw string
 	// rows are -1 if they are unknown.
 	size, rows int64
-	// odd means that the partition values are not those in the path, and foreign that another program has added the file.
+	// odd means that the partition values differ from those in the path, and foreign that another program has added the
+	// file.
 	odd, foreign bool
 	// stats is a hash of the statistics.
 	stats uint64
@@ -70,13 +71,13 @@ func (t *table) commitPath(version int64) string {
 	return fmt.Sprintf("%s%s/%020d.json", t.folder, logFolder, version)
 }
 
-// refuse notes why no commit may be added.
+// refuse records the reason why no commit may be added.
 func (t *table) refuse(text string, args ...any) {
 	t.problem = fmt.Sprintf(text, args...) + ": to write the log again, which loses its earlier versions, remove the folder " +
 		t.folder + logFolder + " and run growth-export delta-lake"
 }
 
-// listLog finds the last version of the log. Commits must not be missing.
+// listLog finds the last version of the log. It records a problem if commits are missing.
 func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	for entry, err := range store.List(ctx, t.folder+logFolder+"/") {
 		if err != nil {
@@ -107,8 +108,8 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	return nil
 }
 
-// replay reads the log up to the listed version. committed, unless nil, is called after each commit. If no commit may
-// be added, the table's problem says why.
+// replay reads the log up to the listed version. If committed is not nil, it is called after each commit. If no commit
+// may be added, the table's problem says why.
 func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state) error) (*state, error) {
 	s := &state{
 		version: -1, own: -1, live: make(map[string]liveFile), txns: make(map[string]int64), seed: maphash.MakeSeed(),
@@ -139,10 +140,10 @@ func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*s
 	return s, nil
 }
 
-// commitBatch is how many commits are read at once. They may be large.
+// commitBatch is the number of commits that are read at once. It is limited because commits may be large.
 const commitBatch = sink.MaxConcurrency
 
-// readCommits returns the actions of commits. ErrDamaged.
+// readCommits returns the actions of commits. It returns ErrDamaged if one of them cannot be decoded.
 func (t *table) readCommits(ctx context.Context, store sink.Reader, versions []int64) ([][]action, error) {
 	return sink.Map(ctx, commitBatch, versions, func(ctx context.Context, version int64) ([]action, error) {
 		path := t.commitPath(version)
@@ -194,7 +195,7 @@ func (s *state) apply(t *table, actions []action) {
 	}
 }
 
-// liveFile returns the properties to keep of a file that the last commit has added.
+// liveFile returns the properties that are kept of a file that the last commit has added.
 func (s *state) liveFile(a *add, path string) liveFile {
 	return liveFile{
 		raw: a.Path, size: a.Size, rows: rowsOf(a), odd: !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText),
@@ -204,7 +205,7 @@ func (s *state) liveFile(a *add, path string) liveFile {
 
 // rowsOf returns the number of rows of a file, or -1.
 func rowsOf(a *add) int64 {
-	// The statistics of this program begin with it. Decoding all of them would take as long as the rest of a log.
+	// The statistics of this program begin with the number. Decoding them all would take as long as the rest of a log.
 	digits, _, _ := strings.Cut(strings.TrimPrefix(a.Stats, `{"numRecords":`), ",")
 	if rows, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return rows
@@ -218,7 +219,7 @@ func rowsOf(a *add) int64 {
 	return *stats.NumRecords
 }
 
-// nullPartition is the folder name of a null.
+// nullPartition is the name that null has in the folder of a partition.
 const nullPartition = "__HIVE_DEFAULT_PARTITION__"
 
 // partitionsOf returns the partition values in the path of a file; nil is null.
@@ -243,7 +244,7 @@ func equalText(a, b *string) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-// encodePath percent-encodes the path of a file, as the log holds it.
+// encodePath percent-encodes the path of a file for the log.
 func encodePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
 // decodePath undoes encodePath. A path that is not encoded correctly stays as it is.

@@ -18,7 +18,7 @@ import (
 
 // Options are the options of Reconcile.
 type Options struct {
-	// Create creates missing logs. Without it, nothing is done unless the destination has a log.
+	// Create creates missing logs. If it is not set and the destination has no log, Reconcile does nothing.
 	Create bool
 	// Now returns the current time, and ToolVersion is recorded in commits.
 	Now         func() time.Time
@@ -35,7 +35,7 @@ type Report struct {
 // TableReport lists the changes that Reconcile made to a table's log.
 type TableReport struct {
 	Table string `json:"table"`
-	// Version is the last version, and Committed is set if Reconcile has written it.
+	// Version is the last version, and Committed is set if Reconcile has written that version.
 	Version   int64 `json:"version"`
 	Committed bool  `json:"committed"`
 	Added     int   `json:"added"`
@@ -46,22 +46,22 @@ type TableReport struct {
 	Checkpoint int64 `json:"checkpoint,omitempty"`
 	// Foreign are the commits of other programs since this program's last one.
 	Foreign []Foreign `json:"foreign,omitempty"`
-	// Problem is why the log is not up to date; empty if it is.
+	// Problem is the reason why the log is not up to date; empty if it is.
 	Problem string `json:"problem,omitempty"`
 }
 
-// maxTables bounds the tables that are reconciled at once: all live files of their logs are in memory.
+// maxTables is the number of tables that are reconciled at once, because all live files of their logs are in memory.
 const maxTables = 4
 
-// maxChecks is how often files are checked before a problem counts: another process may be replacing them.
+// maxChecks is how often files are checked before a problem is reported, because another process may be replacing them.
 const maxChecks = 3
 
 // Reconcile brings the Delta logs up to date with the destination. Afterwards the live files of each log are the files
-// that the manifests of the current snapshots and of the history name.
+// in the manifests of the current snapshots and of the history.
 //
 // A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a
-// snapshot are missing, the log keeps its entries of that snapshot. The report names each problem, the error the first
-// one.
+// snapshot are missing, the log keeps its entries of that snapshot. The report has all problems, and the error has the
+// first one.
 //
 // The report is nil if the destination has no log and opts does not ask to create one.
 func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (report *Report, err error) {
@@ -93,7 +93,7 @@ type reconciler struct {
 	reports map[string]*TableReport
 }
 
-// reconcileAll reconciles all logs once, and again after conflicts.
+// reconcileAll reconciles all logs, and does so again after a conflict.
 func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 	var all []*table
 	err := sink.Swap(ctx, "the Delta logs", func() (err error) {
@@ -138,7 +138,8 @@ func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 }
 
 // reconcile commits the difference between a log and its table, if there is one, and writes a checkpoint if one is due.
-// It returns conflict if another process took the version: the other tables come first.
+// If another process took the version, it returns that error as conflict, so that the other tables are reconciled
+// before this one is tried again.
 func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err error) {
 	report := r.reports[t.folder]
 	log, err := t.replay(ctx, r.catalog, nil)
@@ -160,7 +161,7 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 	}
 	report.Problem = d.problem
 	if log.version < 0 && len(d.added) == 0 && (len(t.files) > 0 || !t.named) {
-		return nil, nil // A log begins with files, unless the table has none.
+		return nil, nil // The first commit of a log has files, unless the table has none.
 	}
 	if conflict, err := r.writeCommit(ctx, t, log, d); conflict != nil || err != nil {
 		return conflict, err
@@ -170,8 +171,8 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 	return nil, err
 }
 
-// writeCommit commits a difference, unless it is empty, and reports it. It returns conflict if another process took the
-// version.
+// writeCommit commits a difference, unless it is empty, and reports it. If another process took the version, it returns
+// that error as conflict.
 func (r *reconciler) writeCommit(ctx context.Context, t *table, log *state, d *difference) (conflict, err error) {
 	actions, err := r.commit(t, log, d)
 	if err != nil || actions == nil {
@@ -201,12 +202,12 @@ func (r *reconciler) writeCommit(ctx context.Context, t *table, log *state, d *d
 type difference struct {
 	added   []*add
 	removed []string
-	groups  []string // that change, sorted
+	groups  []string // groups that change, sorted
 	problem string
 }
 
-// compare returns how the live files differ from those that the manifests name. A group of which a file is missing is
-// left as the log has it.
+// compare returns how the live files differ from the files in the manifests. A group with a missing file stays as it is
+// in the log.
 func (r *reconciler) compare(ctx context.Context, t *table, log *state) (*difference, error) {
 	var paths []string
 	for path, file := range t.files {

@@ -20,8 +20,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestNights follows the nights of two months, with a replaced night, a pruned month and a purged school. At the end a
-// log that is written at once has the same files.
+// TestNights follows the nights of two months, with a replaced night, a pruned month and a purged school. At the end, a
+// new log of the same destination has the same files.
 func TestNights(t *testing.T) {
 	t.Parallel()
 	byDistrict := func(p *snapshot.Plan) { p.Scope.PartitionBy = snapshot.ByDistrict }
@@ -114,7 +114,7 @@ func TestFirstCommit(t *testing.T) {
 	require.Equal(t, map[string]any{"minReaderVersion": 1.0, "minWriterVersion": 2.0}, log[0][1].Protocol)
 	require.Equal(t, map[string]any{"appId": "growth-export", "version": 0.0}, log[0][3].Txn)
 	meta := log[0][2].MetaData
-	// A name-based UUID: a log of this service and table always gets it.
+	// A name-based UUID: a log of this service and table always gets the same one.
 	require.Equal(t, "a73af39e-010d-821d-9979-2c7395a0e774", meta.ID)
 	require.Equal(t, []string{"snapshot_date", "district"}, meta.PartitionColumns)
 	require.Equal(t, snapshottest.PublishedAt().UnixMilli(), meta.CreatedTime)
@@ -211,7 +211,7 @@ func TestSixteenAtOnce(t *testing.T) {
 	})
 }
 
-// TestOtherWriters undoes what other programs have committed, and names their versions.
+// TestOtherWriters expects the commits of other programs to be undone, and their versions to be reported.
 func TestOtherWriters(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -260,7 +260,7 @@ func TestOtherWriters(t *testing.T) {
 	require.False(t, report.Tables[1].Committed)
 }
 
-// TestLogsThatCannotBeKept expects logs that cannot be updated to be left alone, and the others to be brought up to
+// TestLogsThatCannotBeKept expects logs that cannot be updated to be left unchanged, and the others to be brought up to
 // date.
 func TestLogsThatCannotBeKept(t *testing.T) {
 	t.Parallel()
@@ -311,7 +311,8 @@ func TestLogsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// TestFileReplacedMeanwhile misses a file once, as if another process had replaced it after its manifest was read.
+// TestFileReplacedMeanwhile fails to find a file once, as if another process had replaced it after the manifest was
+// read.
 func TestFileReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -322,7 +323,7 @@ func TestFileReplacedMeanwhile(t *testing.T) {
 	requireUpToDate(t, d.root)
 }
 
-// losingOnce does not find a file the first time it is opened.
+// losingOnce is a store that does not find a file the first time it is opened.
 type losingOnce struct {
 	sink.Store
 

@@ -58,7 +58,8 @@ func comment(doc string) map[string]string {
 	return map[string]string{"comment": doc}
 }
 
-// metaDataOf returns the metadata that the table's log should have. It keeps what is fixed when a log is created.
+// metaDataOf returns the metadata that the table's log should have. It keeps the values that are fixed when a log is
+// created.
 func metaDataOf(t *table, log *state) (*metaData, error) {
 	schema, err := schemaString(t.declared, t.partitions)
 	if err != nil {
@@ -82,7 +83,7 @@ func metaDataOf(t *table, log *state) (*metaData, error) {
 	return m, nil
 }
 
-// boundedColumns lists the columns that have bounds.
+// boundedColumns lists the columns for which a log has bounds.
 func boundedColumns(t *schemas.Table) string {
 	var names []string
 	bounded := schemas.BoundedColumns()
@@ -94,16 +95,16 @@ func boundedColumns(t *schemas.Table) string {
 	return strings.Join(names, ",")
 }
 
-// equal reports whether two metadata describe the same table.
+// equal reports whether two sets of metadata describe the same table.
 func (m *metaData) equal(o *metaData) bool {
 	return m != nil && o != nil && m.ID == o.ID && m.Name == o.Name && m.Description == o.Description && m.SchemaString == o.SchemaString &&
 		slices.Equal(m.PartitionColumns, o.PartitionColumns) && maps.Equal(m.Configuration, o.Configuration)
 }
 
-// id returns the identifier of a log that is created: a UUID, made of the destination's first service and the table's
-// folder, so that a log that is written again is the same table to engines that have registered it.
+// id returns the identifier of a new log: a UUID derived from the destination's first service and the table's folder.
+// If a log is written again, it is therefore the same table to engines that have registered it.
 func (t *table) id() string {
 	b := sha256.Sum256([]byte("growth-export Delta log\n" + t.service + "\n" + t.folder))
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: the digest is not of the versions that RFC 9562 fixes
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: RFC 9562 reserves it for custom formats
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }

@@ -52,7 +52,7 @@ func TestNoValueOfAStudent(t *testing.T) {
 		require.NoError(t, fold(t.Context(), d.store))
 		mustReconcile(t, d.store, creating())
 	}
-	require.True(t, exists(checkpointName(d.root, "students", interval)), "of before the purge")
+	require.True(t, exists(checkpointName(d.root, "students", interval)), "the checkpoint from before the purge")
 	require.NoError(t, purge(t.Context(), d.store, snapshottest.Gone))
 	require.NoError(t, reconcile(t.Context(), d.store))
 	requireUpToDate(t, d.root)
@@ -78,7 +78,7 @@ func TestNoValueOfAStudent(t *testing.T) {
 	require.Greater(t, logs, 2*len(schemas.Tables()))
 	require.GreaterOrEqual(t, checkpoints, len(schemas.Tables()))
 
-	// The footers of the files, from which the statistics are made, do hold them.
+	// The footers of the files, from which the statistics are made, do contain the values.
 	for table, shown := range planted {
 		var footer strings.Builder
 		for name := range live(t, table, commits(t, d.root, table)) {
@@ -115,7 +115,7 @@ func plantedValue(kind schemas.Type, n int) (value, shown string) {
 	}
 }
 
-// TestStatistics expects exact statistics for columns of schools and districts, and no others.
+// TestStatistics expects exact statistics for columns of schools and districts, and none for other columns.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -125,7 +125,7 @@ func TestStatistics(t *testing.T) {
 			"requested_school_bid": snapshottest.Stays, "requested_perspective_bid": day, "academic_year_bid": day, "begin_date": day,
 		})
 	}
-	// A text that no shorter text exceeds has no bounds, and one column without bounds leaves the others without any.
+	// A string that no shorter string exceeds has no upper bound. If one column has no bounds, no column gets any.
 	const table, unbounded = "district_schools", "school_bid"
 	world[table] = append(world[table], snapshottest.Record{
 		"requested_district_bid": "d1", unbounded: strings.Repeat("\U0010ffff", 30), "district_bid": "d1",

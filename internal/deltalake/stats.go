@@ -12,9 +12,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// statistics are the statistics of a file. Either every bounded column that has values has its least and greatest one
-// in MinValues and MaxValues, or both are absent: delta-rs (1.6) finds no rows by a column that lacks bounds if other
-// columns have them. A null count without bounds does no harm.
+// statistics are the statistics of a file. Either MinValues and MaxValues have the bounds of every bounded column that
+// has values, or both are absent: delta-rs (1.6) finds no rows by a column without bounds if other columns have them. A
+// null count without bounds does no harm.
 type statistics struct {
 	NumRecords int64            `json:"numRecords"`
 	MinValues  map[string]any   `json:"minValues,omitzero"`
@@ -22,8 +22,8 @@ type statistics struct {
 	NullCount  map[string]int64 `json:"nullCount"`
 }
 
-// addOf returns the action that makes a file live, or nil if the file is missing, or is not the one that its manifest
-// names. It reads only the footer.
+// addOf returns the action that makes a file live, or nil if the file is missing or is not the one in its manifest. It
+// reads only the footer.
 func addOf(ctx context.Context, store sink.Reader, t *table, path string) (_ *add, err error) {
 	wanted := t.files[path]
 	object, err := store.Open(ctx, t.folder+"/"+path)
@@ -49,7 +49,7 @@ func addOf(ctx context.Context, store sink.Reader, t *table, path string) (_ *ad
 	}, err
 }
 
-// statisticsOf returns the statistics of a file as a log has them.
+// statisticsOf returns the statistics of a file in the form that a log has.
 func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics {
 	s := statistics{found.Rows, make(map[string]any), make(map[string]any), make(map[string]int64)}
 	unbounded, bounded := false, schemas.BoundedColumns()
@@ -73,14 +73,14 @@ func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics
 	return s
 }
 
-// watchedReader keeps the error of a failed read, to tell it from a damaged file.
+// watchedReader keeps the error of a failed read, so that it can be distinguished from a damaged file.
 type watchedReader struct {
 	io.ReaderAt
 
 	err error
 }
 
-// ReadAt reads and keeps the error.
+// ReadAt reads from the file and keeps the error.
 func (r *watchedReader) ReadAt(b []byte, offset int64) (int, error) {
 	n, err := r.ReaderAt.ReadAt(b, offset)
 	if err != nil && !errors.Is(err, io.EOF) {

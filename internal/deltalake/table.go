@@ -26,25 +26,25 @@ type table struct {
 	// created is when the first snapshot of the table was published, and service is the destination's first service.
 	created time.Time
 	service string
-	// files are the files that manifests name, by path relative to the folder. named is set if the manifest of the history
-	// names the table, even if the table has no files.
+	// files are the files in the manifests, by path relative to the folder. named is set if the table is in the
+	// manifest of the history, even if it has no files.
 	files map[string]wantedFile
 	named bool
-	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder holds
-	// anything.
+	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder is not
+	// empty.
 	version int64
 	hasLog  bool
-	// checkpoints are the versions that have a checkpoint; true if it is a single Parquet file, as this program writes
-	// them.
+	// checkpoints has the versions that have a checkpoint. The value is true if the checkpoint is a single Parquet
+	// file, like the checkpoints that this program writes.
 	checkpoints map[int64]bool
-	// problem is why the log cannot be brought up to date; empty if it can.
+	// problem is the reason why the log cannot be brought up to date; empty if it can.
 	problem string
 	// unreadable is the reason why the history cannot be read. It is set in all tables of the history, and empty if the
 	// history can be read.
 	unreadable string
 }
 
-// wantedFile is a file that a manifest names. There may be hundreds of thousands.
+// wantedFile is a file in a manifest. There may be hundreds of thousands.
 type wantedFile struct {
 	size, rows int64
 	published  int64 // in milliseconds
@@ -79,10 +79,10 @@ func tables() []*table {
 	return all
 }
 
-// load returns the tables that have a log or files. If there is no log and none is to be created, it returns none.
+// load returns the tables that have a log or files. If there are no logs and create is not set, it returns no tables.
 //
-// The logs are listed before the manifests are read: if another process commits in between, the commit of this one
-// fails, because its version is taken.
+// The logs are listed before the manifests are read. If another process commits in between, this process cannot commit
+// outdated files, because its version is taken.
 func load(ctx context.Context, catalog snapshot.Catalog, create bool) ([]*table, error) {
 	all := tables()
 	err := sink.ForEach(ctx, all, func(ctx context.Context, t *table) error { return t.listLog(ctx, catalog) })
@@ -95,7 +95,7 @@ func load(ctx context.Context, catalog snapshot.Catalog, create bool) ([]*table,
 	return slices.DeleteFunc(all, func(t *table) bool { return !t.hasLog && len(t.files) == 0 && !t.named && t.problem == "" }), nil
 }
 
-// addFiles adds files that a manifest names.
+// addFiles adds the files in a manifest.
 func (t *table) addFiles(files []sink.File, published time.Time) {
 	for i := range files {
 		f := &files[i]
@@ -119,7 +119,7 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 	published := make(map[string]time.Time) // by run
 	for s, err := range catalog.Snapshots(ctx, snapshot.Full, "") {
 		if err == nil && s.Err != nil {
-			err = fmt.Errorf("read the manifest named by %s: %w", s.Path, s.Err)
+			err = fmt.Errorf("read the manifest that %s refers to: %w", s.Path, s.Err)
 		}
 		if err != nil {
 			return fmt.Errorf("list the files of the tables: %w", err)
@@ -193,6 +193,6 @@ func publishedAt(s snapshot.FoldedSnapshot, published map[string]time.Time) time
 	if at, ok := published[s.RunID]; ok {
 		return at
 	}
-	day, _ := time.Parse(time.DateOnly, s.Date) // of a manifest that was checked
+	day, _ := time.Parse(time.DateOnly, s.Date) // the manifest was checked, so the date is valid
 	return day
 }

@@ -35,20 +35,20 @@ type VerifiedTable struct {
 type Problem struct {
 	Path    string `json:"path"`
 	Problem string `json:"problem"`
-	// DataFile means that the manifest of a snapshot or of the history names the file, so that updating the log does not help.
-	// History means that it is a file of the history.
+	// DataFile means that the file is in the manifest of a snapshot or of the history, so that updating the log does
+	// not help. History means that it is a file of the history.
 	DataFile bool `json:"-"`
 	History  bool `json:"-"`
 }
 
-// String names the path and what is wrong with it.
+// String returns the path and the problem.
 func (p Problem) String() string { return p.Path + ": " + p.Problem }
 
 // maxProblems bounds the problems listed for each table.
 const maxProblems = 20
 
 // Verify compares the logs of a destination with its manifests and files. It fails with a *RefusedError if there are no
-// logs. Commits of other programs are listed; they are problems only as far as the live files are wrong.
+// logs. Commits of other programs are listed. They are problems only if the live files are wrong because of them.
 func Verify(ctx context.Context, catalog snapshot.Catalog) (report *VerifyReport, err error) {
 	for range maxChecks {
 		before := report
@@ -97,7 +97,7 @@ func (v *tableVerification) problem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// listed returns the first problems.
+// listed returns the problems, up to maxProblems of them.
 func (v *tableVerification) listed() []Problem {
 	slices.SortFunc(v.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Problem, b.Problem)) })
 	if n := len(v.problems); n > maxProblems {
@@ -121,7 +121,7 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 	}
 	v.verified.Table, v.verified.Version, v.verified.Files, v.verified.Foreign = t.folder, t.version, len(log.live), log.foreign
 	switch {
-	case t.unreadable != "": // one problem of all tables of the history
+	case t.unreadable != "": // one problem for all tables of the history
 		v.problem(snapshot.HistoryPointerPath, "%s", t.unreadable)
 		return nil
 	case t.problem != "":
@@ -132,7 +132,7 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 		return nil
 	}
 	if meta, err := metaDataOf(t, log); err != nil || !meta.equal(log.meta) {
-		v.problem(folder, "describes other columns or properties than the table has"+remedy)
+		v.problem(folder, "describes columns or properties that differ from the table's"+remedy)
 	}
 	for path, wanted := range t.files {
 		live, ok := log.live[path]

@@ -10,7 +10,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// checkCheckpoint compares the checkpoint of a version, whichever program wrote it, with the commits up to that version.
+// checkCheckpoint compares the checkpoint of a version, which any program may have written, with the commits up to that
+// version.
 func (v *tableVerification) checkCheckpoint(ctx context.Context, store sink.Reader, log *state) (err error) {
 	path := v.table.checkpointPath(log.version)
 	object, err := store.Open(ctx, path)
@@ -34,7 +35,7 @@ func (v *tableVerification) checkCheckpoint(ctx context.Context, store sink.Read
 	return nil
 }
 
-// checkpointComparison compares the actions of a checkpoint with the state that the commits give.
+// checkpointComparison compares the actions of a checkpoint with the state that results from the commits.
 type checkpointComparison struct {
 	log      *state
 	meta     *metaData
@@ -56,7 +57,7 @@ func (c *checkpointComparison) add(a action) {
 		path := decodePath(a.Add.Path)
 		want, live := c.log.live[path]
 		got := c.log.liveFile(a.Add, path)
-		// Of files that other programs have added, the statistics may be left out.
+		// The statistics of files that other programs have added may be missing.
 		equal := got.size == want.size && got.odd == want.odd && (got.stats == want.stats || want.foreign && a.Add.Stats == "")
 		if c.problem == "" && (!live || !equal || c.files[path]) {
 			c.problem = "differs from the log in the file " + path
@@ -65,7 +66,7 @@ func (c *checkpointComparison) add(a action) {
 	}
 }
 
-// finish returns what is wrong; empty for nothing.
+// finish returns a description of the problem; empty if there is none.
 func (c *checkpointComparison) finish() string {
 	switch {
 	case c.problem != "":
@@ -82,7 +83,7 @@ func (c *checkpointComparison) finish() string {
 	return ""
 }
 
-// checkLastCheckpoint checks that the document that names the newest checkpoint names an existing one.
+// checkLastCheckpoint checks that the document about the newest checkpoint refers to one that exists.
 func (v *tableVerification) checkLastCheckpoint(ctx context.Context, store sink.Reader) error {
 	path := v.table.lastCheckpointPath()
 	data, _, err := store.Read(ctx, path)
@@ -96,7 +97,7 @@ func (v *tableVerification) checkLastCheckpoint(ctx context.Context, store sink.
 	if err := json.Unmarshal(data, &last); err != nil {
 		v.problem(path, "is damaged: remove this file and run growth-export delta-lake")
 	} else if _, exists := v.table.checkpoints[last.Version]; !exists {
-		v.problem(path, "names the checkpoint of version %d, which is missing: remove this file and run growth-export delta-lake", last.Version)
+		v.problem(path, "refers to the checkpoint of version %d, which is missing: remove this file and run growth-export delta-lake", last.Version)
 	}
 	return nil
 }

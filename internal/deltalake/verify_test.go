@@ -54,7 +54,7 @@ func TestVerify(t *testing.T) {
 		"columns": {func(t *testing.T, d destination) {
 			t.Helper()
 			edit(t, log(d), `\"name\":\"student_bid\"`, `\"name\":\"pupil_bid\"`)
-		}, []string{"students/_delta_log: describes other columns"}},
+		}, []string{"students/_delta_log: describes columns or properties that differ"}},
 		"lost log": {func(t *testing.T, d destination) {
 			t.Helper()
 			require.NoError(t, os.Remove(log(d)))
@@ -96,7 +96,7 @@ func TestVerify(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 }
 
-// TestVersions finds the last version that holds the files of a run.
+// TestVersions expects the last version that has the files of a run.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)

@@ -36,7 +36,8 @@ func Tables(ctx context.Context, catalog snapshot.Catalog) ([]Table, error) {
 	return found, err
 }
 
-// Versions returns the tables of a run with the last versions in which the live files of its date belong to the run.
+// Versions returns the tables of a run, each with the last version in which the live files of the run's date are the
+// files of the run.
 func Versions(ctx context.Context, catalog snapshot.Catalog, run *snapshot.Manifest) ([]Table, error) {
 	exported := slices.DeleteFunc(tables(), func(t *table) bool {
 		_, ok := run.Tables[t.declared.Name]

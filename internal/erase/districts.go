@@ -10,14 +10,15 @@ import (
 )
 
 // DistrictIndex finds the district of a school. A school belongs to its own district according to the list of schools
-// (specification 4.1), which plans and tables hold. Schools change districts, so for the rows of a run that run's data
-// decides. If it does not name the school's district, any other run decides. A school without a district in any run
-// belongs to the districts whose lists name it (4.3), but only if all of them are purged.
+// (specification 4.1), which plans and tables hold. Schools change districts, so for the rows of a run the data of that
+// run decides. If it does not contain the school's district, the data of any other run decides. A school without a
+// district in any run belongs to the districts whose school lists contain it (4.3), but only if all of these districts
+// are purged.
 type DistrictIndex struct {
-	// own has the districts of schools by run, and listed, by school, the districts whose lists name it.
+	// own has the districts of schools by run. listed has, by school, the districts whose school lists contain it.
 	own    map[string]map[string]Set
 	listed map[string]Set
-	// everywhere has the districts of schools in all runs.
+	// everywhere has the districts of schools from all runs together.
 	everywhere map[string]Set
 	// recorded has the schools that an interrupted purge has already found; the rows in which it found them may be gone.
 	recorded Set
@@ -82,12 +83,12 @@ func (k *DistrictIndex) AddTables(ctx context.Context, catalog snapshot.Catalog,
 	return nil
 }
 
-// SchoolsOf returns the schools that belong to the districts, for the rows of a run.
+// SchoolsOf returns the schools whose rows in a run belong to the districts.
 func (k *DistrictIndex) SchoolsOf(run string, districts Set) Set {
 	return k.schools(k.own[run], districts)
 }
 
-// schools returns the schools that belong to the districts. own has the districts of schools that decide first.
+// schools returns the schools that belong to the districts. The districts of schools in own take precedence.
 func (k *DistrictIndex) schools(own map[string]Set, districts Set) Set {
 	found := make(Set)
 	for school, of := range own {
@@ -172,7 +173,7 @@ func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	return k.schools(own, districts)
 }
 
-// Districts returns all districts that any run or the history names for a school.
+// Districts returns all districts to which a school belongs in any run or in the history.
 func (k *DistrictIndex) Districts() Set {
 	all := make(Set)
 	for _, districts := range k.everywhere {

@@ -20,8 +20,8 @@ type File struct {
 	Table *schemas.Table
 }
 
-// OpenFile opens a file. A declared column gets the declared class and, if both types are text, the declared type, so
-// that JSON is recognized.
+// OpenFile opens a file. Its columns get the declared class and, if both types are text, the declared type, so that
+// JSON is recognized.
 func OpenFile(ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table) (*File, error) {
 	object, err := catalog.Open(ctx, path)
 	if err != nil {

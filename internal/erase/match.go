@@ -25,7 +25,7 @@ func numberColumns() []string {
 	return []string{"student_id", "state_student_id", "district_student_id"}
 }
 
-// GivesNumbers reports whether rows of a table give the numbers of a student.
+// GivesNumbers reports whether the rows of a table contain the numbers of a student.
 func GivesNumbers(table *schemas.Table) bool {
 	return slices.ContainsFunc(numberColumns(), func(name string) bool { return table.Column(name) >= 0 })
 }
@@ -47,7 +47,7 @@ func (t *Target) Columns(file, table *schemas.Table, dataset *schemas.Dataset) *
 }
 
 // recordKey returns the columns of this table that identify the record of a row: the key of the dataset's first table.
-// It returns none for a dataset of one table, or for a table that is not declared.
+// It returns no columns for a dataset with only one table, or for a table that is not declared.
 func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	if dataset == nil || len(dataset.Tables) < 2 {
 		return nil
@@ -69,7 +69,7 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 
 // Records are the keys of erased records from calls for other schools or perspectives. There are only a few: results of
 // students who have moved. Records with an incomplete key cannot be told apart. If one of them is erased, so are the
-// elements of all such records in the answer to the same call.
+// elements of all such records in the response to the same call.
 type Records map[string]bool
 
 // Match determines the fate of the rows of one table. The table must be read with all columns, or with Target.Columns.
@@ -79,13 +79,14 @@ type Match struct {
 
 	// Seen are the bids and listed numbers found in rows.
 	Seen Set
-	// Gives are the numbers found in rows of the students.
+	// Gives has the numbers found in rows of the students.
 	Gives map[string]Given
 	// Deepest is the highest level of an erased row.
 	Deepest int
 	// Occurs says where rows passed to Locate have listed bids and numbers.
 	Occurs Occurs
-	// ByNumber are the numbers by which the last row was found to belong to a student, if it has no bid and mentions none.
+	// ByNumber has the numbers by which the last row was found to belong to a student, if the row has no bid and does
+	// not mention one.
 	ByNumber Set
 
 	schoolAt, districtAt, studentAt, numberAt []int
@@ -93,7 +94,7 @@ type Match struct {
 	// numbers.
 	searched []int
 	extraAt  int // -1 if the table has no _extra
-	// requests are the columns with parameters of the call. Child rows have them too.
+	// requests are the columns with parameters of the call. Child rows have these columns too.
 	requests map[int]bool
 	table    string
 	level    int   // level of the last row of a student
@@ -193,8 +194,8 @@ func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	return ofDistrict, own || ownDistrict
 }
 
-// NumbersOfOthers adds the listed texts in the columns for numbers of row i to a set, if the row has the bid of a student.
-// The row must not belong to the target.
+// NumbersOfOthers adds to a set the listed texts that are in the number columns of row i, if the row has the bid of a
+// student. The row must not belong to the target.
 func (m *Match) NumbersOfOthers(batch *rows.Batch, i int, to Set) {
 	filled := func(c int) bool { return !batch.Cols[c].Null(i) && len(batch.Cols[c].Text(i)) > 0 }
 	if !slices.ContainsFunc(m.studentAt, filled) {
@@ -207,7 +208,7 @@ func (m *Match) NumbersOfOthers(batch *rows.Batch, i int, to Set) {
 	}
 }
 
-// Owners adds the listed bids and numbers by which the last row was found to belong to a student to a set.
+// Owners adds to a set the listed bids and numbers by which the last row was found to belong to a student.
 func (m *Match) Owners(to Set) { maps.Copy(to, m.of) }
 
 // HasRecords reports whether the rows of the dataset's tables come from records that a key identifies.
@@ -291,7 +292,7 @@ type Given struct {
 	Of    Set
 }
 
-// addGiven adds a number to others.
+// addGiven adds a number to a map, or merges it with the entry that is already there.
 func addGiven(to map[string]Given, number string, given Given) {
 	known, ok := to[number]
 	if !ok {
@@ -303,7 +304,7 @@ func addGiven(to map[string]Given, number string, given Given) {
 	to[number] = known
 }
 
-// AddGiven adds numbers to others.
+// AddGiven adds numbers to a map, or merges them with the entries that are already there.
 func AddGiven(to, numbers map[string]Given) {
 	for number, given := range numbers {
 		addGiven(to, number, given)
@@ -313,7 +314,7 @@ func AddGiven(to, numbers map[string]Given) {
 // noLevel is higher than every level.
 const noLevel = math.MaxInt
 
-// give records the numbers in row i, which belongs to a student.
+// give records the numbers in row i, which belongs to one of the students.
 func (m *Match) give(batch *rows.Batch, i int) {
 	for _, c := range m.numberAt {
 		v := &batch.Cols[c]
@@ -324,8 +325,8 @@ func (m *Match) give(batch *rows.Batch, i int) {
 	}
 }
 
-// hasNumber reports whether a column for numbers holds a number of the students in row i. A row that only mentions one
-// elsewhere may hold the numbers of another student, such as a sibling.
+// hasNumber reports whether a column for numbers holds a number of the students in row i. A row that only mentions such
+// a number elsewhere may hold the numbers of another student, such as a sibling.
 func (m *Match) hasNumber(batch *rows.Batch, i int) bool {
 	return slices.ContainsFunc(m.numberAt, func(c int) bool {
 		v := &batch.Cols[c]

@@ -10,11 +10,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Occurs says where listed bids or numbers occur, in the form that rows hold. A list made from a wrong column, such as
-// last names, occurs only in other columns than those for ids of students.
+// Occurs says where listed bids or numbers occur, in the form that rows hold. The entries of a list that was made from
+// the wrong column, such as last names, occur only in columns that are not for ids of students.
 type Occurs struct {
-	// IDs are those in columns for ids of students, or in _extra, unless a member holds them that is not for ids of students,
-	// such as lastName.
+	// IDs are those that occur in columns for ids of students, or in _extra, except in members that are not for ids of
+	// students, such as lastName.
 	IDs Set
 	// Others has the other columns in which each occurs, as table.column.
 	Others map[string]Set
@@ -23,7 +23,7 @@ type Occurs struct {
 // NewOccurs returns an empty Occurs.
 func NewOccurs() Occurs { return Occurs{IDs: make(Set), Others: make(map[string]Set)} }
 
-// Add adds what was found elsewhere.
+// Add adds the contents of another Occurs.
 func (o Occurs) Add(other Occurs) {
 	maps.Copy(o.IDs, other.IDs)
 	for text, columns := range other.Others {
@@ -60,7 +60,7 @@ func (s *Students) holdsIDs(column string) bool {
 	return slices.Contains(numberColumns(), column) || !s.ByNumber && slices.Contains(schemas.StudentColumns(), column)
 }
 
-// otherMembers returns the names of members that have columns of their own, which are not for ids of students.
+// otherMembers returns the names of the members whose columns are not for ids of students.
 func otherMembers() Set {
 	ids := slices.Concat(schemas.StudentColumns(), numberColumns())
 	members, named := make(Set), make(Set)
@@ -81,7 +81,7 @@ func otherMembers() Set {
 	return members
 }
 
-// locateExtra notes the listed bids and numbers in _extra. The name of a member comes directly before its value.
+// locateExtra records the listed bids and numbers in _extra. The name of a member comes directly before its value.
 func (m *Match) locateExtra(text []byte) {
 	if m.Students.asked[string(text)] {
 		m.Occurs.IDs.add(text)
@@ -96,7 +96,7 @@ func (m *Match) locateExtra(text []byte) {
 	})
 }
 
-// Locate notes in m.Occurs where row i has listed bids or numbers.
+// Locate records in m.Occurs where row i has listed bids or numbers.
 func (m *Match) Locate(batch *rows.Batch, i int) {
 	if m.Students == nil {
 		return
@@ -120,7 +120,8 @@ func (m *Match) Locate(batch *rows.Batch, i int) {
 	}
 }
 
-// Carriers adds the students with a bid in row i who have a number by which rows are found, by number.
+// Carriers adds the student of row i, if the row has a bid, to the set of each number in the row by which rows are
+// found.
 func (m *Match) Carriers(batch *rows.Batch, i int, to map[string]Set) {
 	for _, c := range m.numberAt {
 		number := &batch.Cols[c]

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Set is a set of texts, such as bids.
+// Set is a set of strings, such as bids.
 type Set map[string]bool
 
-// SetOf returns the set of some texts.
+// SetOf returns the set of the given strings.
 func SetOf(texts ...string) Set {
 	s := make(Set, len(texts))
 	for _, text := range texts {
@@ -47,7 +47,7 @@ func (s Set) add(text []byte) {
 	}
 }
 
-// Put adds a value to the set of a key, unless one of them is empty.
+// Put adds a value to the set of a key, unless the key or the value is empty.
 func Put(m map[string]Set, key, value string) {
 	if key == "" || value == "" {
 		return

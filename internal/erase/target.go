@@ -25,8 +25,8 @@ type Target struct {
 // Students are the students of an erasure. A row belongs to them if a column for the bid of a student holds one of
 // their bids. If a table has such columns, and all of them are null in a row, the row belongs to them if it mentions
 // one of their bids or numbers as a whole value of a column or in _extra. Elements of their records belong to them too.
-// Every other row that mentions them in _extra loses _extra. Their numbers are the listed ones, and those in rows with
-// their bid or with one of these numbers.
+// Every other row that mentions them in _extra loses _extra. Their numbers are the listed numbers, and the numbers in
+// rows that have their bid or one of their numbers.
 type Students struct {
 	// ByNumber means that the students were listed by their numbers, because the service does not give them a bid.
 	ByNumber bool
@@ -43,7 +43,7 @@ type Students struct {
 	bids  Set // asked, or nil
 	// others are the names of members whose values are not ids of students.
 	others Set
-	// numbers are the listed numbers and those found in rows, with the level of the rows that are found by them.
+	// numbers maps the listed numbers, and the numbers found in rows, to the level of the rows that are found by them.
 	numbers map[string]int
 	// owners maps a number to the listed bids and numbers, in the form that rows hold, of the students who have it.
 	owners map[string]Set
@@ -54,7 +54,7 @@ const (
 	numberKind  = "student_number"
 )
 
-// NewStudents returns the students of a list of bids or numbers, which are not pseudonyms. The key is needed where rows
+// NewStudents returns the students of a list of bids or numbers, which are not pseudonyms. The key is needed if rows
 // hold pseudonyms.
 func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 	s := &Students{
@@ -92,7 +92,7 @@ func (s *Students) Written(text string) []string {
 	return forms
 }
 
-// Among returns the listed bids or numbers that occur among texts in rows.
+// Among returns the listed bids or numbers that are in seen, which holds texts from rows.
 func (s *Students) Among(seen Set) []string {
 	var found []string
 	for _, text := range s.listed {
@@ -141,8 +141,8 @@ func (s *Students) NumbersOf() map[string]Set {
 	return found
 }
 
-// Identifies reports whether a number can identify a student. Schools enter a text of one repeated character, such as
-// 0, for an unknown number.
+// Identifies reports whether a number can identify a student. For an unknown number, schools enter a string of one
+// repeated character, such as 000.
 func Identifies(number []byte) bool {
 	for i := range number {
 		if number[i] != number[0] {
@@ -161,7 +161,7 @@ func (t *Target) named(text []byte) bool {
 	return t.Schools[string(text)] || t.Districts[string(text)]
 }
 
-// NamesPlan reports whether the plan of a run names one of the schools or districts.
+// NamesPlan reports whether the plan of a run contains one of the schools or districts.
 func (t *Target) NamesPlan(plan *snapshot.Plan) bool {
 	for _, school := range plan.Schools {
 		if t.Schools[school.Bid] || t.Districts[school.District] ||

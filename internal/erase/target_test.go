@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestKnowledge checks to which districts schools belong according to the runs.
+// TestKnowledge checks the districts to which schools belong according to the runs.
 func TestKnowledge(t *testing.T) {
 	const moved, goneDistrict, staysToo = "school-of-both", "district-that-goes", "district-that-stays"
 	t.Parallel()

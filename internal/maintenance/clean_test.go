@@ -54,7 +54,7 @@ func TestClean(t *testing.T) {
 
 	cleaned, err := maintenance.Clean(ctx, snapshot.At(store), now, time.Hour)
 	require.NoError(t, err)
-	require.Empty(t, cleaned, "a run that makes progress is alive, and a plan may be on its way")
+	require.Empty(t, cleaned, "a run that makes progress is alive, and its plan may not have been written yet")
 
 	// A day later no run has been resumed, but one has made progress.
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), 48*time.Hour)
@@ -68,7 +68,7 @@ func TestClean(t *testing.T) {
 	require.NoError(t, snapshot.At(store).WriteCheckpoint(ctx, "alive", journal))
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []string{"fetching", "killed", "planned", "unplanned"}, cleaned, "a held run waits for its user")
+	require.Equal(t, []string{"fetching", "killed", "planned", "unplanned"}, cleaned, "a held run is kept for its user")
 	runs, err := snapshot.At(store).Runs(ctx)
 	require.NoError(t, err)
 	require.Len(t, runs, 1, "no plan of a cleaned run is left")
@@ -85,8 +85,8 @@ func TestClean(t *testing.T) {
 	require.Len(t, journals, 1)
 }
 
-// TestCleanLeavesLiveRunsAlone cleans beside live runs that have staged nothing for days: one on disk holds its lock,
-// and one on a store without locks gives signs of life.
+// TestCleanLeavesLiveRunsAlone cleans while live runs exist that have staged nothing for days: one on disk holds its
+// lock, and one on a store without locks writes heartbeats.
 func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 	t.Parallel()
 	for _, locks := range []bool{true, false} {
@@ -126,7 +126,7 @@ func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 	}
 }
 
-// TestCleanLeavesLiveHistoryAlone cleans while a process works on the history and has staged nothing for days.
+// TestCleanLeavesLiveHistoryAlone cleans while a process is working on the history that has staged nothing for days.
 func TestCleanLeavesLiveHistoryAlone(t *testing.T) {
 	t.Parallel()
 	const id = "0123456789abcdef"
@@ -145,7 +145,7 @@ func TestCleanLeavesLiveHistoryAlone(t *testing.T) {
 	require.Equal(t, []string{id}, clean())
 }
 
-// TestKeepAlive checks that a sign of life is written every few minutes, and removed at the end.
+// TestKeepAlive checks that a heartbeat is written every few minutes and removed at the end.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -215,8 +215,8 @@ func TestKilledCommandsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestDocumentsOfPublishedRunsAreSwept checks that a report which a killed command has partly written is removed by the
-// next command, although that command is not about the same run.
+// TestDocumentsOfPublishedRunsAreSwept checks that the next command removes a report that a killed command has partly
+// written, although that command concerns a different run.
 func TestDocumentsOfPublishedRunsAreSwept(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -236,8 +236,8 @@ func TestDocumentsOfPublishedRunsAreSwept(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "_staging"))
 }
 
-// TestCleanWithoutLocks checks that on a store without locks a run that was silent for a few minutes is not cleaned,
-// however short the age that the user gives: it may only be slow.
+// TestCleanWithoutLocks checks that on a store without locks a run without a heartbeat for a few minutes is not
+// cleaned, however short the age that the user sets: the run may just be slow.
 func TestCleanWithoutLocks(t *testing.T) {
 	t.Parallel()
 	dir := snapshottest.NewDir(t, t.TempDir())

@@ -1,11 +1,11 @@
 // Package maintenance looks after published data: Verify checks it, Purge removes the rows of schools, districts or
 // students and proves that they are gone, Prune removes whole snapshots, and Clean removes the leftovers of dead runs.
-// Every change of a published run is a snapshot.Change; nothing here writes manifests or pointers itself.
+// Every change to a published run is a snapshot.Change; this package does not write manifests or pointers itself.
 //
 // A purge rewrites the affected files, run by run, and ends by reading every file again. It is recorded in the
 // manifests, whose counts then differ from the counts in the ledger, and in its proof, _purges/<id>.json.
 //
 // Purge begins in purge.go. Package erase decides to whom a row belongs, and purge_ended.go which schools' agreements
-// have ended; purge_scan.go finds the rows, purge_rewrite.go writes files without them, purge_drop.go drops the staged
-// files of unfinished runs, package history rewrites the history, and purge_report.go holds the proof.
+// have ended. purge_scan.go finds the rows, purge_rewrite.go writes files without them, and purge_drop.go drops the
+// staged files of unfinished runs. Package history rewrites the history. purge_report.go defines the proof.
 package maintenance

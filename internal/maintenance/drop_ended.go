@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// DropEndedOptions say which versions DropEnded removes from the history.
+// DropEndedOptions select the versions that DropEnded removes from the history.
 type DropEndedOptions struct {
 	// Before is a date: versions that ended before it are removed.
 	Before string
@@ -29,13 +29,13 @@ type DropEndedOptions struct {
 // maxDropAttempts bounds how often DropEnded starts again because another process has changed the history.
 const maxDropAttempts = 5
 
-// DropEnded removes the versions that ended before a date from the history, in one change of it. Versions that have not
-// ended stay, however old they are. The manifest says from which date the history is complete, and a rebuild leaves out
-// the same versions. Snapshots are not changed: Prune removes them.
+// DropEnded removes the versions that ended before a date from the history, in a single change. Versions that have not
+// ended stay, however old they are. The manifest records the date from which on the history is complete, and a rebuild
+// leaves out the same versions. Snapshots are not changed: Prune removes them.
 //
-// The report is stored as the proof, _purges/<id>.json. Calling DropEnded again finishes a drop that was killed. It
-// returns a *RefusedError if there is no history, or if the date is after its last snapshot: the versions that ended
-// with that snapshot are needed if it is replaced.
+// The report is stored as the proof, _purges/<id>.json. Calling DropEnded again finishes a drop that was killed.
+// DropEnded returns a *RefusedError if there is no history, or if the date is after the history's last snapshot: the
+// versions that ended with that snapshot are needed if the snapshot is replaced.
 func DropEnded(ctx context.Context, catalog snapshot.Catalog, opts DropEndedOptions) (_ *PurgeReport, err error) {
 	if !opts.DryRun {
 		unlock, err := catalog.LockHistory(ctx)
@@ -55,7 +55,7 @@ func DropEnded(ctx context.Context, catalog snapshot.Catalog, opts DropEndedOpti
 		case opts.DryRun:
 		case report.Asked.EndedBefore == opts.Before:
 			own = report
-		default: // a drop of another date that a killed command has begun
+		default: // a drop with another date that a killed command has begun
 			if err := d.drop(ctx, report); err != nil {
 				return nil, err
 			}
@@ -113,8 +113,8 @@ func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport
 	return report, d.drop(ctx, report)
 }
 
-// drop removes the versions that a report asks for, and stores the report as the proof. It stores nothing if the report
-// is new and there is nothing to drop.
+// drop removes the versions that a report specifies, and stores the report as the proof. It stores nothing if the
+// report is new and there is nothing to drop.
 func (d *dropper) drop(ctx context.Context, report *PurgeReport) error {
 	for attempt := 1; ; attempt++ {
 		before, err := d.read(ctx, report.Asked.EndedBefore)
@@ -148,7 +148,7 @@ func (d *dropper) drop(ctx context.Context, report *PurgeReport) error {
 	}
 }
 
-// read reads the history, which must go at least through a date.
+// read reads the history. The history must extend at least to the given date.
 func (d *dropper) read(ctx context.Context, date string) (*snapshot.HistoryManifest, error) {
 	current, err := d.catalog.ReadHistory(ctx)
 	switch {
@@ -198,7 +198,7 @@ func (d *dropper) prove(ctx context.Context, after *snapshot.HistoryManifest, re
 	}
 	for _, entry := range entries {
 		if snapshot.EndedBefore(entry.Path, report.Asked.EndedBefore) {
-			return fmt.Errorf("%s is still there: another process or program has written it; run the same command again when it has ended", entry.Path)
+			return fmt.Errorf("%s is still there: another process or program has written it; run the same command again when that process has ended", entry.Path)
 		}
 	}
 	report.State, report.FinishedAt = purgeDone, d.opts.Now().UTC().Truncate(time.Second)
@@ -218,7 +218,7 @@ func (d *dropper) check(ctx context.Context, file sink.File) (_ struct{}, err er
 	return struct{}{}, err
 }
 
-// notReached returns where the dropped rows may still be.
+// notReached returns the places where the dropped rows may still be.
 func (d *dropper) notReached(ctx context.Context, date string) ([]string, error) {
 	places := unreachable()
 	runs, _, err := d.catalog.PublishedRuns(ctx)

@@ -7,5 +7,5 @@ const (
 	PurgeIncomplete = purgeIncomplete
 )
 
-// ID returns the part of a purge's id that is the same for the same bids.
+// ID returns the part of a purge's id that is the same for the same request.
 func (a PurgeAsked) ID() string { return a.id() }

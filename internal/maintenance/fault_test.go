@@ -87,8 +87,8 @@ func yesterday(t *testing.T) string {
 	return root
 }
 
-// settled returns a tree without proofs of purges, because a repeated purge writes two, and without files that the next
-// writer removes: unheld lock files and temporary documents.
+// settled returns a tree without the proofs of purges, because a repeated purge writes two, and without files that the
+// next writer removes: temporary documents and the files of locks that are not held.
 func settled(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := snapshottest.Tree(t, root)
@@ -99,9 +99,9 @@ func settled(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// TestFailingCall fails each file system call of a run and a purge in turn. The command either reports an error that
-// says where, or has done all its work. Snapshots are complete at any time, and running the command again gives exactly
-// the same result.
+// TestFailingCall makes each file system call of a run and a purge fail in turn. The command either reports an error
+// that says where it occurred, or has done all its work. Snapshots are complete at any time, and running the command
+// again has exactly the same result.
 func TestFailingCall(t *testing.T) {
 	t.Parallel()
 	start := yesterday(t)
@@ -127,8 +127,8 @@ func TestFailingCall(t *testing.T) {
 	}
 }
 
-// requireRepaired fails the n-th call of a command, runs the command again if it reports an error, and then runs the
-// commands that follow.
+// requireRepaired makes the n-th call of a command fail, runs the command again if it reports an error, and then runs
+// the commands that follow.
 func requireRepaired(t *testing.T, root string, want map[string]string, failing int, n int64) {
 	t.Helper()
 	when := fmt.Sprintf("command %d, call %d", failing, n)
@@ -146,15 +146,15 @@ func requireRepaired(t *testing.T, root string, want map[string]string, failing 
 		require.NoError(t, do(t.Context(), snapshottest.NewDir(t, root)), when)
 	}
 	got := settled(t, root)
-	if !reported { // It may leave an empty folder.
+	if !reported { // The command may leave an empty folder.
 		maps.DeleteFunc(got, func(name, _ string) bool { return strings.HasSuffix(name, "/") })
 	}
 	require.ElementsMatch(t, snapshottest.Names(want), snapshottest.Names(got), when)
 	require.Equal(t, want, got, when)
 }
 
-// requireSoundPointers verifies each run that a pointer names, and requires every visible data file to belong to such a
-// run or to a run that is being changed.
+// requireSoundPointers verifies each run that a pointer refers to, and requires every visible data file to belong to
+// such a run or to a run that is being changed.
 func requireSoundPointers(t *testing.T, root, when string) {
 	t.Helper()
 	store, err := sink.NewDir(root, sink.DirOptions{})

@@ -34,25 +34,26 @@ const maxFound = 20
 type FindReport struct {
 	// Students are the students who were found, sorted by bid.
 	Students []*FoundStudent `json:"students"`
-	// WithoutBid counts rows that hold a requested name, but neither a bid nor a number that tells students apart.
+	// WithoutBid counts rows that hold a requested name, but neither a bid nor a number that identifies a student.
 	WithoutBid int64 `json:"rows_without_bid"`
 	// Runs is the number of searched runs, and History reports whether a history was also searched.
 	Runs    int  `json:"runs"`
 	History bool `json:"history"`
-	// Unnamed is the number of data files that neither a run nor the history names. They were also searched, except
-	// Unreadable ones.
+	// Unnamed is the number of data files that are listed neither in a run nor in the history. They were also searched,
+	// except for the Unreadable ones.
 	Unnamed    int      `json:"unnamed_files"`
 	Unreadable []string `json:"unreadable_files,omitempty"`
-	// Unknown are other files at the destination that are not Parquet files, so that they were not searched.
+	// Unknown are other files at the destination, which were not searched because they are not Parquet files.
 	Unknown []string `json:"unknown_files,omitempty"`
-	// Unsearchable is the number of these runs that hold no names, or that hold pseudonyms under a key that was not given.
+	// Unsearchable is the number of runs that could not be searched, because they hold no names, or hold pseudonyms
+	// made with a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
 
 // FoundStudent is a student and the places where the student's rows are.
 type FoundStudent struct {
-	// Bid is the student's bid as rows hold it, or empty for a student who has only numbers, by which a purge can erase the
-	// rows. If Pseudonym is set, only the pseudonym of the bid is known.
+	// Bid is the student's bid in the form that rows hold. It is empty for a student who has only numbers; a purge can
+	// erase such rows by number. If Pseudonym is set, only the pseudonym of the bid is known.
 	Bid       string   `json:"student_bid"`
 	Pseudonym bool     `json:"pseudonym,omitempty"`
 	Names     []string `json:"names"`
@@ -61,13 +62,13 @@ type FoundStudent struct {
 	// Places are the places of the rows, and Records the rows. They are nil if more than maxFound students were found.
 	Places  []FoundPlace  `json:"places"`
 	Records []FoundRecord `json:"records,omitempty"`
-	// SharedNumbers are the numbers by which rows without a bid were found, and which several students with a bid have, with
-	// how many have each.
+	// SharedNumbers counts, for each number by which rows without a bid were found, the students with a bid who have
+	// it, if there are several.
 	SharedNumbers map[string]int `json:"shared_numbers,omitempty"`
 
 	forms erase.Set // the bid as rows may hold it; empty for a student without a bid
 	gives erase.Set // the numbers in the student's rows
-	found erase.Set // the numbers by which rows were found that have no bid
+	found erase.Set // the numbers by which rows without a bid were found
 }
 
 // FoundPlace counts the rows of a table in a run or in the history.
@@ -75,13 +76,13 @@ type FoundPlace struct {
 	Kind         snapshot.Kind `json:"kind,omitempty"` // of the run; empty for the history
 	SnapshotDate string        `json:"snapshot_date,omitempty"`
 	RunID        string        `json:"run_id,omitempty"`
-	// File is a data file that neither a run nor the history names.
+	// File is a data file that is listed neither in a run nor in the history.
 	File  string `json:"file,omitempty"`
 	Table string `json:"table"`
 	Rows  int64  `json:"rows"` // about the student
-	// ByNumber is how many of Rows have no bid and were found by a number of the student alone.
+	// ByNumber is how many of Rows have no bid and were found only by a number of the student.
 	ByNumber int64 `json:"rows_by_number,omitempty"`
-	// Mentions are rows of others that name the student in _extra or in another column.
+	// Mentions counts the rows of others that mention the student in _extra or in another column.
 	Mentions int64 `json:"mentions,omitempty"`
 }
 
@@ -91,13 +92,14 @@ type FoundRecord struct {
 	Row   Row    `json:"row"`
 	// Places are the dates of snapshots, or the days from which and until which the history has the row.
 	Places []string `json:"places"`
-	// ByNumber means that the row has no bid and was found by a number of the student alone.
+	// ByNumber means that the row has no bid and was found only by a number of the student.
 	ByNumber bool `json:"by_number,omitempty"`
 }
 
-// Find looks for students in all published runs, in the history, and in data files that neither of them names, and
-// reports where their rows are. It changes nothing. The rules of package erase decide which rows are theirs. A name matches if each of its words begins a word
-// of the student's names, so that "Ruth M" finds Ruth Miller. Accents, apostrophes, hyphens and dots do not matter.
+// Find looks for students in all published runs, in the history, and in data files that are listed in neither, and
+// reports where their rows are. It changes nothing. The rules of package erase decide which rows are theirs. A name
+// matches if each of its words is the beginning of a word in the student's names, so that "Ruth M" finds Ruth Miller.
+// Accents, apostrophes, hyphens and dots do not matter.
 func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*FindReport, error) {
 	if len(opts.Bids) == 0 && len(opts.Numbers) == 0 && len(nameOf(opts.Name).whole) == 0 {
 		return nil, errors.New("find: no students were given")
@@ -147,27 +149,28 @@ type finder struct {
 	catalog  snapshot.Catalog
 	opts     FindOptions
 	sources  []findSource
-	students map[string]*FoundStudent // by every form of the bid
+	students map[string]*FoundStudent // by each form of the bid
 	report   *FindReport
-	// bare are the numbers in each row that was found and has no bid, and numbered the students without a bid.
+	// bare has a set of numbers for each row that was found and has no bid. numbered are the students without a bid.
 	bare     []erase.Set
 	numbered []*FoundStudent
-	// unreadable are data files that neither a run nor the history names and that cannot be read, or whose table is unknown.
+	// unreadable are data files, listed neither in a run nor in the history, that cannot be read or whose table is
+	// unknown.
 	unreadable erase.Set
 }
 
-// findSource is a run, the history, or the files that neither names.
+// findSource is a run, the history, or the files that are listed in neither.
 type findSource struct {
 	place  FoundPlace
 	tables map[string]snapshot.ManifestTable
-	// named means that rows have names, pseudonyms that identifiers are pseudonyms, and known that the key was given.
+	// named means that rows have names, pseudonyms that identifiers are pseudonyms, and known that their key was given.
 	named, pseudonyms, known bool
-	// unnamed means that the files are those that neither a run nor the history names.
+	// unnamed is set for the files that are listed neither in a run nor in the history.
 	unnamed bool
 }
 
-// listSources lists the runs to search, the history, and the data files that neither names. All files are listed first,
-// because a run may be published in the meantime.
+// listSources lists the runs to search, the history, and the data files that are listed in neither. All files are
+// listed first, because a run may be published in the meantime.
 func (f *finder) listSources(ctx context.Context) error {
 	listed, err := sink.ListAll(ctx, f.catalog, "")
 	if err != nil {
@@ -232,7 +235,7 @@ func (f *finder) listSources(ctx context.Context) error {
 	return nil
 }
 
-// read reads a file of a source. An unnamed file that cannot be read is reported, and is not an error.
+// read reads a file of a source. If an unlisted file cannot be read, this is reported, and is not an error.
 func (f *finder) read(
 	ctx context.Context, s *findSource, path string, table *schemas.Table, pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,
 ) error {
@@ -246,7 +249,7 @@ func (f *finder) read(
 	return nil
 }
 
-// add adds the student with a bid, as rows hold it.
+// add adds the student with a bid, which is in the form that rows hold.
 func (f *finder) add(bid string, pseudonym bool) {
 	if f.students[bid] != nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters replaces letters that people type in another way and that Unicode does not decompose.
+// letters replaces letters that Unicode does not decompose with the letters that people type instead.
 var letters = strings.NewReplacer("ł", "l", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "ß", "ss", "æ", "ae", "œ", "oe", "ı", "i")
 
 // inWord are the signs within a word that people leave out: apostrophes, hyphens and dots.

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNamesMatch checks that names match however people type accents, apostrophes and hyphens.
+// TestNamesMatch checks that names match, however people type accents, apostrophes and hyphens.
 func TestNamesMatch(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

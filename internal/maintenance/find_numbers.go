@@ -10,8 +10,8 @@ import (
 )
 
 // addNumbered adds the students of the rows that were found and have no bid. Rows belong to one student if they have a
-// number in common, or if their numbers occur together in another row. A row with the number of a student with a bid is
-// that student's.
+// number in common, or if their numbers occur together in another row. If a student with a bid has the number of a row,
+// the row belongs to that student.
 func (f *finder) addNumbered(ctx context.Context) error {
 	ofBids := make(erase.Set)
 	for _, s := range f.students {
@@ -49,8 +49,9 @@ func (f *finder) addNumbered(ctx context.Context) error {
 	return f.describeNumbered(ctx)
 }
 
-// countShared counts the students with a bid who have the numbers by which rows without a bid were found. Runs with
-// pseudonyms may have the same students as others, so they are counted separately, and the highest count is kept.
+// countShared counts, for each number by which rows without a bid were found, the students with a bid who have it. The
+// same student may be in runs with pseudonyms and in runs without, so these are counted separately, and the highest
+// count is kept.
 func (f *finder) countShared(ctx context.Context, found []*FoundStudent) error {
 	wanted := make(erase.Set)
 	for _, s := range found {
@@ -118,7 +119,8 @@ func (f *finder) describeNumbered(ctx context.Context) error {
 	return err
 }
 
-// identifying returns the numbers of a row that tell students apart, and the pseudonyms of them that other runs may hold.
+// identifying returns those numbers of a row that can identify a student, and the pseudonyms of these numbers that
+// other runs may hold.
 func (f *finder) identifying(s *findSource, numbers []string) erase.Set {
 	found := make(erase.Set)
 	for _, number := range numbers {
@@ -133,7 +135,7 @@ func (f *finder) identifying(s *findSource, numbers []string) erase.Set {
 	return found
 }
 
-// joined adds a set to the disjoint sets of groups, and merges it with those that share a member with it.
+// joined adds a set to groups, which are disjoint sets, and merges it with the groups that share a member with it.
 func joined(groups []erase.Set, set erase.Set) []erase.Set {
 	var others []erase.Set
 	all := maps.Clone(set)

@@ -60,7 +60,8 @@ func TestFindWithoutBid(t *testing.T) {
 		require.Len(t, s.Records, 3)
 	}
 
-	// Rows with the number of a student with a bid are that student's, and others cannot be told apart.
+	// Rows with the number of a student with a bid belong to that student. The students of other rows cannot be told
+	// apart.
 	report := find(maintenance.FindOptions{Name: "With"})
 	require.Len(t, report.Students, 1)
 	require.Equal(t, "x", report.Students[0].Bid)

@@ -67,7 +67,7 @@ type locator struct {
 	records map[string]int // in found, by table and row
 }
 
-// source searches a run, the history, or the files that neither names.
+// source searches a run, the history, or the files that are listed in neither.
 func (l *locator) source(ctx context.Context, s *findSource) error {
 	if s.place.RunID == "" {
 		for _, dataset := range schemas.Datasets() {
@@ -92,7 +92,8 @@ func (l *locator) source(ctx context.Context, s *findSource) error {
 	return nil
 }
 
-// span is the range of days of a version, without the day to. In a run it covers all days.
+// span is the range of days for which a version is valid, up to but not including the day to. In a run it covers all
+// days.
 type span struct{ from, to int32 }
 
 // files searches files whose rows come from the same records.
@@ -161,7 +162,7 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 
 func (d span) overlaps(other span) bool { return d.from < other.to && other.from < d.to }
 
-// placeOf names the place of a row.
+// placeOf describes the place of a row.
 func (s *findSource) placeOf(days span, path string) string {
 	switch {
 	case s.unnamed:
@@ -179,7 +180,7 @@ func (s *findSource) placeOf(days span, path string) string {
 	}
 }
 
-// addPlace adds a place, or adds its rows to the last place if that is of the same table.
+// addPlace adds a place, or adds its rows to the last place if both are in the same table.
 func (l *locator) addPlace(place FoundPlace) {
 	if place.Rows+place.Mentions == 0 {
 		return

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestLaterFormat replaces the manifest of a run by one of a later release: every command that reads it says so and
-// changes nothing, even if it had read the destination before.
+// TestLaterFormat replaces the manifest of a run with one from a later release: every command that reads it reports
+// this and changes nothing, even if the catalog has read the destination before.
 func TestLaterFormat(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -73,6 +73,6 @@ func TestCheckFormat(t *testing.T) {
 		write(path, `{"format_version": 1}`, snapshottest.Morning())
 		require.NoError(t, snapshot.At(store).CheckFormat(t.Context()), path)
 		write(path, `{"format_version": "x"`, snapshottest.Morning())
-		require.NoError(t, snapshot.At(store).CheckFormat(t.Context()), "a damaged document is found elsewhere")
+		require.NoError(t, snapshot.At(store).CheckFormat(t.Context()), "CheckFormat does not report damaged documents")
 	}
 }

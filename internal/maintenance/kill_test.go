@@ -28,15 +28,15 @@ type killTest struct {
 	setUp  func(t *testing.T, store sink.Store)
 	do     command
 	finish []command
-	few    bool // kills on disk too
+	few    bool // only a few kills, on disk too
 }
 
 type command func(context.Context, sink.Store) error
 
-// TestKilledAnywhere kills a command before each of its writes or fails one of its reads, lets another command of the
-// same or another kind finish what has begun, and repeats the first. A command that reports no error has done its work.
-// Every pointer leads to a complete snapshot at any time, no change stays unfinished, and the files at the end equal
-// those of undisturbed commands.
+// TestKilledAnywhere kills a command before each of its writes, or makes one of its reads fail, lets another command of
+// the same or another kind finish the interrupted change, and repeats the first command. A command that reports no
+// error has done its work. Every pointer leads to a complete snapshot at any time, no change stays unfinished, and at
+// the end the files are the same as after undisturbed commands.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	tests := []killTest{

@@ -15,19 +15,19 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// maxListedUnknown is the maximum number of unknown files that are named.
+// maxListedUnknown is the maximum number of unknown files that are listed.
 const maxListedUnknown = 5
 
-// otherFiles are the files at a destination that are neither documents of this program nor data files that a run or the
-// history names. Someone may have put them there, for example from a backup.
+// otherFiles are the files at a destination that are neither documents of this program nor data files listed in a run
+// or in the history. Someone may have put them there, for example from a backup.
 type otherFiles struct {
 	data    []string // Parquet files, by content or by name
 	logs    []string // checkpoints of Delta logs
 	unknown []string // files that are not empty and not Parquet
 }
 
-// findOtherFiles finds them among the listed files. It reads the last bytes of files that do not have the name of a
-// Parquet file. Files of runs that are being changed are left out.
+// findOtherFiles finds these files in the listing of the destination. It reads the last bytes of files that do not have
+// the name of a Parquet file. Files of runs that are being changed are left out.
 func findOtherFiles(
 	ctx context.Context, catalog snapshot.Catalog, listed []sink.Entry, runs map[string]*snapshot.Manifest, current *snapshot.HistoryManifest,
 ) (*otherFiles, error) {
@@ -82,7 +82,7 @@ func findOtherFiles(
 	return others, nil
 }
 
-// isParquet reports whether a file ends like a Parquet file.
+// isParquet reports whether a file ends with the same bytes as a Parquet file.
 func isParquet(ctx context.Context, catalog snapshot.Catalog, file string) (is bool, err error) {
 	object, err := catalog.Open(ctx, file)
 	if err != nil {
@@ -92,8 +92,9 @@ func isParquet(ctx context.Context, catalog snapshot.Catalog, file string) (is b
 	return parquetfile.HasMagic(object, object.Size())
 }
 
-// tableOf returns the declared table of a data file that no run names, and its dataset. The file names its table itself;
-// if another program has written it, its folder may. Otherwise the table has no columns, and the dataset is nil.
+// tableOf returns the declared table of a data file that is not listed in any run, and its dataset. The name of the
+// table is in the file itself or, if another program has written the file, possibly in the name of its folder. If it is
+// in neither, the table has no columns, and the dataset is nil.
 func tableOf(ctx context.Context, catalog snapshot.Catalog, file string) (*schemas.Table, *schemas.Dataset, error) {
 	opened, err := erase.OpenFile(ctx, catalog, file, &schemas.Table{})
 	if err != nil {

@@ -65,8 +65,9 @@ type change struct {
 	durable bool
 }
 
-// disk is a file system that loses power. The changes of a folder's entries keep their order and are durable once the
-// folder is synced; bytes are durable once their file is. A rename is one change of the folder the file is moved to.
+// disk is a file system that loses power. The changes of a folder's entries keep their order, and are durable once the
+// folder is synced. Bytes are durable once their file is synced. A rename is a single change of the folder to which the
+// file is moved.
 type disk struct {
 	start   map[string][]byte // nil: a folder
 	changes []*change
@@ -124,8 +125,8 @@ func after(start map[string][]byte, calls []journaled) *disk {
 	return d
 }
 
-// cut returns the content of the disk when the power is back: everything durable, and a random part of the rest, or
-// nothing of it if keep is nil. No file is moved into a folder that is lost.
+// cut returns the content of the disk when the power is back: everything durable and a random part of the rest, or none
+// of the rest if keep is nil. No file is moved into a folder that is lost.
 func (d *disk) cut(keep *rand.Rand) map[string][]byte {
 	found := make(map[string]*inode)
 	for name, data := range d.start {
@@ -216,16 +217,16 @@ func contents(t *testing.T, root string) map[string][]byte {
 	return all
 }
 
-// TestPowerLoss cuts the power at points of a run and of a purge, and loses what was not synced, all of it or a random
-// part. Each snapshot with a pointer is still complete, including the previous day's, and runs published before the cut
-// are still published. Running the same commands again gives exactly the same result.
+// TestPowerLoss cuts the power at several points of a run and of a purge. All changes that were not synced are lost, or
+// a random part of them. Each snapshot with a pointer is still complete, including the previous day's, and runs
+// published before the cut are still published. Running the same commands again has exactly the same result.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	first := yesterday(t)
 	start := contents(t, first)
 	root := snapshottest.CopyTree(t, first)
 	recorded := new(recorder)
-	var ends []int // how many calls had been made when a command returned
+	var ends []int // the number of calls made until each command returned
 	for _, do := range commands() {
 		require.NoError(t, do(t.Context(), recorded.open(t, root)))
 		ends = append(ends, len(recorded.calls))

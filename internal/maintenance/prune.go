@@ -20,15 +20,15 @@ type PruneOptions struct {
 	// Keep is the number of the newest snapshots of each kind that are kept.
 	Keep int
 	// KeepDays is the age in days up to which snapshots are kept. The age of full and delta snapshots is counted from
-	// their dates, and the age of as-of snapshots from the day on which they were taken, whatever their own dates.
+	// their dates, and the age of as-of snapshots from the day on which they were taken, regardless of their dates.
 	KeepDays int
-	// LeftOut also removes snapshots that the history leaves out because of their settings or their service.
+	// LeftOut also removes snapshots that do not belong to the history because of their settings or their service.
 	LeftOut bool
 	// Now returns the time.
 	Now func() time.Time
 	// DryRun reports what would be removed and removes nothing.
 	DryRun bool
-	// Begun are removals that an earlier prune began and this command has finished. They are added to the report.
+	// Begun are removals that an earlier prune began and that this command has finished. They are added to the report.
 	Begun []*snapshot.Change
 }
 
@@ -43,20 +43,21 @@ type PruneReport struct {
 	Removed []PrunedRun `json:"removed"`
 	// Kept counts the remaining published snapshots of the pruned kinds.
 	Kept int `json:"kept"`
-	// Unfolded are the snapshots that are kept only because the history needs them.
+	// Unfolded are the snapshots that are kept only because they are not in the history yet.
 	Unfolded []UnfoldedRun `json:"unfolded,omitempty"`
-	// NeededByRebuild are the dates of the snapshots that are kept only because the command of an unfolded one, a rebuild
-	// of the history, needs them.
+	// NeededByRebuild are the dates of the snapshots that are kept only because a rebuild of the history, which adds an
+	// unfolded snapshot, needs them.
 	NeededByRebuild []string `json:"needed_by_rebuild,omitempty"`
 }
 
-// UnfoldedRun is a snapshot that has expired and is kept, because the history does not hold it.
+// UnfoldedRun is a snapshot that has expired but is kept, because it is not in the history.
 type UnfoldedRun struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
 	// Reason says why it does not belong to the history; empty if it does.
 	Reason string `json:"reason,omitempty"`
-	// Command is the command that adds it to the history; empty if that needs snapshots that are pruned, and with a Reason.
+	// Command is the command that adds the snapshot to the history. It is empty if there is a Reason, or if the command
+	// would need snapshots that are pruned.
 	Command string `json:"command,omitempty"`
 }
 
@@ -71,9 +72,9 @@ type PrunedRun struct {
 }
 
 // Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs that
-// are older than all snapshots kept. It never removes the run that _latest.json names or should name, or a snapshot
-// that an existing history does not hold; LeftOut makes an exception. If only a rebuild of the history can add such a snapshot, the snapshots
-// that the rebuild needs are kept too. Prune does not change the history.
+// are older than all snapshots kept. It never removes the run that _latest.json refers to or should refer to, or a
+// snapshot that is not in an existing history, except as LeftOut allows. If only a rebuild of the history can add such
+// a snapshot, the snapshots that the rebuild needs are kept too. Prune does not change the history.
 //
 // A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
 // the manifest is removed last. The next command that changes the destination finishes an interrupted removal
@@ -94,7 +95,7 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 			return cmp.Compare(a.RunID, b.RunID)
 		}))
 	}
-	unlockHistory, err := catalog.LockHistory(ctx) // A fold or rebuild may be reading the snapshots.
+	unlockHistory, err := catalog.LockHistory(ctx) // because a fold or rebuild may be reading the snapshots
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 	}
 }
 
-// maxPruneAttempts bounds how often a prune starts again because another process, such as a purge, was changing a run.
+// maxPruneAttempts is the maximum number of attempts if another process, such as a purge, keeps changing a run.
 const maxPruneAttempts = 5
 
 type pruner struct {
@@ -176,8 +177,9 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	return unreadable
 }
 
-// keepForHistory returns the expired runs that the history does not need, and reports the others. If the history can be
-// rebuilt and only that adds an expired snapshot, it needs all the snapshots that it holds.
+// keepForHistory returns the expired runs that the history does not need, and reports the others. If an expired
+// snapshot can only be added by rebuilding the history, and that is possible, the rebuild needs all snapshots that are
+// in the history.
 func (p *pruner) keepForHistory(
 	ctx context.Context, expired []*snapshot.Manifest, runs map[string]*snapshot.Manifest, history *snapshot.HistoryManifest,
 ) ([]*snapshot.Manifest, error) {
@@ -226,7 +228,7 @@ func (p *pruner) holds(ctx context.Context, history *snapshot.HistoryManifest, m
 		if f.RunID != m.RunID || f.Date != m.SnapshotDate {
 			continue
 		}
-		if len(m.Purges) > 0 { // which change the manifest
+		if len(m.Purges) > 0 { // purges change the manifest
 			return true, nil
 		}
 		pointer, err := snapshot.ReadIfSound[snapshot.Pointer](ctx, p.catalog, snapshot.PointerPath(m.Kind, m.SnapshotDate))
@@ -277,8 +279,9 @@ func (p *pruner) expiredByAge(m *snapshot.Manifest) bool {
 	return day < p.today.AddDate(0, 0, -p.opts.KeepDays).Format(time.DateOnly)
 }
 
-// expiredByCount returns a function that reports whether a run has expired: a published snapshot if it is not among the
-// newest that are kept, and a replaced run if it is older than all of those. all must be sorted, the oldest first.
+// expiredByCount returns a function that reports whether a run has expired. A published snapshot has expired if it is
+// not one of the newest ones, which are kept, and a replaced run if it is older than all of these. all must be sorted,
+// the oldest first.
 func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
 	kept := make(map[*snapshot.Manifest]bool)
 	oldest := "" // the oldest date that is kept; if it stays empty, no run is older
@@ -293,7 +296,7 @@ func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifes
 	}
 }
 
-// prunedRun reports a removal; m is nil if an earlier process began it.
+// prunedRun returns the report of a removal; m is nil if an earlier process began it.
 func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	pruned := PrunedRun{
 		RunID: change.RunID, Kind: change.Kind, SnapshotDate: change.SnapshotDate, State: snapshot.Published,
@@ -308,8 +311,8 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	return pruned
 }
 
-// removal returns the change that removes a run. It also removes files of the run's date that have the run in their
-// name but are not in the manifest.
+// removal returns the change that removes a run. The change also removes files for the run's date that have the run in
+// their name but are not in the manifest.
 func removal(m *snapshot.Manifest) *snapshot.Change {
 	change := &snapshot.Change{FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate}
 	if m.Status == snapshot.Published {

@@ -121,7 +121,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneLeaves checks that runs which are not published or cannot be read are kept and reported.
+// TestPruneLeaves checks that runs that are not published or cannot be read are kept and reported.
 func TestPruneLeaves(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -165,7 +165,7 @@ func TestLockThatCannotBeGivenUp(t *testing.T) {
 	require.Empty(t, purged.Runs)
 }
 
-// TestPruneOfARunThatWasPurged has a purge rewrite a run after a prune has listed its files and before the prune
+// TestPruneOfARunThatWasPurged lets a purge rewrite a run after a prune has listed the run's files and before the prune
 // removes them, on a store without locks.
 func TestPruneOfARunThatWasPurged(t *testing.T) {
 	t.Parallel()
@@ -275,7 +275,7 @@ func TestPruneFullDisk(t *testing.T) {
 	}
 }
 
-// filesNaming lists the objects of a run.
+// filesNaming returns the objects that belong to a run according to their names.
 func filesNaming(t *testing.T, store sink.Store, run string) []string {
 	t.Helper()
 	var found []string

@@ -15,35 +15,36 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// purgeRounds is how often a purge starts over because its final search has found rows again: a run was started or
-// published in the meantime, or replaced while it was being purged.
+// purgeRounds is the number of times that a purge starts over because its final search has found rows again: in runs
+// that were started or published since the first search, or replaced while they were being purged.
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, of some districts and their schools, or of some students, from every
 // published run at a destination and from the history. It drops the staged files of unfinished runs, which cannot be
-// read: the next command of such a run plans and fetches again. Ledgers lose the rows of these schools, and manifests
-// lose their failures, so that a rebuilt history does not name the schools. Plans stay. erase.Target defines the rows,
-// erase.DistrictIndex the schools of a district, and endedSchools the schools whose agreement has ended. No document
-// that a purge writes names a student.
+// read: the next command for such a run plans and fetches again. The rows of purged schools are also removed from
+// ledgers, and their failures from manifests, so that a rebuilt history does not contain the schools. Plans are kept.
+// erase.Target defines which rows are removed, erase.DistrictIndex the schools of a district, and endedSchools the
+// schools whose agreements have ended. No document that a purge writes identifies a student.
 //
 // Only files that hold such rows are rewritten, run by run: the new files are staged, and a Change replaces the old
-// ones with them. Calling Purge again finishes a purge that was killed, and any command finishes a change of a run that
-// has begun (Recover). Finally every file is read again, and the report is stored as the proof, _purges/<id>.json. Its
+// files with them. Calling Purge again finishes a purge that was killed, and any command finishes a change that has
+// begun (Recover). Finally every file is read again, and the report is stored as the proof, _purges/<id>.json. Its
 // state is done, or incomplete if rows of others still mention the students.
 //
-// Purge cannot reach backups, copies, or versions that the store keeps of removed objects (NotReached). It fails with a
-// *RefusedError if a process works on a run or something else blocks the purge, with an *UnknownBidsError if a bid
-// occurs nowhere, with a *WrongKindError if it occurs only as the other kind, with a *HasBidError if a listed number belongs to a student with a bid, with a *NotIDError if a listed
-// bid or number occurs only in columns that do not hold ids of students, with a *PseudonymError
-// if a listed pseudonym does not find the student everywhere, and with a *KeyNeededError if students cannot be found without
-// a key. In all of these cases nothing was changed. It also fails if data files that neither a run nor the
-// history names hold rows: it names these files, but does not change them.
+// Purge cannot reach backups, copies, or old versions of removed objects that the store keeps (NotReached). It fails
+// with a *RefusedError if a process is working on a run or something else blocks the purge, with an *UnknownBidsError
+// if a bid does not occur anywhere, with a *WrongKindError if a bid occurs only as the other kind, with a *HasBidError
+// if a listed number belongs to a student with a bid, with a *NotIDError if a listed bid or number occurs only in
+// columns that do not hold ids of students, with a *PseudonymError if a student cannot be found everywhere by a listed
+// pseudonym, and with a *KeyNeededError if students cannot be found without a key. In all of these cases nothing was
+// changed. Purge also fails if data files that are listed neither in a run nor in the history hold rows: it reports
+// these files, but does not change them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
 		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long agreements must have ended")
 	}
 	if !opts.DryRun {
-		// A fold may take long: wait for it before other commands have to wait for this one.
+		// A fold may take a long time. Wait for it before taking locks that other commands wait for.
 		unlockHistory, lockErr := catalog.LockHistory(ctx)
 		if lockErr != nil {
 			return nil, lockErr
@@ -85,7 +86,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	}
 	find := func(ctx context.Context) error { return p.findRows(ctx, nil) }
 	if p.students != nil {
-		find = p.findAndCount // the preview says which rows will be left; all text is read anyway
+		find = p.findAndCount // the preview reports the rows that will be left, and all text is read anyway
 	}
 	if err := find(ctx); err != nil {
 		return nil, err
@@ -146,8 +147,8 @@ func (p *purger) survey(ctx context.Context) error {
 	return p.findUnfinished(ctx, folders)
 }
 
-// surveyAgain finds runs that were begun since the survey, because reading everything takes long, and returns the runs
-// that were published since.
+// surveyAgain finds runs that have begun since the survey, because reading everything takes a long time, and returns
+// the runs that were published in that time.
 func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
 	folders, err := p.catalog.Index(ctx)
 	if err != nil {
@@ -172,8 +173,8 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 	return newlyPublished, p.findUnfinished(ctx, folders)
 }
 
-// findUnfinished finds the runs that are neither published nor being published and that have staged files or a plan
-// that names a purged bid. It also finds staged files that dead runs have left behind.
+// findUnfinished finds the runs that are neither published nor being published, and that have staged files or a plan
+// with a purged bid. It also finds staged files that dead runs have left behind.
 func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) error {
 	list := p.catalog.AllStaged
 	if p.opts.DryRun {
@@ -232,8 +233,8 @@ func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) err
 	return nil
 }
 
-// summarize adds the findings to the report: which schools are purged, what would change, and which of the bids occur
-// nowhere.
+// summarize adds the findings to the report: the schools that are purged, the changes to be made, and the bids that do
+// not occur anywhere.
 func (p *purger) summarize(ctx context.Context) error {
 	r := p.report
 	schools := make(erase.Set)
@@ -256,7 +257,7 @@ func (p *purger) summarize(ctx context.Context) error {
 		maps.Copy(schools, p.history.Schools)
 		r.Schools = schools.Sorted()
 	}
-	if !p.continues() { // the killed purge had another list
+	if !p.continues() { // the killed purge had a different list
 		p.fresh.NotReached, p.fresh.Verification, p.fresh.Orphans = r.NotReached, r.Verification, r.Orphans
 		p.report = p.fresh
 		return p.summarize(ctx)
@@ -283,8 +284,8 @@ func (p *purger) summarize(ctx context.Context) error {
 	return nil
 }
 
-// carryOut makes the necessary changes, and repeats the search until it finds no more rows. Files that a process has
-// staged in the meantime, for a new run or because no lock excluded it, are found and dropped as well.
+// carryOut makes the necessary changes, and repeats the search until it finds no more rows. Files that another process
+// has staged since the last search, for a new run or because no lock excluded it, are found and dropped as well.
 func (p *purger) carryOut(ctx context.Context) error {
 	if err := p.lockAndRecord(ctx); err != nil {
 		return err
@@ -332,11 +333,11 @@ func (p *purger) rowsRemain(ctx context.Context, where string) error {
 			return err
 		}
 		if removes {
-			return fmt.Errorf("purge: open uploads that may hold rows remain, as in %s: this store removes published files when "+
-				"such an upload is aborted, so wait until it has expired them and purge again", where)
+			return fmt.Errorf("purge: open uploads that may hold rows remain, for example in %s: this store removes published files when "+
+				"such an upload is aborted, so wait until the store has expired the uploads, then purge again", where)
 		}
 	}
-	return fmt.Errorf("purge: other processes keep writing here, and rows remain, as in %s: stop them and purge again", where)
+	return fmt.Errorf("purge: other processes keep writing to the destination, and rows remain, for example in %s: stop these processes, then purge again", where)
 }
 
 // lockAndRecord locks the runs that are to be changed and writes the report, so that the purge can be continued.
@@ -351,7 +352,7 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 	return p.record(ctx)
 }
 
-// record writes the report of a purge that begins, once.
+// record writes the report when a purge begins, once.
 func (p *purger) record(ctx context.Context) error {
 	if p.report.resumed || p.recorded {
 		return nil
@@ -363,7 +364,7 @@ func (p *purger) record(ctx context.Context) error {
 }
 
 // changeAndVerify makes the planned changes and reads everything again. disturbed is the error of changes that another
-// process has prevented; the rows are then found again.
+// process has prevented; the next search finds their rows again.
 func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	if err := p.dropUnfinished(ctx); err != nil {
 		return nil, err
@@ -387,7 +388,7 @@ func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	return disturbed, p.verifyPurged(ctx)
 }
 
-// changesLeft returns the runs that another round has to change or wait for.
+// changesLeft returns the runs that another round has to change, or has to wait for.
 func (p *purger) changesLeft(ctx context.Context) ([]string, error) {
 	newlyPublished, err := p.surveyAgain(ctx)
 	if err != nil {
@@ -412,7 +413,7 @@ func (p *purger) writeProof(ctx context.Context) error {
 		return err
 	}
 	if len(busy) > 0 {
-		return fmt.Errorf("purge: %d runs are being published: purge again when that has ended", len(busy))
+		return fmt.Errorf("purge: %d runs are being published: purge again when they have been published", len(busy))
 	}
 	if err := p.catalog.Check(ctx); err != nil { // removes leftovers of killed processes
 		return err
@@ -421,7 +422,7 @@ func (p *purger) writeProof(ctx context.Context) error {
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
-// countChanges adds up the changes of the purge that the manifests of some runs record.
+// countChanges adds up the changes of this purge that are recorded in the manifests of some runs.
 func (r *PurgeReport) countChanges(runs map[string]*snapshot.Manifest) {
 	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
@@ -448,7 +449,7 @@ func (p *purger) completeReport() {
 	}
 	if p.moved > 0 {
 		r.NotReached = append(r.NotReached, fmt.Sprintf("the coverage of %s in the history: they changed districts, and "+
-			"some snapshots behind the history are pruned, so it is unknown", wording.Many(p.moved, "school")))
+			"some of the snapshots that the history was built from are pruned, so it is unknown", wording.Many(p.moved, "school")))
 	}
 	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)
 }

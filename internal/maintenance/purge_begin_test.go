@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeThatCannotBegin checks that a purge which cannot write its change, or could not move the pointer later,
-// changes nothing and leaves nothing staged.
+// TestPurgeThatCannotBegin checks that a purge that cannot write its change, or would not be able to move the pointer
+// later, changes nothing and leaves nothing staged.
 func TestPurgeThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	for _, mounted := range []string{snapshot.ChangePath(snapshottest.LatestRun), "_snapshots/"} {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestPurgeOtherColumns purges files that lack a column, files with a column that is no longer declared, and a table
-// that is not declared. The missing column may be one that decides which rows are purged.
+// that is not declared. The missing column may be one that determines which rows are purged.
 func TestPurgeOtherColumns(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -106,7 +106,7 @@ func requireManifest(t *testing.T, store sink.Store, run string) *snapshot.Manif
 	return m
 }
 
-// stageRows stages a file of latestRun.
+// stageRows stages a file for the latest run.
 func stageRows(t *testing.T, store sink.Store, table *schemas.Table, path string, records []snapshottest.Record) sink.File {
 	t.Helper()
 	file, err := snapshot.NewTables(snapshot.At(store), snapshottest.LatestRun).Create(t.Context(), path, table)
@@ -117,7 +117,7 @@ func stageRows(t *testing.T, store sink.Store, table *schemas.Table, path string
 	return staged
 }
 
-// addTable adds a table to the published latestRun.
+// addTable adds a table to the latest run, which is published.
 func addTable(t *testing.T, store sink.Store, table *schemas.Table, records []snapshottest.Record) {
 	t.Helper()
 	path := snapshot.DatePath(snapshot.Full, table.Name, snapshottest.Today) + "part-0000-" + snapshottest.LatestRun + ".parquet"

@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeDisturbed has another process change the destination between two operations: the purge searches again and
+// TestPurgeDisturbed lets another process change the destination between two operations. The purge searches again and
 // finishes, and every run is complete.
 func TestPurgeDisturbed(t *testing.T) {
 	t.Parallel()
@@ -102,8 +102,8 @@ func link(t *testing.T, root, from, to string) {
 	require.NoError(t, os.Link(filepath.Join(root, from), filepath.Join(root, to)))
 }
 
-// intruded is a Store on which another process acts before the first write to a path. Unlike an interloper's, its locks
-// exclude others.
+// intruded is a Store on which another process acts before the first write to a path. Unlike the locks of an
+// Interloper, its locks exclude other processes.
 type intruded struct {
 	sink.Store
 
@@ -119,8 +119,8 @@ func (i *intruded) Write(ctx context.Context, path string, data []byte, when sin
 	return i.Store.Write(ctx, path, data, when)
 }
 
-// TestPurgeIntruded has a run begin after the purge has listed the runs: its staged files are dropped before the proof
-// is written, and no proof is written while the run works.
+// TestPurgeIntruded starts a run after the purge has listed the runs. The run's staged files are dropped before the
+// proof is written, and no proof is written while a process is working on the run.
 func TestPurgeIntruded(t *testing.T) {
 	t.Parallel()
 	options := purgeOptions([]string{snapshottest.Gone}, nil)
@@ -203,8 +203,8 @@ func TestPurgePublishedSince(t *testing.T) {
 	requireNoBytes(t, root, snapshottest.Gone)
 }
 
-// TestPurgeHoldsPublished checks that a published run is not rewritten while a process that does not know that it is
-// published works on it.
+// TestPurgeHoldsPublished checks that a published run is not rewritten while a process is working on it that does not
+// know that the run is published.
 func TestPurgeHoldsPublished(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -221,7 +221,7 @@ func TestPurgeHoldsPublished(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestPurgeAlive checks that a purge relies on a run's sign of life on a store without locks, and on the locks alone
+// TestPurgeAlive checks that a purge relies on the heartbeats of a run on a store without locks, and only on the locks
 // otherwise.
 func TestPurgeAlive(t *testing.T) {
 	t.Parallel()
@@ -276,7 +276,7 @@ func (w *whileReading) Open(ctx context.Context, path string) (sink.Object, erro
 	return w.Lockless.Open(ctx, path)
 }
 
-// unremovable is a Store that removes no data file.
+// unremovable is a Store that does not remove data files.
 type unremovable struct{ sink.Store }
 
 func (u unremovable) Remove(ctx context.Context, path string) error {

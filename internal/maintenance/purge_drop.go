@@ -13,8 +13,8 @@ import (
 )
 
 // lockRuns locks runs until the purge ends, so that no process stages or publishes anything for them. It fails with a
-// *RefusedError while a process works on one of them. Without locks it relies on the runs' signs of life and excludes
-// no process; see notReached.
+// *RefusedError while a process is working on one of them. On a store without locks, it relies on the heartbeats of the
+// runs, and cannot exclude other processes; see notReached.
 func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 	for _, run := range runs {
 		if p.held[run] == nil {
@@ -28,7 +28,7 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 			}
 			p.held[run] = release
 		}
-		if !p.locks { // Holding the run has not kept other processes out.
+		if !p.locks { // Without locks, holding the run does not exclude other processes.
 			if err := p.refuseActive(ctx, run); err != nil {
 				return err
 			}
@@ -37,9 +37,10 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 	return nil
 }
 
-// refuseWorking fails with a *RefusedError while a process works on any run of the destination, even one that holds
-// none of the purged rows: the process may stage what it has fetched after the purge has searched the run. Runs that
-// are not published stay locked until the purge ends. Without locks it relies on the runs' signs of life.
+// refuseWorking fails with a *RefusedError while a process is working on any run at the destination, even one without
+// rows to purge: after the purge has searched the run, the process may stage rows that it fetched before. Runs that are
+// not published stay locked until the purge ends. On a store without locks, refuseWorking relies on the heartbeats of
+// the runs.
 func (p *purger) refuseWorking(ctx context.Context) error {
 	for folder, plan := range p.plans {
 		run := plan.RunID
@@ -61,7 +62,7 @@ func (p *purger) refuseWorking(ctx context.Context) error {
 	return nil
 }
 
-// refuseActive returns a *RefusedError if a run has given a sign of life recently.
+// refuseActive returns a *RefusedError if a run has a recent heartbeat.
 func (p *purger) refuseActive(ctx context.Context, run string) error {
 	sign, err := snapshot.ReadIfSound[snapshot.Heartbeat](ctx, p.catalog, snapshot.AlivePath(run))
 	if sign == nil || err != nil {
@@ -99,8 +100,8 @@ func (p *purger) toChange() []string {
 	return runs.Sorted()
 }
 
-// dropUnfinished drops the runs that are not published. The plan of a run goes last; without it, the run's next command
-// plans again. Staged files that dead processes of published runs have left behind are dropped too.
+// dropUnfinished drops the runs that are not published. The plan of a run is removed last; the next command for the run
+// then plans again. Staged files that dead processes of published runs have left behind are dropped too.
 func (p *purger) dropUnfinished(ctx context.Context) error {
 	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
 		run := p.unfinished[folder]

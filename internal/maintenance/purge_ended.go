@@ -15,13 +15,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// evidence collects the outcomes of schools from ledgers and, for pruned snapshots, from the history's coverage.
+// evidence collects the outcomes of schools from ledgers and, for pruned snapshots, from the coverage table of the
+// history.
 type evidence struct {
-	// nights are the datasets that each full snapshot of all schools requested, by its date.
+	// nights maps the date of each full snapshot of all schools to the datasets that it requested.
 	nights map[string]erase.Set
 	lastOK map[string]string
-	// okIn is the last night on which a dataset of a school was ok, by school and dataset. A night that did not request
-	// all datasets in which a school was ever ok says nothing about the school.
+	// okIn is the last night on which a dataset of a school was ok, by school and dataset. A night proves nothing about
+	// a school unless it requested all datasets that were ever ok for the school.
 	okIn map[string]map[string]string
 	// lastFailed is the last night on which a dataset of a school failed, which leaves unknown whether the school's
 	// agreement had ended.
@@ -47,14 +48,14 @@ func (e *evidence) note(school, dataset, night, status string) {
 
 // endedSchools returns the schools whose agreement ended at least that many days ago, sorted by bid: at least two
 // snapshots, spanning that time, requested every dataset of the school and got none. A school that was never exported
-// has no rows and is left out. A school that an earlier purge erased remains ended until it is ok again, because rows of
-// other schools may name it. The second result lists other schools that lack a dataset they once had.
+// has no rows and is left out. A school that an earlier purge erased counts as ended until it is ok again, because rows
+// of other schools may contain its bid. The second result lists other schools that lack a dataset they once had.
 func endedSchools(
 	ctx context.Context, catalog snapshot.Catalog, days int, earlier []*PurgeReport,
 ) ([]EndedSchool, []NearlyEnded, error) {
 	runs, unreadable, err := catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
-		return nil, nil, fmt.Errorf("purge: cannot find the schools that have ended: %w", err)
+		return nil, nil, fmt.Errorf("purge: cannot find the schools whose agreements have ended: %w", err)
 	}
 	e := &evidence{
 		nights: make(map[string]erase.Set), lastOK: make(map[string]string), okIn: make(map[string]map[string]string), lastFailed: make(map[string]string),
@@ -93,8 +94,8 @@ func endedSchools(
 	return ended, nearly, ctx.Err()
 }
 
-// addLedger adds the outcomes of a run. Only a full run of all schools shows which schools are missing; any run shows
-// which were exported.
+// addLedger adds the outcomes in the ledger of a run. Any run shows which schools were exported, but only a full run of
+// all schools shows which ones are missing.
 func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *snapshot.Manifest) error {
 	night := m.SnapshotDate
 	if m.Kind == snapshot.AsOf {
@@ -116,7 +117,7 @@ func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *s
 	})
 }
 
-// addHistory adds the outcomes in the history's coverage.
+// addHistory adds the outcomes in the coverage table of the history.
 func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, baseURL string) error {
 	current, err := catalog.ReadHistory(ctx)
 	if current == nil || err != nil || !snapshot.SameService(current.Manifest.BaseURL, baseURL) {
@@ -192,8 +193,8 @@ func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, e
 	return ended, nearly, nil
 }
 
-// addErased adds the schools that earlier purges erased, in the order of the purges, and that were neither ok nor failed
-// since.
+// addErased adds the schools that earlier purges erased and that have been neither ok nor failed since. The purges are
+// given in order.
 func (e *evidence) addErased(ended []EndedSchool, earlier []*PurgeReport) []EndedSchool {
 	for _, purge := range slices.Backward(earlier) {
 		for _, school := range purge.Ended {
@@ -207,8 +208,8 @@ func (e *evidence) addErased(ended []EndedSchool, earlier []*PurgeReport) []Ende
 	return ended
 }
 
-// nearlyEnded returns the datasets that a school once had and now lacks, or nil if it still has all of them. The school
-// must not have ended.
+// nearlyEnded returns the datasets that a school once had and now lacks, or nil if it still has all of them. It must
+// not be called for a school whose agreement has ended.
 func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	n := NearlyEnded{Bid: school, LastOK: e.lastOK[school]}
 	var nights []string
@@ -239,7 +240,7 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	return &n, err
 }
 
-// nightsAfter returns the nights after a given one that requested all of the datasets, sorted.
+// nightsAfter returns, sorted, the nights after a given one that requested all of the given datasets.
 func (e *evidence) nightsAfter(night string, datasets erase.Set) []string {
 	var nights []string
 	for _, other := range slices.Sorted(maps.Keys(e.nights)) {

@@ -105,7 +105,7 @@ func TestPurgeEnded(t *testing.T) {
 			}
 			require.Equal(t, bids, report.Asked.Schools)
 
-			// The same schools, named one by one.
+			// The same schools, given one by one.
 			named := snapshottest.CopyTree(t, start)
 			if len(bids) > 0 {
 				_, err = maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, named)), purgeOptions(bids, nil))
@@ -116,7 +116,7 @@ func TestPurgeEnded(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, again.Nothing())
 			if len(want) > 0 {
-				require.Equal(t, report.ID, again.Earlier.ID, "the notice is of the earlier purge")
+				require.Equal(t, report.ID, again.Earlier.ID, "the notice belongs to the earlier purge")
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func dataFiles(t *testing.T, root string) map[string]string {
 	return byText
 }
 
-// TestPurgeEndedOfPruned checks that the history is used where the last good snapshots have been pruned.
+// TestPurgeEndedOfPruned checks that the history is used if the last good snapshots have been pruned.
 func TestPurgeEndedOfPruned(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -149,13 +149,14 @@ func TestPurgeEndedOfPruned(t *testing.T) {
 	got, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	for i := range want.Ended {
-		want.Ended[i].Name, got.Ended[i].Name = "", "" // some were in pruned plans only
+		want.Ended[i].Name, got.Ended[i].Name = "", "" // some names were only in plans that were pruned
 	}
 	require.Equal(t, want.Ended, got.Ended)
 	require.NotEmpty(t, got.Ended)
 }
 
-// TestPurgeEndedKilled finishes a purge of ended schools that was killed, even if the ledgers no longer name them.
+// TestPurgeEndedKilled finishes a purge of ended schools that was killed, even if the ledgers no longer contain the
+// schools.
 func TestPurgeEndedKilled(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -232,13 +233,14 @@ func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
 					since = append(since, school.Since)
 				}
 				require.Equal(t, test.want, since, "pruned: %t", pruned)
-				require.Equal(t, test.want == nil, len(report.NearlyEnded) == 1, "a school that misses datasets is either chosen or nearly chosen")
+				require.Equal(t, test.want == nil, len(report.NearlyEnded) == 1, "a school that lacks datasets is either selected or listed as nearly ended")
 			}
 		})
 	}
 }
 
-// TestPurgeNearlyEnded checks that the report names schools that lack datasets but are not selected, and says why not.
+// TestPurgeNearlyEnded checks that the report lists schools that lack datasets but are not selected, and says why they
+// are not.
 func TestPurgeNearlyEnded(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

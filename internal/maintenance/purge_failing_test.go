@@ -19,9 +19,9 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeFailingOperation fails one store operation in each of many dry runs and purges: the first operation of each
-// place in the code (a quarter of these with -short), or every operation if -kills is -1. The purge reports the
-// failure, or ends exactly as if undisturbed.
+// TestPurgeFailingOperation makes one store operation fail in each of many dry runs and purges: the first operation
+// from each place in the code (a quarter of these with -short), or every operation if -kills is -1. The purge reports
+// the failure, or has exactly the same result as an undisturbed one.
 func TestPurgeFailingOperation(t *testing.T) {
 	t.Parallel()
 	nights := func(t *testing.T, store sink.Store) {
@@ -67,7 +67,7 @@ func TestPurgeFailingOperation(t *testing.T) {
 	}
 }
 
-// failEach repeats a purge and fails another of its operations each time.
+// failEach repeats a purge and makes a different one of its operations fail each time.
 func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 	t.Helper()
 	purge := func(failing int64, before func()) (report *maintenance.PurgeReport, tree map[string]string, err error) {
@@ -90,7 +90,7 @@ func failEach(t *testing.T, start string, options maintenance.PurgeOptions) {
 		return report, tree, err
 	}
 	var mu sync.Mutex
-	var first []int64 // the first operation of each place
+	var first []int64 // the first operation from each place
 	operations, places := int64(0), make(map[string]bool)
 	want, tree, err := purge(1<<40, func() {
 		place := callers()

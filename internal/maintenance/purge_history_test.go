@@ -51,7 +51,7 @@ func historySite(t *testing.T, store sink.Store, edit ...func(*snapshot.Plan)) {
 	}
 }
 
-// versions returns the rows of the history, without the reasons, in order. The first column names the table and valid_to.
+// versions returns the rows of the history in order, without the reasons. The first column has the table and valid_to.
 func versions(t *testing.T, store sink.Store) []string {
 	t.Helper()
 	h, err := snapshot.At(store).ReadHistory(t.Context())
@@ -84,8 +84,8 @@ func versions(t *testing.T, store sink.Store) []string {
 	return all
 }
 
-// TestPurgeHistory purges schools and districts. A rebuild gives the same rows, and so does a purge after the snapshots
-// were pruned.
+// TestPurgeHistory purges schools and districts. A rebuild results in the same rows, and so does a purge after the
+// snapshots were pruned.
 func TestPurgeHistory(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -115,7 +115,7 @@ func TestPurgeHistory(t *testing.T) {
 			require.Equal(t, before, snapshottest.Tree(t, root), "a dry run changes nothing")
 			report, err := maintenance.Purge(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
-			if len(test.options.Districts) == 0 { // Otherwise the history is rebuilt, and its losses are not known beforehand.
+			if len(test.options.Districts) == 0 { // Otherwise the history is rebuilt, and the number of rows it loses is not known beforehand.
 				require.Equal(t, would.History.RowsRemoved, report.History.RowsRemoved)
 				require.Equal(t, would.History.FilesRewritten, report.History.FilesRewritten)
 			}
@@ -215,8 +215,8 @@ func TestPurgeHistoryFiles(t *testing.T) {
 	require.Positive(t, same)
 }
 
-// TestPruneUnfolded checks that snapshots which the history does not hold are kept, and so is what a rebuild needs that adds
-// them. Those that do not belong to it are removed on demand.
+// TestPruneUnfolded checks that snapshots that are not in the history are kept, together with the snapshots that are
+// needed by a rebuild that adds them. Snapshots that do not belong to the history are removed on request.
 func TestPruneUnfolded(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -293,7 +293,7 @@ func TestPruneUnfolded(t *testing.T) {
 }
 
 // TestReplacedAfterPurge purges the district that a school left on the newest night, and replaces that night. After the
-// purge, rows that the night had not changed begin on it; its replacement does not end them on the same day.
+// purge, rows that had not changed on that night begin on it. The replacement does not end them on the same day.
 func TestReplacedAfterPurge(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// changesOf is a store that notes the runs whose change is written. After some changes it fails the others.
+// changesOf is a store that records the runs whose change is written. After some changes, it makes the others fail.
 type changesOf struct {
 	sink.Store
 

@@ -67,9 +67,9 @@ func plantedRows() (goes, loses map[string][]snapshottest.Record) {
 	return goes, loses
 }
 
-// TestPlantedChildren purges a child from every place where the service may put one: by bid, which also finds the numbers.
-// No byte is left, in snapshots, a cohort, an as-of run, a delta run, the history, Delta logs, or what a staged run, a held
-// run and a late process of a published run have left, and nothing else is lost.
+// TestPlantedChildren purges a child from every place where the service may put one: by bid, which also finds the
+// numbers. No byte is left in snapshots, a cohort, an as-of run, a delta run, the history, Delta logs, or in files left
+// by a staged run, a held run and a late process of a published run. Nothing else is lost.
 func TestPlantedChildren(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -188,8 +188,8 @@ func TestPurgeStudentNumbers(t *testing.T) {
 	}
 }
 
-// TestPurgeNumberWithBid refuses to erase by number, in either list, if only rows with a bid hold the number. Nothing
-// changes, not even the suppression list, and no error names the number.
+// TestPurgeNumberWithBid expects a refusal to erase by number, in either list, if only rows with a bid hold the number.
+// Nothing changes, not even the suppression list, and the error does not contain the number.
 func TestPurgeNumberWithBid(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -216,8 +216,9 @@ func TestPurgeNumberWithBid(t *testing.T) {
 	}
 }
 
-// TestPurgeWrongColumn refuses lists that are made from a wrong column, such as last names or the bids of schools, as a
-// whole: rows without a bid mention these values. Ids of students without a bid, and mentions in _extra, are erased.
+// TestPurgeWrongColumn expects lists that were made from the wrong column, such as last names or the bids of schools,
+// to be refused as a whole, because rows without a bid mention these values. Ids of students without a bid, and
+// mentions in _extra, are erased.
 func TestPurgeWrongColumn(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -271,8 +272,8 @@ func TestPurgeWrongColumn(t *testing.T) {
 	}
 }
 
-// TestPurgeSharedNumber counts the rows without a bid that a purge finds by a number alone, in snapshots and in the
-// history, and says how many students have the number. A row that mentions the bid is not found by a number alone.
+// TestPurgeSharedNumber expects a count of the rows without a bid that a purge finds only by a number, in snapshots and
+// in the history, and of the students who have the number. A row that mentions the bid is not found only by a number.
 func TestPurgeSharedNumber(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -323,7 +324,7 @@ func TestPurgeSharedNumber(t *testing.T) {
 	}
 }
 
-// TestPurgeTrimsStudents erases students whose lines in the list end with a blank, unless their bids end with it too.
+// TestPurgeTrimsStudents erases students whose lines in the list end with a space, unless their bids end with it too.
 func TestPurgeTrimsStudents(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

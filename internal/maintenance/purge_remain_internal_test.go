@@ -21,7 +21,7 @@ func (s probed) AbortRemoves(context.Context) (bool, error) { return s.removes, 
 // TestRowsRemain expects the reason why rows remain: uploads that a store cannot drop without harm, or other processes.
 func TestRowsRemain(t *testing.T) {
 	t.Parallel()
-	for removes, want := range map[bool]string{true: "open uploads that may hold rows remain, as in run r", false: "other processes keep writing"} {
+	for removes, want := range map[bool]string{true: "open uploads that may hold rows remain, for example in run r", false: "other processes keep writing"} {
 		p := &purger{catalog: snapshot.At(probed{removes: removes})}
 		require.ErrorContains(t, p.rowsRemain(t.Context(), "run r"), want)
 	}

@@ -21,15 +21,15 @@ import (
 // agreement has ended.
 type PurgeOptions struct {
 	Schools, Districts []string
-	// Students are bids, not pseudonyms, even if runs hold pseudonyms of them. Key is then the key of these runs.
+	// Students are bids, not pseudonyms. If runs hold pseudonyms of these bids, Key is the key of those runs.
 	Students []string
 	// StudentNumbers identify students to whom the service gives no bid. They are not pseudonyms either.
 	StudentNumbers []string
 	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
 	EndedForDays int
-	// AllowUnknown ignores bids that occur nowhere. Without it they are an error, as is a list of students none of whom
-	// occurs.
+	// AllowUnknown ignores bids that do not occur anywhere. If it is not set, such bids are an error, as is a list of
+	// students none of whom occurs.
 	AllowUnknown bool
 	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
@@ -41,7 +41,7 @@ type PurgeOptions struct {
 	Workspace func() (sink.Store, func() error, error)
 }
 
-// kinds returns how many kinds of selection were given.
+// kinds returns how many kinds of rows were selected: by school, district, student and so on.
 func (o *PurgeOptions) kinds() int {
 	n := 0
 	for _, given := range []bool{
@@ -62,8 +62,8 @@ const (
 	purgeIncomplete = "incomplete"
 )
 
-// PurgeReport is _purges/<id>.json. It is written when the purge begins, so that it can be resumed, and again as the
-// proof.
+// PurgeReport is _purges/<id>.json. It is written when the purge begins, so that the purge can be resumed, and again at
+// the end, as the proof.
 type PurgeReport struct {
 	FormatVersion int        `json:"format_version"`
 	ID            string     `json:"id"`                // the name of this document
@@ -71,7 +71,7 @@ type PurgeReport struct {
 	DryRun        bool       `json:"dry_run,omitempty"` // nothing was changed
 	ToolVersion   string     `json:"tool_version"`
 	Asked         PurgeAsked `json:"asked"`
-	// Schools are the schools whose rows are purged from some run, including the districts' schools.
+	// Schools are the schools whose rows are purged from at least one run, including the districts' schools.
 	Schools []string `json:"schools"`
 	// Ended are the schools that were selected because their agreement has ended.
 	Ended []EndedSchool `json:"ended,omitempty"`
@@ -81,12 +81,13 @@ type PurgeReport struct {
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`             // when the purge began
 	FinishedAt time.Time `json:"finished_at,omitzero"` // when it ended
-	// Runs are the runs that rows were removed from.
+	// Runs are the runs from which rows were removed.
 	Runs         []PurgedRun      `json:"runs"`
 	RowsRemoved  map[string]int64 `json:"rows_removed"`            // by table
 	ExtraRemoved map[string]int64 `json:"extra_removed,omitempty"` // as in manifests
-	// RowsByNumber counts the removed rows that have no bid and were found by a student's number alone, in runs and the
-	// history. NumberStudents is how many students have the most common of these numbers, if several students have it.
+	// RowsByNumber counts the removed rows, in runs and in the history, that have no bid and were found only by a
+	// student's number. NumberStudents is how many students have the most common of these numbers, if several students
+	// have it.
 	RowsByNumber      int64 `json:"rows_by_number,omitempty"`
 	NumberStudents    int   `json:"number_students,omitempty"`
 	FilesRewritten    int   `json:"files_rewritten"`     // files that were replaced, each counted once
@@ -98,7 +99,7 @@ type PurgeReport struct {
 	// Verification is the result of reading every file again after the last change. In a dry run for students it is the
 	// result of reading every file.
 	Verification *PurgeVerification `json:"verification,omitempty"`
-	// Orphans are data files that neither a published run nor the history names and that hold rows.
+	// Orphans are data files with rows to purge that are listed neither in a published run nor in the history.
 	Orphans []string `json:"orphans,omitempty"`
 	// Suppressed is set if the students are on the suppression list. Without a privacy key they are not.
 	Suppressed *PurgeSuppression `json:"suppressed,omitempty"`
@@ -108,15 +109,16 @@ type PurgeReport struct {
 	// NotReached lists places where the rows may still be.
 	NotReached []string `json:"not_reached"`
 
-	// resumed marks the report of a purge that was killed. Its proof must be written even if nothing is left to do.
+	// resumed marks the report of a purge that was killed. The proof must be written even if nothing is left to do.
 	resumed bool
-	// planned counts the rows that a resumed purge was about to change, by table. It is set if they are needed to
-	// recognize its list.
+	// planned counts the rows that a resumed purge was about to change, by table. It is set if the counts are needed to
+	// recognize the list of that purge.
 	planned map[string]int64
-	// Unmatched are the listed students for whom nothing was found, without the blanks around them. They must not be
+	// Unmatched are the listed students for whom nothing was found, without surrounding whitespace. They must not be
 	// logged.
 	Unmatched []string `json:"-"`
-	// OtherForms are those of them that differ from the bid of a student only in case or hyphens. They must not be logged.
+	// OtherForms are the unmatched students whose text differs from the bid of a student only in case or hyphens. They
+	// must not be logged.
 	OtherForms []string `json:"-"`
 	// Earlier is the last proof of a purge with the same request, or nil.
 	Earlier *PurgeReport `json:"-"`
@@ -139,14 +141,14 @@ type AskedStudents struct {
 	Listed int `json:"listed"`
 	// Matched is the number of these students that were found.
 	Matched *int `json:"matched,omitempty"`
-	// Digest is the pseudonym under the privacy key of the sorted list, one student a line. It is empty without a privacy
-	// key, because anyone could check a roster against a digest whose key is stored with it.
+	// Digest is the pseudonym, under the privacy key, of the sorted list with one student per line. If there is no
+	// privacy key, it is empty, because anyone could check a roster against a digest whose key is stored with it.
 	Digest string `json:"digest,omitempty"`
 	// ByNumber means that the students were listed by number.
 	ByNumber bool `json:"by_number,omitempty"`
 }
 
-// PurgedRun is a run that a purge has removed rows from. Of a replaced run only the ledger is left.
+// PurgedRun is a run from which a purge has removed rows. A replaced run has only its ledger left.
 type PurgedRun struct {
 	RunID        string                `json:"run_id"`
 	Kind         snapshot.Kind         `json:"kind"`
@@ -165,15 +167,15 @@ type PurgeVerification struct {
 	Bytes int64 `json:"bytes"` // their size
 	// RowsFound counts rows that should have been purged. It is 0 in a proof.
 	RowsFound int64 `json:"rows_found"`
-	// RowsMentioning counts, by table.column, the rows of others that name a purged bid. These rows stay.
+	// RowsMentioning counts, by table.column, the rows of others that mention a purged bid. These rows are kept.
 	RowsMentioning map[string]int64 `json:"rows_mentioning"`
 }
 
 // PurgePath returns the path of the proof of a purge.
 func PurgePath(id string) string { return snapshot.PurgesPrefix + id + ".json" }
 
-// Left returns how many rows still mention a student that was purged. These rows belong to other students, or to
-// tables without students, and name the student in a column other than _extra.
+// Left returns how many rows still mention a student who was purged. These rows belong to other students, or to tables
+// without students, and mention the student in a column other than _extra.
 func (r *PurgeReport) Left() int64 {
 	if r.Asked.Students == nil || r.Verification == nil {
 		return 0
@@ -185,15 +187,15 @@ func (r *PurgeReport) Left() int64 {
 	return n
 }
 
-// maxListedOrphans is the maximum number of data files that an error names.
+// maxListedOrphans is the maximum number of data files that an error lists.
 const maxListedOrphans = 20
 
-// OrphansError returns an error that says that data files that neither a run nor the history names hold rows, or nil.
+// OrphansError returns an error if data files that are listed neither in a run nor in the history hold rows to purge.
 func (r *PurgeReport) OrphansError() error {
 	if len(r.Orphans) == 0 {
 		return nil
 	}
-	return fmt.Errorf("purge: rows remain in %s that neither a published run nor the history names: %s: remove these "+
+	return fmt.Errorf("purge: rows remain in %s listed neither in a published run nor in the history: %s: remove these "+
 		"files and purge again", wording.Many(len(r.Orphans), "data file"), wording.First(r.Orphans, maxListedOrphans))
 }
 
@@ -211,7 +213,7 @@ func (r *PurgeReport) changed() map[string]int64 {
 	return rows
 }
 
-// id returns an id that is the same for the same bids. Without a digest, it is random.
+// id returns an id that is the same for the same request. For a list of students without a digest, it is random.
 func (a PurgeAsked) id() string {
 	if a.Students != nil {
 		if a.Students.Digest == "" {
@@ -258,7 +260,7 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 		run.LedgerRowsRemoved += removed.Rows()
 	}
 	last := len(r.Runs) - 1
-	if last >= 0 && r.Runs[last].RunID == run.RunID { // it was changed twice
+	if last >= 0 && r.Runs[last].RunID == run.RunID { // the run was changed twice
 		r.FilesRewritten -= r.Runs[last].FilesRewritten()
 		r.Runs[last].add(&run)
 	} else {
@@ -328,13 +330,13 @@ type EndedSchool struct {
 	Since  string `json:"since"`
 }
 
-// NearlyEnded is a school whose newest snapshots lack datasets that it once had, but which a purge of ended schools did
-// not select.
+// NearlyEnded is a school that a purge of ended schools did not select, although the newest snapshots lack datasets
+// that it once had.
 type NearlyEnded struct {
 	Bid  string `json:"school_bid"`
 	Name string `json:"school_name,omitempty"` // as in the school list
-	// Missing are the datasets that were denied, or that lacked the school, in every snapshot from Since on. StillRead are
-	// the other datasets that it once had.
+	// Missing are the datasets that were denied, or that lacked the school, in every snapshot from Since on. StillRead
+	// are the other datasets that the school once had.
 	Missing   []string `json:"missing"`
 	StillRead []string `json:"still_read,omitempty"`
 	Since     string   `json:"since"`   // the first of these snapshots
@@ -343,7 +345,7 @@ type NearlyEnded struct {
 	Snapshots int `json:"snapshots"`
 	Days      int `json:"days"`
 	// NotCounted is the number of further snapshots since Since that prove nothing, because they did not request all
-	// datasets that the school once had. It is 0 if the service still returns some of them.
+	// datasets that the school once had. It is 0 if the service still returns some of these datasets.
 	NotCounted int `json:"snapshots_not_counted,omitempty"`
 	// LastFailed is the last night on which a request failed, if that was on or after Since: a failure proves nothing.
 	LastFailed string `json:"last_failed,omitempty"`

@@ -14,9 +14,9 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeResumedWithoutKey kills a purge of students between its changes. Without a privacy key no document says
-// whose purge it is. The same command still completes its report, and a purge of another list of the same length has
-// its own.
+// TestPurgeResumedWithoutKey kills a purge of students between its changes. If there is no privacy key, no document
+// shows which students it purges. The same command still completes the report of the killed purge, and a purge of
+// another list of the same length gets a report of its own.
 func TestPurgeResumedWithoutKey(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -67,8 +67,8 @@ func (s killedWithHistory) Write(ctx context.Context, name string, data []byte, 
 	return err
 }
 
-// TestPurgeResumedCountsHistory kills a purge when it has changed the history. Whatever changes the history before the
-// purge is repeated, its proof counts the rows that it had removed.
+// TestPurgeResumedCountsHistory kills a purge after it has changed the history. However the history changes before the
+// purge is repeated, the proof counts the rows that the killed purge removed.
 func TestPurgeResumedCountsHistory(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()

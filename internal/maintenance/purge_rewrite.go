@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewriteConcurrency is how many files are rewritten at once: each holds a row group.
+// rewriteConcurrency is the number of files that are rewritten at once. Each needs memory for a row group.
 const rewriteConcurrency = 2
 
 // rewrittenPath returns the path of the file that replaces the one at path.
@@ -27,7 +27,7 @@ func rewrittenPath(path string, generation int) (string, error) {
 	part, ok := sink.ParsePart(path)
 	next, left := part.Next(generation)
 	if !ok || !left {
-		return "", fmt.Errorf("rewrite %s: it is not named as a data file, or was rewritten too often", path)
+		return "", fmt.Errorf("rewrite %s: its name is not the name of a data file, or it was rewritten too often", path)
 	}
 	return next, nil
 }
@@ -56,7 +56,7 @@ func (p *purger) purgeRun(ctx context.Context, run string) error {
 	return p.catalog.Apply(ctx, change)
 }
 
-// checkPointer returns ErrDamaged if the date's pointer names another hash, so that a purge never legitimizes a manifest
+// checkPointer returns ErrDamaged if the date's pointer has another hash, so that a purge never makes a manifest valid
 // that was tampered with.
 func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash string) error {
 	path := snapshot.PointerPath(m.Kind, m.SnapshotDate)
@@ -70,7 +70,7 @@ func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash st
 	case err != nil:
 		return err
 	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
-		return fmt.Errorf("%w: the SHA-256 of %s is not the one that %s names", sink.ErrDamaged, snapshot.ManifestPath(m.RunID), path)
+		return fmt.Errorf("%w: the SHA-256 of %s is not the one in %s", sink.ErrDamaged, snapshot.ManifestPath(m.RunID), path)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 	return change, nil
 }
 
-// rewriteUnit rewrites and stages those files of a unit that lose rows.
+// rewriteUnit rewrites and stages those files of a unit from which rows are removed.
 func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
 	of := make(erase.Records)
 	for i := range unit.files {
@@ -169,8 +169,8 @@ func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *sn
 	return nil
 }
 
-// census counts the requests that have rows in a file, as the ledger does: its schools, or its districts if the table
-// is fetched per district.
+// census counts the requests that have rows in a file, as the ledger does: the schools in the file, or the districts if
+// the table is fetched per district.
 type census struct {
 	column       int // the bid that was requested; -1 if the table is fetched as a whole
 	before, left erase.Set
@@ -201,8 +201,8 @@ func (c *census) count(batch *rows.Batch, i int, removed bool) {
 // emptied returns how many requests have no rows left.
 func (c *census) emptied() int64 { return int64(len(c.before) - len(c.left)) }
 
-// rewriteFile stages a copy of a file without the purged rows. The order of rows and the columns stay the same; the
-// bytes depend on nothing else.
+// rewriteFile stages a copy of a file without the purged rows. The columns and the order of the rows stay the same. The
+// bytes depend only on the remaining rows.
 func (p *purger) rewriteFile(
 	ctx context.Context, tables *snapshot.Tables, old *purgeFile, path string,
 	prepare func(*schemas.Table) (*erase.Match, *census),

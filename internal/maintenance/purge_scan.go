@@ -17,7 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// verifyPurged searches every text column of every file, including files that no run names, for purged rows.
+// verifyPurged searches every text column of every file, including files that are not listed in any run, for purged
+// rows.
 func (p *purger) verifyPurged(ctx context.Context) error {
 	if err := p.findAndCount(ctx); err != nil {
 		return err
@@ -29,7 +30,8 @@ func (p *purger) verifyPurged(ctx context.Context) error {
 	return p.findOrphans(ctx, listed)
 }
 
-// findAndCount finds the rows to be purged, and counts the rows of others that mention what is purged.
+// findAndCount finds the rows to be purged, and counts the rows of others that mention the schools, districts or
+// students being purged.
 func (p *purger) findAndCount(ctx context.Context) error {
 	counts := &PurgeVerification{RowsMentioning: make(map[string]int64)}
 	if err := p.findRows(ctx, counts); err != nil {
@@ -54,8 +56,8 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	return p.searchHistory(ctx, again)
 }
 
-// unlessPruned drops a run that was pruned from the search, and the files of one that was replaced; otherwise it returns
-// err.
+// unlessPruned removes a run from the search if it was pruned, or the run's files if it was replaced. Otherwise it
+// returns err.
 func (p *purger) unlessPruned(ctx context.Context, run string, err error) error {
 	switch {
 	case p.isPruned(ctx, run, err):
@@ -67,8 +69,8 @@ func (p *purger) unlessPruned(ctx context.Context, run string, err error) error 
 	return nil
 }
 
-// isReplaced reports whether a file of a published run was not found because its date has another snapshot. The manifest
-// does not say so if two commands published the date at the same time on a store that ignores conditions.
+// isReplaced reports whether a file of a published run was not found because its date has another snapshot. The
+// manifest does not show this if two commands published the date at the same time on a store that ignores conditions.
 func (p *purger) isReplaced(ctx context.Context, run string, err error) bool {
 	m := p.runs[run]
 	if !errors.Is(err, sink.ErrNotFound) || m == nil {
@@ -108,7 +110,7 @@ func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (e
 	return nil
 }
 
-// addPseudonyms notes which listed bids occur as ids of students in rows that were exported under a key, which are
+// addPseudonyms records the listed bids that occur as ids of students in rows that were exported under a key. They are
 // pseudonyms.
 func (p *purger) addPseudonyms(key string, occurs erase.Occurs) {
 	if key != "" && p.students != nil && !p.students.ByNumber {
@@ -134,7 +136,7 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	})
 	if p.isReplaced(ctx, run, err) {
 		delete(p.runs, run)
-		return p.findRowsOf(ctx, run, again) // of its ledger
+		return p.findRowsOf(ctx, run, again) // with its new ledger
 	}
 	if err != nil {
 		return err
@@ -232,7 +234,7 @@ type scanner struct {
 	mentioning map[string]int64 // by table.column
 	deepest    int              // as in erase.Match
 	occurs     erase.Occurs     // as in erase.Match
-	// byNumber counts the erased rows without a bid that were found by a number alone, and numbers are these numbers.
+	// byNumber counts the erased rows without a bid that were found only by a number, and numbers holds these numbers.
 	byNumber int64
 	numbers  erase.Set
 }
@@ -289,9 +291,9 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 	return nil
 }
 
-// findOrphans looks for data files that neither a published run nor the history names, because someone may have put them
-// back. It reports those that hold rows to purge or cannot be read, and other files that this program does not know. The
-// files must be listed before the runs, because runs may be published in the meantime.
+// findOrphans looks for data files that are listed neither in a published run nor in the history, because someone may
+// have put them back. It reports those that hold rows to purge or cannot be read, and other files that this program
+// does not know. The files must be listed before the runs, because runs may be published in the meantime.
 func (p *purger) findOrphans(ctx context.Context, listed []sink.Entry) error {
 	var current *snapshot.HistoryManifest
 	if p.history != nil {
@@ -331,7 +333,8 @@ func (p *purger) findOrphans(ctx context.Context, listed []sink.Entry) error {
 	return nil
 }
 
-// isOwnCheckpoint reports whether a Parquet file of a Delta log is by this program, whose logs hold no values of students.
+// isOwnCheckpoint reports whether a Parquet file of a Delta log was written by this program, whose logs hold no values
+// of students.
 func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, err error) {
 	object, err := p.catalog.Open(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
@@ -345,7 +348,7 @@ func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, er
 	return err == nil && info.CreatedBy == parquetfile.CreatedBy, ctx.Err()
 }
 
-// orphanHolds reports whether a file that no run names has rows to purge.
+// orphanHolds reports whether a file that is not listed in any run has rows to purge.
 func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
 	table, dataset, err := tableOf(ctx, p.catalog, path)
 	if err != nil {

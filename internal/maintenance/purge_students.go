@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// isOf reports whether a report is of a purge of this list of students. If that purge had no privacy key, this is only
-// known if it was killed, and only once its rows are counted (continues).
+// isOf reports whether a report belongs to a purge of this list of students. If that purge had no privacy key, this can
+// only be determined if it was killed, and only once its rows are counted (continues).
 func (p *purger) isOf(r *PurgeReport) bool {
 	asked := r.Asked.Students
 	if asked == nil || asked.ByNumber != p.students.ByNumber || asked.Listed != len(p.students.Listed()) {
@@ -39,8 +39,8 @@ func (p *purger) digest() string {
 }
 
 // continues reports whether the purge has the same list as the killed purge that it resumes: the rows already changed
-// and the rows left must add up to the rows that the killed purge was about to change. Runs that were published since
-// do not count.
+// and the rows left must add up to the rows that the killed purge was about to change. Runs that were published after
+// it began do not count.
 func (p *purger) continues() bool {
 	r := p.report
 	if !r.resumed || r.planned == nil {
@@ -59,7 +59,7 @@ func (p *purger) continues() bool {
 }
 
 // learnNumbers finds the numbers in rows of the listed students, in runs and in the history. Rows without a bid are
-// found by these numbers, and may contain further ones.
+// found by these numbers, and may contain more numbers.
 func (p *purger) learnNumbers(ctx context.Context) error {
 	if p.students == nil {
 		return nil
@@ -90,13 +90,14 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 type numbersFound struct {
 	// given are the numbers in rows of the students.
 	given map[string]erase.Given
-	// own are the listed bids and numbers with rows, and ofOthers those that are the number of a student with another bid.
+	// own are the listed bids and numbers that have rows. ofOthers are the listed bids and numbers that are the number
+	// of a student with another bid.
 	own, ofOthers erase.Set
-	// carriers are the students with a bid who have a number by which rows are found, by number.
+	// carriers maps each number by which rows are found to the students with a bid who have it.
 	carriers map[string]erase.Set
 }
 
-// learn uses numbers that were found, and reports whether more rows may be found now.
+// learn adds numbers that were found to the search, and reports whether it may now find more rows.
 func (p *purger) learn(found []numbersFound) bool {
 	all, carriers := make(map[string]erase.Given), make(map[string]erase.Set)
 	for _, f := range found {
@@ -181,8 +182,9 @@ func (p *purger) purgeRuns(ctx context.Context) (disturbed, err error) {
 	}
 }
 
-// ask returns the request of the purge, and the reports of earlier purges with the same request, oldest first. The
-// report of a killed purge of ended schools names the schools; otherwise the caller finds them.
+// ask returns the request of the purge, and the reports of earlier purges with the same request, oldest first. For a
+// purge of ended schools, the schools come from the report of a killed purge, if there is one; otherwise the caller
+// finds them.
 func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport, err error) {
 	asked = PurgeAsked{
 		Schools:   slices.Compact(slices.Sorted(slices.Values(p.opts.Schools))),
@@ -230,8 +232,8 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 	return asked, same, nil
 }
 
-// inOtherForms returns those listed bids that differ from the bid of a student only in case or hyphens. It reads the tables
-// about students in runs that hold bids themselves.
+// inOtherForms returns those listed bids that differ from the bid of a student only in case or hyphens. It reads the
+// tables about students in runs that hold bids rather than pseudonyms.
 func (p *purger) inOtherForms(ctx context.Context, listed []string) ([]string, error) {
 	if len(listed) == 0 || p.students.ByNumber {
 		return nil, nil
@@ -273,11 +275,11 @@ type HasBidError struct {
 }
 
 func (e *HasBidError) Error() string {
-	return wording.Many(len(e.Numbers), "listed number") + " only in rows of students with a bid"
+	return wording.Many(len(e.Numbers), "listed number") + " found only in rows of students with a bid"
 }
 
 // NotIDError means that listed bids or numbers occur only in columns that do not hold such ids of students: they are
-// names, or bids of something else. A purge would erase whatever mentions them.
+// names, or bids of something else. A purge would erase every row that mentions them.
 type NotIDError struct {
 	// Listed are the bids or numbers. They must not be logged.
 	Listed []string
@@ -292,18 +294,18 @@ func (e *NotIDError) Error() string {
 	if e.ByNumber {
 		kind = "number"
 	}
-	return wording.Many(len(e.Listed), "listed "+kind) + " only in columns that do not hold ids of students: " + strings.Join(e.Columns, ", ")
+	return wording.Many(len(e.Listed), "listed "+kind) + " found only in columns that do not hold ids of students: " + strings.Join(e.Columns, ", ")
 }
 
-// NotAloneError means that listed texts match no row, and hold a bid or number in quotes or braces, or in a line of a table.
-// On the suppression list, they would leave out nobody.
+// NotAloneError means that listed texts do not match any row, and contain a bid or number in quotes or braces, or
+// within a line of a table. If they were put on the suppression list, no students would be left out because of them.
 type NotAloneError struct {
 	// Listed are the texts. They must not be logged.
 	Listed []string
 }
 
 func (e *NotAloneError) Error() string {
-	return wording.Many(len(e.Listed), "listed text") + " that are not just a bid or number"
+	return wording.Many(len(e.Listed), "listed text") + " not consisting of just a bid or number"
 }
 
 // isAlone returns false for a bid or number of the usual form to which spreadsheets or programs have added something, such as
@@ -317,8 +319,8 @@ func isAlone(text string) bool {
 	return value == text || !usual
 }
 
-// trimStudents removes the blanks around listed students who occur only without them: a bid may begin or end with a blank,
-// but a line of a list ends with one by mistake.
+// trimStudents removes whitespace around listed students that occur only without it. A bid may begin or end with
+// whitespace, but at the end of a line in a list it is usually a mistake.
 func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (PurgeOptions, error) {
 	list := &opts.Students
 	if len(opts.StudentNumbers) > 0 {
@@ -374,18 +376,18 @@ func (e *KeyNeededError) Error() string {
 	return "runs hold pseudonyms of students under " + keys + strings.Join(e.Fingerprints, ", ")
 }
 
-// PseudonymError means that listed texts are pseudonyms, by which the students cannot be found in all exports at the
-// destination: some hold the bids themselves, or pseudonyms under another key.
+// PseudonymError means that listed texts are pseudonyms, with which the students cannot be found in all exports at the
+// destination: some exports hold the bids themselves, or pseudonyms under another key.
 type PseudonymError struct {
 	Listed []string // must not be logged
 }
 
 func (e *PseudonymError) Error() string { return "the list holds pseudonyms of students" }
 
-// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms for which the purge needs another key. Without a
-// key, any pseudonyms need one. With a key, rows under other keys are left to another purge if there are rows under the given
-// key or rows with bids. AllowUnknown leaves them even if there are no others, so that students can be put on the list of a
-// new key.
+// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms for which the purge needs another key. A
+// purge without a key cannot search any pseudonyms. A purge with a key leaves rows under other keys to another purge,
+// but only if there are also rows under its own key or rows with bids. If AllowUnknown is set, it leaves them in any
+// case, so that students can be put on the list of a new key.
 func (p *purger) checkKeys(ctx context.Context) error {
 	if p.students == nil {
 		return nil
@@ -422,8 +424,8 @@ func (p *purger) checkKeys(ctx context.Context) error {
 	return nil
 }
 
-// summarizeStudents reports how many of the students were found. Unpublished runs may hold them too and cannot be
-// searched, so they are dropped.
+// summarizeStudents reports how many of the students were found. Unpublished runs may hold the students too, and cannot
+// be searched, so these runs are dropped.
 func (p *purger) summarizeStudents(ctx context.Context) error {
 	own := p.students.Among(p.own)
 	others := slices.DeleteFunc(p.students.Among(p.ofOthers), func(text string) bool { return slices.Contains(own, text) })

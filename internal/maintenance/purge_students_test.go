@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The students of the tests of purges: two of the listed ones have rows.
+// The students that tests of purges use. Two of the listed students have rows.
 const (
 	goneStudent  = "student-that-goes"
 	goneToo      = "student-that-goes-too"
@@ -37,7 +37,8 @@ func studentDatasets() []string {
 	}
 }
 
-// studentWorld returns rows about the students in every table that can hold them, written as write does it.
+// studentWorld returns rows about the students in every table that can hold them. write returns the form in which rows
+// hold a bid.
 func studentWorld(night int, write func(string) string) map[string][]snapshottest.Record {
 	world := map[string][]snapshottest.Record{"schools": snapshottest.PurgeWorld()["schools"]}
 	add := func(table string, r snapshottest.Record) {
@@ -98,7 +99,7 @@ func mustTable(name string) *schemas.Table {
 	return table
 }
 
-// withoutStudents returns the rows of a world that a purge leaves.
+// withoutStudents returns the rows that are left after a purge.
 func withoutStudents(world map[string][]snapshottest.Record, gone ...string) map[string][]snapshottest.Record {
 	left := make(map[string][]snapshottest.Record)
 	results := make(map[string]bool)
@@ -152,8 +153,8 @@ func testKey(t *testing.T, text string) *privacy.Key {
 
 func asWritten(bid string) string { return bid }
 
-// TestPurgeStudents removes exactly the rows about the students, from every kind of run and the history, and what it
-// writes names none of them.
+// TestPurgeStudents expects a purge to remove exactly the rows about the students, from every kind of run and the
+// history, and to write nothing that identifies them.
 func TestPurgeStudents(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"without pseudonyms", "under a key"} {
@@ -230,12 +231,13 @@ func TestPurgeStudents(t *testing.T) {
 			}
 			require.Equal(t, after, snapshottest.Tree(t, root))
 			require.NoError(t, foldHistory(t, true)(t.Context(), store))
-			require.Equal(t, versions(t, store), got, "a history made again has the same rows")
+			require.Equal(t, versions(t, store), got, "a rebuilt history has the same rows")
 		})
 	}
 }
 
-// TestPurgeUnknownStudents checks that nothing is done if none of the students occurs, and that none is named.
+// TestPurgeUnknownStudents checks that nothing is done if none of the students occurs, and that the error does not
+// identify any of them.
 func TestPurgeUnknownStudents(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -253,13 +255,13 @@ func TestPurgeUnknownStudents(t *testing.T) {
 	options.AllowUnknown = true
 	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
-	require.Equal(t, []string{"staged"}, report.DroppedRuns, "what it has staged is unknown")
+	require.Equal(t, []string{"staged"}, report.DroppedRuns, "the contents of its staged files are unknown")
 	require.Empty(t, report.Runs)
 	require.Zero(t, *report.Asked.Students.Matched)
 }
 
-// TestPurgeStudentsOfTwoKeys checks that the runs of the given key are purged, and that the report says which runs are
-// left.
+// TestPurgeStudentsOfTwoKeys checks that the runs with the given key are purged, and that the report says which runs
+// are left.
 func TestPurgeStudentsOfTwoKeys(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

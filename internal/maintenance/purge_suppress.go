@@ -15,10 +15,10 @@ import (
 type PurgeSuppression struct {
 	// Key is the fingerprint of the privacy key.
 	Key string `json:"key_fingerprint"`
-	// Students is the number of the purge's students that are on the list.
+	// Students is how many of the purge's students are on the list.
 	Students int `json:"students"`
-	// Added is the number of them that this command added. It is left out of the proof, so that a kill does not change the
-	// proof.
+	// Added is how many of these students this command has added. It is left out of the proof, so that the proof is the
+	// same if the purge was killed and resumed.
 	Added int `json:"-"`
 }
 
@@ -41,7 +41,7 @@ func (p *purger) suppress(ctx context.Context) error {
 			continue
 		}
 		student := snapshot.SuppressedStudent{Bid: key.SuppressedBid(listed), Numbers: numbers[listed]}
-		// Once the rows are gone, only the list itself shows that it has the student by a pseudonym.
+		// Once the rows are gone, only the list itself shows that a student is on it because of a pseudonym.
 		if of := key.SuppressedPseudonym(listed); p.pseudonyms[listed] || before.HasBid(of) {
 			student.Bid = of
 		}
@@ -54,7 +54,7 @@ func (p *purger) suppress(ctx context.Context) error {
 	}
 	r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students)}
 	r.NotReached = p.notReached()
-	if !p.opts.DryRun && !r.Nothing() { // A purge that is killed from now on is known to have begun.
+	if !p.opts.DryRun && !r.Nothing() { // From now on, the report shows that the purge has begun, even if it is killed.
 		if err := p.record(ctx); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (p *purger) numbersOfStudents() map[string][]string {
 	return found
 }
 
-// UnsuppressReport says how many students were taken off the suppression list.
+// UnsuppressReport is the result of taking students off the suppression list.
 type UnsuppressReport struct {
 	DryRun bool `json:"dry_run,omitempty"` // nothing was changed
 	// Key is the fingerprint of the privacy key.
@@ -99,7 +99,7 @@ type UnsuppressReport struct {
 	// Given is how many bids and numbers were given, and NotFound how many of them are not on the list.
 	Given    int `json:"given"`
 	NotFound int `json:"not_found"`
-	// Unmatched are those that are not on the list. They must not be logged.
+	// Unmatched are the given bids and numbers that are not on the list. They must not be logged.
 	Unmatched []string `json:"-"`
 }
 
@@ -115,8 +115,8 @@ func (e *SharedNumberError) Error() string {
 }
 
 // Unsuppress takes students, given by bid or number, off the suppression list of a privacy key, so that runs export
-// them again. It fails with an *UnknownBidsError if none is on the list, unless allowUnknown is set, and with a
-// *SharedNumberError if a number does not say who is meant.
+// them again. It fails with an *UnknownBidsError if none of them is on the list, unless allowUnknown is set, and with a
+// *SharedNumberError if a number does not identify one student.
 func Unsuppress(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, students []string, allowUnknown, dryRun bool) (*UnsuppressReport, error) {
 	if key == nil {
 		return nil, errors.New("unsuppress: the privacy key of the list is needed")

@@ -20,8 +20,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestPurgeSchool removes a school from every run: its own rows, rows of others that are about it, and child rows of
-// both.
+// TestPurgeSchool removes a school from every run: its own rows, rows of other schools that are about it, and the child
+// rows of both.
 func TestPurgeSchool(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -87,7 +87,7 @@ func TestPurgeSchool(t *testing.T) {
 			{"requested_school_bid": snapshottest.Stays},
 			{"requested_school_bid": snapshottest.Stays, "test_result_bid": "1 of " + snapshottest.Stays},
 			{"requested_school_bid": snapshottest.Stays, "test_result_bid": "3 of " + snapshottest.Stays},
-		}, got["test_result_norms"], "the elements of the record that went are gone, and no others")
+		}, got["test_result_norms"], "exactly the elements of the purged record are gone")
 		require.Len(t, got["academic_years"], 3)
 	}
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
@@ -243,7 +243,7 @@ func TestPurgeUnfinished(t *testing.T) {
 	require.FileExists(t, filepath.Join(root, "_runs", "only-planned", "plan.json"))
 }
 
-// TestPurgeTells expects the error to name the damaged or unexpected file.
+// TestPurgeTells expects the error to contain the path of the damaged or unexpected file.
 func TestPurgeTells(t *testing.T) {
 	t.Parallel()
 	students := "students/snapshot_date=" + snapshottest.Today + "/"
@@ -252,7 +252,7 @@ func TestPurgeTells(t *testing.T) {
 		spoil func(t *testing.T, root string)
 		says  string
 	}{
-		{"a file that no run names", func(t *testing.T, root string) {
+		{"a file that is not in any run", func(t *testing.T, root string) {
 			t.Helper()
 			link(t, root, students+"part-0000-"+snapshottest.LatestRun+".parquet", students+"part-0000-restored.parquet")
 		}, students + "part-0000-restored.parquet"},
@@ -268,7 +268,7 @@ func TestPurgeTells(t *testing.T) {
 			t.Helper()
 			require.NoError(t, os.WriteFile(filepath.Join(root, snapshot.ManifestPath(snapshottest.LatestRun)), []byte("{"), 0o600))
 		}, snapshot.ManifestPath(snapshottest.LatestRun)},
-		{"a manifest that the pointer does not name", func(t *testing.T, root string) {
+		{"a manifest that the pointer does not refer to", func(t *testing.T, root string) {
 			t.Helper()
 			path := filepath.Join(root, snapshot.ManifestPath(snapshottest.LatestRun))
 			data, err := os.ReadFile(path)
@@ -289,7 +289,8 @@ func TestPurgeTells(t *testing.T) {
 	}
 }
 
-// TestPurgeKnownBids expects a bid to be known wherever it occurs, and to be unknown only if it occurs nowhere.
+// TestPurgeKnownBids expects a bid to be known wherever it occurs, and to be unknown only if it does not occur
+// anywhere.
 func TestPurgeKnownBids(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -309,12 +310,12 @@ func TestPurgeKnownBids(t *testing.T) {
 		_, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 		return err
 	}
-	require.NoError(t, known("failed", false), "the manifest and the ledger name it")
+	require.NoError(t, known("failed", false), "the bid is in the manifest and in the ledger")
 	require.NoError(t, known(snapshottest.Gone, false))
 	require.NoError(t, known(snapshottest.GoneDistrict, true))
-	require.Error(t, known("empty district", true), "only the plan named it")
+	require.Error(t, known("empty district", true), "the bid was only in the plan")
 
-	// The report of the purge still names it.
+	// The report of the purge still contains the bid.
 	_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
 	report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
@@ -322,7 +323,8 @@ func TestPurgeKnownBids(t *testing.T) {
 	require.True(t, report.Nothing())
 }
 
-// TestPurgeCounts expects the manifest to count the schools that have rows left, whichever purge removed the others.
+// TestPurgeCounts expects the manifest to count the schools that have rows left, regardless of which purge removed the
+// others.
 func TestPurgeCounts(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -397,7 +399,7 @@ func rewrittenFiles(r *maintenance.PurgeReport) (paths []string) {
 	return paths
 }
 
-// readWorld returns the rows of a published run that name something, by table.
+// readWorld returns the rows of a published run, by table: the text columns, except those that are null.
 func readWorld(t *testing.T, store sink.Store, run string) map[string][]snapshottest.Record {
 	t.Helper()
 	m, err := snapshot.At(store).ReadManifest(t.Context(), run)

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestUnfinishedPurge kills a purge of students after its first change. It counts as unfinished until the same list is
-// purged again, even if other commands finish the change, a run is published in between, or only one of the two
+// TestUnfinishedPurge kills a purge of students after its first change. The purge counts as unfinished until the same
+// list is purged again, even if other commands finish the change, a run is published in between, or only one of the two
 // commands has a privacy key.
 func TestUnfinishedPurge(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestUnfinishedPurge(t *testing.T) {
 			require.Len(t, unfinished, 1)
 			require.Contains(t, unfinished[0].String(), "repeat growth-export purge with the same list")
 
-			// A purge of others does not end it.
+			// A purge of other students does not end it.
 			other := studentOptions(keys[0])
 			other.Students = []string{staysStudent, "x", "y"}
 			copied := snapshot.At(snapshottest.NewDir(t, snapshottest.CopyTree(t, root)))

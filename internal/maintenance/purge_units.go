@@ -28,7 +28,7 @@ type purgeFile struct {
 // changes reports whether the file is to be rewritten.
 func (f *purgeFile) changes() bool { return f.removed+f.cleared > 0 }
 
-// foundRun is a run that holds rows to purge.
+// foundRun has the rows to purge that were found in a run.
 type foundRun struct {
 	units  []purgeUnit
 	ledger *snapshot.PurgedLedger // without Data; nil if the ledger stays
@@ -39,8 +39,8 @@ func (u *purgeUnit) changes() bool {
 	return slices.ContainsFunc(u.files, func(f purgeFile) bool { return f.changes() })
 }
 
-// purgeUnits returns the files of a published run. Each file of a table that is not declared, because another release
-// wrote it, is a unit of its own.
+// purgeUnits returns the files of a published run as units. Each file of a table that is not declared, because another
+// release wrote it, is a unit of its own.
 func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	declared := make(erase.Set)
 	var units []purgeUnit
@@ -70,8 +70,8 @@ func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	return units
 }
 
-// partOf returns the name of a file's part of its table. It is the same for all tables of a dataset, however often the
-// file was rewritten.
+// partOf returns the name of the part of a table that a file holds. The same part has the same name in all tables of a
+// dataset, however often the file was rewritten.
 func partOf(path, folder string) string {
 	name := strings.TrimPrefix(path, folder)
 	part, ok := sink.ParsePart(name)

@@ -14,13 +14,14 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// UnknownBidsError says that bids to be purged occur in no table, plan, ledger or manifest of the destination. Most
-// likely they are mistyped.
+// UnknownBidsError means that bids to be purged do not occur in any table, plan, ledger or manifest of the destination.
+// Most likely they are mistyped.
 type UnknownBidsError struct {
 	Bids []string
-	// Students is the length of a list of students none of whom has a row. They are not named.
+	// Students is the length of a list of students none of whom has a row. The error does not contain their bids.
 	Students int
-	// OtherForms are those of them that differ from the bid of a student only in case or hyphens. They must not be logged.
+	// OtherForms are the listed students whose text differs from the bid of a student only in case or hyphens. They
+	// must not be logged.
 	OtherForms []string
 }
 
@@ -40,7 +41,7 @@ func (e *UnknownBidsError) Error() string {
 	return "no table, plan, ledger or manifest names " + text
 }
 
-// WrongKindError says that bids listed as schools are bids of districts, or the other way round.
+// WrongKindError means that bids listed as schools are bids of districts, or the other way round.
 type WrongKindError struct {
 	Districts []string // listed as schools
 	Schools   []string // listed as districts
@@ -53,8 +54,8 @@ func (e *WrongKindError) Error() string {
 	return fmt.Sprintf("%q is the bid of a school, not of a district", e.Schools[0])
 }
 
-// unknownBids returns the requested bids that occur nowhere. It fails with a *WrongKindError if a bid occurs, but not as
-// what it was listed. Ledgers are read only while a bid has not been found elsewhere.
+// unknownBids returns the requested bids that do not occur anywhere. It fails with a *WrongKindError if a bid occurs,
+// but not as the kind under which it was listed. Ledgers are read only if a bid has not been found elsewhere.
 func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 	missing := func(asked []string) erase.Set {
 		unseen := erase.SetOf(asked...)
@@ -122,7 +123,7 @@ func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	// A bid can also occur as both.
+	// A bid can occur both as a school and as a district.
 	wrong := &WrongKindError{
 		Districts: intersection(schools, swapped.districts), Schools: intersection(districts, swapped.schools),
 	}

@@ -24,14 +24,14 @@ type purger struct {
 	// history holds the matching rows of the history; nil if there is no history.
 	history *history.Erasure
 	plans   map[string]*snapshot.Plan // by folder
-	// unfinished has the folders of runs with staged files or with a plan that may name a purged school, and the run's id,
-	// if it is known.
+	// unfinished maps the folders of runs that have staged files, or a plan that may contain a purged school, to the
+	// ids of the runs, if these are known.
 	unfinished map[string]string
 	listed     bool      // the store can list all staged files
 	recorded   bool      // the report was written when the purge began
-	alive      erase.Set // folders of runs with a sign of life
-	// leftovers are published runs that still have staged files or checkpoints, because one of their processes was killed
-	// or had not ended when another published the run.
+	alive      erase.Set // folders of runs with a heartbeat
+	// leftovers are published runs that still have staged files or checkpoints, because one of their processes was
+	// killed, or was still running when another one published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
 	held       map[string]func() error // runs, until the purge ends
@@ -41,7 +41,7 @@ type purger struct {
 	own        erase.Set               // listed bids and numbers with rows in tables that give numbers
 	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
 	occurs     erase.Occurs            // listed bids and numbers of students, by column
-	byNumber   int64                   // rows to be purged that have no bid and were found by a number alone
+	byNumber   int64                   // rows to be purged that have no bid and were found only by a number
 	numbers    erase.Set               // these numbers
 	carriers   map[string]int          // how many students with a bid have a number by which rows are found
 	students   *erase.Students         // nil unless students are purged
@@ -50,7 +50,7 @@ type purger struct {
 	deepest int
 	// moved counts schools that have changed districts and whose history could not be rebuilt.
 	moved     int
-	otherKeys erase.Set // fingerprints of other keys than the given one, under which runs were taken
+	otherKeys erase.Set // fingerprints of keys, other than the given one, under which runs were taken
 	clear     bool      // runs or the history hold bids themselves, not pseudonyms
 	// notSearched are files at the destination that the purge cannot search, for NotReached.
 	notSearched []string
@@ -92,7 +92,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		if other.State != purgeDone {
 			unsure := asked.Students != nil && other.Asked.Students.Digest == ""
 			if unsure && p.report.resumed && p.report.planned == nil {
-				continue // another report is certainly of this list
+				continue // another report certainly belongs to this list
 			}
 			other.DryRun, other.resumed = opts.DryRun, true
 			if unsure {
@@ -102,7 +102,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 			continue
 		}
 		p.report.Earlier = other
-		// Only the request may name the purged schools and districts.
+		// Only the request may contain the purged schools and districts.
 		for _, bid := range slices.Concat(asked.Schools, asked.Districts) {
 			p.seen[bid] = p.seen[bid] || !slices.Contains(other.Unknown, bid)
 		}
@@ -142,15 +142,15 @@ func (p *purger) notReached() []string {
 			": purge with that key too, unless you already have")
 	}
 	if !p.listed {
-		places = append(places, "multipart uploads that killed or overlapping processes started, of the history, or of runs without a "+
-			"plan: this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
+		places = append(places, "multipart uploads, for the history or for runs without a plan, that killed or overlapping processes have started: "+
+			"this store lists uploads by exact key only, so they remain until the store expires stale uploads")
 	}
 	if !p.locks {
 		places = append(places, "files that a process running during the purge has staged since the last search: "+
-			"this destination has no locks that keep others out")
+			"this destination has no locks to exclude other processes")
 	}
 	for _, table := range p.undeclared.Sorted() {
-		places = append(places, "rows of table "+table+", which this version of growth-export does not know, if no column of their own "+
+		places = append(places, "rows of table "+table+", which this version of growth-export does not know, unless one of their columns "+
 			"assigns them to a school or district")
 	}
 	return append(places, p.notSearched...)

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// VerifyReport records what was read and lists every problem that was found.
+// VerifyReport counts the files that were read and lists every problem that was found.
 type VerifyReport struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
@@ -24,8 +24,8 @@ type VerifyReport struct {
 	Rows     int64     `json:"rows"`
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"`
-	// MissingProofs are the paths of proofs of purges that the manifest names, but that no longer exist. Nothing can make
-	// them again, so they are not among the Problems.
+	// MissingProofs are the paths of the proofs of purges that are in the manifest, but whose proofs no longer exist. A
+	// lost proof cannot be made again, so they are not among the Problems.
 	MissingProofs []string `json:"missing_proofs,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type Problem struct {
 	Problem string `json:"problem"`
 }
 
-// String names the file and describes the problem.
+// String returns the path of the file and the problem.
 func (p Problem) String() string { return p.Path + ": " + p.Problem }
 
 // OK reports whether no problem was found.
@@ -60,8 +60,8 @@ func (v *verification) problem(path, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// pinned reads a document whose bytes are determined by its values. If they differ, it reports a problem and returns
-// nil.
+// pinned reads a document whose bytes are determined by its values. If the bytes differ from that, it reports a problem
+// and returns nil.
 func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
 	data, err := v.read(ctx, path)
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// hashConcurrency is how many files are hashed at once. A remote store answers each request after tens of milliseconds.
+	// hashConcurrency is the number of files that are hashed at once, because a remote store takes tens of milliseconds
+	// to answer each request.
 	hashConcurrency = 16
-	// scanConcurrency is how many files are decoded at once, which needs memory for a page of each.
+	// scanConcurrency is the number of files that are decoded at once. Each needs memory for a page.
 	scanConcurrency = 4
 )
 
@@ -87,7 +88,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	v.manifest = sink.Hash(data)
 	manifest := new(snapshot.Manifest)
 	if found.hash != "" && sink.Hash(data) != found.hash && !v.catalog.BeingPurged(ctx, found.run, sink.Hash(data), found.hash) {
-		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)
+		v.problem(path, "its SHA-256 is not the one in %s", found.pointer)
 	}
 	if err := json.Unmarshal(data, manifest); err != nil {
 		v.problem(path, "%v: %v", sink.ErrDamaged, err)
@@ -113,7 +114,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	if manifest.Status == snapshot.Published {
 		files = append(files, manifest.Files()...)
 	} else {
-		v.problem(path, "the run is %q: its files are not kept", manifest.Status)
+		v.problem(path, "the status of the run is %q, so its files are not kept", manifest.Status)
 	}
 	sound, err := sink.Map(ctx, hashConcurrency, files, v.file)
 	if err != nil {
@@ -125,8 +126,8 @@ func (v *verification) run(ctx context.Context, found located) error {
 	return nil
 }
 
-// plan compares the manifest with the run's plan, if the plan can be read. The plan decides which pointer must name the
-// manifest.
+// plan compares the manifest with the run's plan, if the plan can be read. The plan determines which pointer must refer
+// to the manifest.
 func (v *verification) plan(ctx context.Context, path, run string, manifest *snapshot.Manifest) error {
 	if manifest.RunID != run {
 		v.problem(path, "it is the manifest of another run")
@@ -225,7 +226,8 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 	}
 	for name, counts := range manifest.Datasets {
 		removed := manifest.LedgerRemoved(name)
-		// The ledger counts schools as published, except those that a purge removed from it.
+		// The ledger counts schools as they were when the run was published, except those that a purge removed from the
+		// ledger.
 		counts.SchoolsWithRow += manifest.SchoolsEmptied(name) - removed.SchoolsWithRow
 		if found := totals.Datasets[name]; found != counts {
 			v.problem(path, "dataset %s: the ledger counts %s; the manifest counts %s", name, countsText(found), countsText(counts))
@@ -261,7 +263,7 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 	return nil
 }
 
-// countsText words the counts of a dataset.
+// countsText describes the counts of a dataset in words.
 func countsText(d snapshot.ManifestDataset) string {
 	return fmt.Sprintf("%d ok, %d denied, %d failed and %d with rows", d.OK, d.Denied, d.Failed, d.SchoolsWithRow)
 }

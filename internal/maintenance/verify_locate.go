@@ -19,16 +19,16 @@ type VerifyTarget struct {
 	EffectiveDate string
 }
 
-// located is a run that was found. No run was found if run is empty.
+// located is a run that was found. If run is empty, no run was found.
 type located struct {
 	run string
-	// pointer is the document that names the run, and hash the manifest's hash in it. Both are empty if no pointer could
-	// be read.
+	// pointer is the document that refers to the run, and hash the hash of the manifest in that document. Both are
+	// empty if no pointer could be read.
 	pointer, hash string
 }
 
-// publishing reports whether the run is being published, or its publishing was interrupted. Then some steps after its
-// pointer may be missing.
+// publishing reports whether the run is being published, or publishing it was interrupted. In that case, some of the
+// steps that follow the pointer may be missing.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
 	change, _, err := v.catalog.CurrentChange(ctx, run)
 	return change != nil && change.Publishes(), err
@@ -48,7 +48,7 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (located
 
 // unknown returns the error of a target that does not exist.
 func (t VerifyTarget) unknown(catalog snapshot.Catalog) error {
-	what := "no snapshot of all schools is published at " + catalog.String() + ": name another one by its date or run, see growth-export status"
+	what := "no snapshot of all schools is published at " + catalog.String() + ": give the date or the id of a run (see growth-export status)"
 	switch {
 	case t.RunID != "":
 		what = "there is no run " + t.RunID + " at " + catalog.String() + ": see growth-export status"
@@ -92,7 +92,7 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 		return located{}, &snapshot.RefusedError{Reason: fmt.Sprintf("run %s at %s was replaced by run %s and its files are not kept, "+
 			"so there is nothing to verify", run, v.catalog, pointer.RunID)}
 	}
-	v.problem(path, "names run %s, but the manifest of run %s is not marked as replaced", pointer.RunID, run)
+	v.problem(path, "refers to run %s, but the manifest of run %s is not marked as replaced", pointer.RunID, run)
 	return located{run: run}, nil
 }
 
@@ -136,7 +136,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 	if pointer != nil {
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	// The pointer is unusable: search all runs for the one that it should name.
+	// The pointer is unusable: search all runs for the one that it should refer to.
 	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err
@@ -171,7 +171,7 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 				return p == Problem{Path: snapshot.LatestPath, Problem: Missing}
 			})
 		case latest != nil:
-			v.problem(snapshot.LatestPath, "names the snapshot of %s, but the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+			v.problem(snapshot.LatestPath, "refers to the snapshot of %s, but the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
 		}
 	}
 	if latest == nil {
@@ -192,9 +192,9 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 		switch {
 		case follows:
 		case found.run == "":
-			v.problem(snapshot.LatestPath, "names run %s, but there is no snapshot of %s", latest.RunID, latest.SnapshotDate)
+			v.problem(snapshot.LatestPath, "refers to run %s, but there is no snapshot of %s", latest.RunID, latest.SnapshotDate)
 		default:
-			v.problem(snapshot.LatestPath, "names run %s, but the snapshot of %s is run %s", latest.RunID, latest.SnapshotDate, found.run)
+			v.problem(snapshot.LatestPath, "refers to run %s, but the snapshot of %s is run %s", latest.RunID, latest.SnapshotDate, found.run)
 		}
 	}
 	if found.run == "" && newest != nil {

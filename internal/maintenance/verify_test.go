@@ -21,8 +21,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at many places, and removes each file, and
-// expects the problem to name the file.
+// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at many places, and removes each file. It
+// expects a problem with the path of the file.
 func TestVerifyFindsEveryChange(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -151,7 +151,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 		},
 		{
 			"the status", func(m *snapshot.Manifest) { m.Status = "" },
-			`_runs/run-1/manifest.json: the run is "": its files are not kept`,
+			`_runs/run-1/manifest.json: the status of the run is "", so its files are not kept`,
 		},
 		{
 			"the ledger", func(m *snapshot.Manifest) { m.Ledger.Path = snapshot.PlanPath("run-1") },
@@ -172,7 +172,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 			}
 			report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 			require.NoError(t, err)
-			require.Contains(t, problems(report), "_runs/run-1/manifest.json: its SHA-256 is not the one that _snapshots/2026-11-20.json names")
+			require.Contains(t, problems(report), "_runs/run-1/manifest.json: its SHA-256 is not the one in _snapshots/2026-11-20.json")
 		})
 	}
 }
@@ -255,9 +255,9 @@ func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestVerifyWhileARunIsPublished stops a publishing before each of its operations and verifies what is there: neither
-// the snapshot that it replaces nor its own is damaged. What _latest.json says during the publishing differs between
-// the first snapshot of a destination, a replacement and one of a newer date.
+// TestVerifyWhileARunIsPublished stops a Publish before each of its operations and verifies the destination: neither
+// the replaced snapshot nor the new one is damaged. While a run is being published, the content of _latest.json differs
+// between the first snapshot of a destination, a replacement and a snapshot of a newer date.
 func TestVerifyWhileARunIsPublished(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]*snapshot.Plan{
@@ -354,15 +354,15 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	m, err := snapshot.At(store).ReadManifest(t.Context(), "a")
 	require.NoError(t, err)
 
-	t.Log("_latest.json names an older run")
+	t.Log("_latest.json refers to an older run")
 	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.LatestPath, snapshot.Latest{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Manifest: snapshot.ManifestPath(m.RunID)}, sink.Condition{}))
 	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, []maintenance.Problem{{
-		Path: snapshot.LatestPath, Problem: "names the snapshot of 2026-11-19, but the newest is of 2026-11-20",
+		Path: snapshot.LatestPath, Problem: "refers to the snapshot of 2026-11-19, but the newest is of 2026-11-20",
 	}}, report.Problems)
 
-	t.Log("the pointer of a date names another run than the one published for it")
+	t.Log("the pointer of a date refers to a run other than the one published for it")
 	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](t.Context(), store, snapshot.PointerPath(snapshot.Full, "2026-11-19"))
 	require.NoError(t, err)
 	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
@@ -371,7 +371,7 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	require.Len(t, report.Problems, 1)
 	require.Equal(t, "_snapshots/2026-11-20.json", report.Problems[0].Path)
 
-	t.Log("_latest.json names a run that was given up")
+	t.Log("_latest.json refers to a run that was given up")
 	alone := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.TakeSnapshot(t, alone, snapshottest.NewPlan("c", snapshottest.Few))
 	require.NoError(t, alone.Remove(t.Context(), snapshot.PointerPath(snapshot.Full, snapshottest.Today)))
@@ -379,6 +379,6 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	report, err = maintenance.Verify(t.Context(), snapshot.At(alone), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Contains(t, report.Problems, maintenance.Problem{
-		Path: snapshot.LatestPath, Problem: "names run c, but there is no snapshot of 2026-11-20",
+		Path: snapshot.LatestPath, Problem: "refers to run c, but there is no snapshot of 2026-11-20",
 	})
 }

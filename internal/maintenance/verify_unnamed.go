@@ -13,17 +13,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// UnnamedFiles are data files below the tables that neither a published run, nor the history, nor a change in progress
-// names. Readers that use globs read them.
+// UnnamedFiles are data files in the folders of the tables that are not listed in a published run, the history or a
+// change in progress. Readers that use globs read them.
 type UnnamedFiles struct {
-	// Run is the run that the names of the files end in; empty if they do not name a run that can be given up.
+	// Run is the run with which the names of the files end; empty if that is not a run that can be given up.
 	Run   string   `json:"run_id,omitempty"`
 	Paths []string `json:"paths"`
 }
 
-// String names the first file, and says what is wrong with it.
+// String returns the path of the first file and describes the problem.
 func (u *UnnamedFiles) String() string {
-	text := u.Paths[0] + ": neither a published run nor the history names this file"
+	text := u.Paths[0] + ": neither a published run nor the history lists this file"
 	if n := len(u.Paths) - 1; n > 0 {
 		text += " or " + wording.Many(n, "other file")
 	}
@@ -33,9 +33,9 @@ func (u *UnnamedFiles) String() string {
 	return text
 }
 
-// FindUnnamed finds data files that nothing names, by run. Files that belong to a damaged or missing document are left out,
-// because Verify and VerifyHistory report the document. Other processes may publish, replace or purge runs at the same time,
-// so the files count only if they are found twice.
+// FindUnnamed finds data files that are not listed anywhere, by run. Files that belong to a damaged or missing document
+// are left out, because Verify and VerifyHistory report the document. Other processes may publish, replace or purge
+// runs at the same time, so the files count only if they are found twice.
 func FindUnnamed(ctx context.Context, catalog snapshot.Catalog) ([]*UnnamedFiles, error) {
 	found, err := findUnnamed(ctx, catalog)
 	if len(found) == 0 || err != nil {
@@ -64,7 +64,7 @@ func FindUnnamed(ctx context.Context, catalog snapshot.Catalog) ([]*UnnamedFiles
 	return unnamed, nil
 }
 
-// findUnnamed returns the data files that nothing names, with the run of each.
+// findUnnamed returns the data files that are not listed anywhere, with the run of each.
 func findUnnamed(ctx context.Context, catalog snapshot.Catalog) (map[string]string, error) {
 	listed, err := sink.ListAll(ctx, catalog, "") // before the runs, because runs may be published in the meantime
 	if err != nil {
@@ -128,7 +128,7 @@ func isBelowTable(file string) bool {
 	return below && declared
 }
 
-// unnamedFinder finds the runs of data files that no published run names.
+// unnamedFinder finds the runs of data files that are not listed in any published run.
 type unnamedFinder struct {
 	catalog   snapshot.Catalog
 	manifests []string // the folders of runs that have a manifest
@@ -137,8 +137,8 @@ type unnamedFinder struct {
 	changes   map[string]*snapshot.Change
 }
 
-// runOf returns the run that can be given up to remove a file; empty if there is none. If the file is part of a change in
-// progress, or of a snapshot whose pointer or manifest is damaged or missing, runOf returns true.
+// runOf returns the run that can be given up to remove a file; empty if there is none. elsewhere is true if the file is
+// part of a change in progress, or of a snapshot whose pointer or manifest is damaged or missing.
 func (f *unnamedFinder) runOf(ctx context.Context, file string) (run string, elsewhere bool, err error) {
 	kind, date, ok := snapshot.FileOfRun(file)
 	if !ok {

@@ -25,7 +25,7 @@ func (d deafStore) Write(ctx context.Context, path string, data []byte, when sin
 	return d.Lockless.Write(ctx, path, data, when)
 }
 
-// TestVersionsRefused publishes two dates and replaces one. Each publishing ends with an error that says why, and
+// TestVersionsRefused publishes two dates and replaces one. Each Publish fails with an error that says why, and
 // published snapshots are untouched.
 func TestVersionsRefused(t *testing.T) {
 	t.Parallel()
@@ -44,14 +44,14 @@ func TestVersionsRefused(t *testing.T) {
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("again", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
 	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "again"), snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrVersionRefused)
-	require.ErrorContains(t, err, "nothing of it is visible")
+	require.ErrorContains(t, err, "no files of the run are visible")
 	require.Equal(t, "second", snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today}).RunID)
 	for path := range snapshottest.Tree(t, root) {
 		require.False(t, sink.Owner(path) == "again" && !strings.HasPrefix(path, "_"), "%s is visible", path)
 	}
 }
 
-// TestPurgeIsUndoneIfVersionsAreRefused expects that a purge leaves the run as it was.
+// TestPurgeIsUndoneIfVersionsAreRefused expects a purge to leave the run as it was.
 func TestPurgeIsUndoneIfVersionsAreRefused(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

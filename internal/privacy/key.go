@@ -14,8 +14,8 @@ import (
 const (
 	// MinKeyBytes is the minimum length of a key.
 	MinKeyBytes = 32
-	// minDistinctBytes is how many different bytes a key must have. Of 32 random bytes, about 30 are different; a repeated
-	// word or zeros have fewer.
+	// minDistinctBytes is the minimum number of different bytes in a key. Of 32 random bytes, about 30 are different; a
+	// repeated word or zeros have fewer.
 	minDistinctBytes = 12
 )
 
@@ -26,13 +26,13 @@ const PseudonymLength = 32
 type Key struct{ raw []byte }
 
 // ParseKey reads a key of at least MinKeyBytes in hexadecimal or, if it is not hexadecimal, in base64. Line breaks and
-// blanks are ignored. Errors never contain the text.
+// other whitespace are ignored. Errors never contain the text.
 func ParseKey(text string) (*Key, error) {
 	text = strings.Join(strings.Fields(text), "")
 	digits := strings.TrimPrefix(text, "0x")
 	raw, err := hex.DecodeString(digits)
 	switch {
-	case errors.Is(err, hex.ErrLength): // do not try base64: that would give another key, and so other pseudonyms
+	case errors.Is(err, hex.ErrLength): // do not try base64: that would result in a different key, and so in different pseudonyms
 		return nil, errors.New("the key has an odd number of hexadecimal digits: one may be missing")
 	case err != nil:
 		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
@@ -41,7 +41,7 @@ func ParseKey(text string) (*Key, error) {
 		}
 	}
 	if len(raw) < MinKeyBytes {
-		return nil, fmt.Errorf("the key has %d bytes, and %d are needed", len(raw), MinKeyBytes)
+		return nil, fmt.Errorf("the key has %d bytes, but at least %d are needed", len(raw), MinKeyBytes)
 	}
 	distinct := make(map[byte]bool)
 	for _, b := range raw {
@@ -59,7 +59,8 @@ func (k *Key) Pseudonym(kind, value string) string {
 	return string(k.NewMaker().Append(nil, kind, []byte(value)))
 }
 
-// Fingerprint identifies the key without revealing it: 16 hexadecimal digits, which are not the start of any pseudonym.
+// Fingerprint returns 16 hexadecimal digits that identify the key without revealing it. They are not the start of any
+// pseudonym.
 func (k *Key) Fingerprint() string {
 	mac := hmac.New(sha256.New, k.raw)
 	_, _ = mac.Write([]byte("growth-export key fingerprint")) // a pseudonym's kind ends with a zero byte
@@ -69,7 +70,7 @@ func (k *Key) Fingerprint() string {
 // Format writes the fingerprint, so that no message can contain the key.
 func (k *Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(key " + k.Fingerprint() + ")")) }
 
-// Maker makes many pseudonyms. It is used by one goroutine at a time.
+// Maker makes many pseudonyms. Only one goroutine may use it at a time.
 type Maker struct {
 	mac     hash.Hash
 	message []byte

@@ -38,7 +38,8 @@ func TestPseudonym(t *testing.T) {
 	}
 }
 
-// TestPseudonymsStayAsTheyAre pins one value: pseudonyms of a recipient must join over the years, in every release.
+// TestPseudonymsStayAsTheyAre pins one value, because it must be possible to join the pseudonyms of a recipient over
+// the years, across all releases.
 func TestPseudonymsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	key, err := privacy.ParseKey(strings.Repeat("00112233445566778899aabbccddeeff", 2))
@@ -71,7 +72,7 @@ func TestBadKeys(t *testing.T) {
 	t.Parallel()
 	for text, complaint := range map[string]string{
 		"":                              "0 bytes",
-		strings.Repeat("ab", 31):        "31 bytes, and 32 are needed",
+		strings.Repeat("ab", 31):        "31 bytes, but at least 32 are needed",
 		strings.Repeat("0123", 11):      "22 bytes", // as base64 it would have 33, but it is hexadecimal
 		strings.Repeat("ab", 32)[1:]:    "odd number of hexadecimal digits",
 		"0x" + strings.Repeat("a", 63):  "odd number of hexadecimal digits",

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// WithoutBlanks returns a listed bid or number without the blanks and byte order marks around it, and true if there are
-// some. A bid may begin or end with a blank, but a line of a list does so by mistake, so every command looks for both
-// texts.
+// WithoutBlanks returns a listed bid or number without surrounding whitespace and byte order marks, and true if there
+// were any. A bid may begin or end with whitespace, but in a line of a list this is usually a mistake, so every command
+// looks for both forms.
 func WithoutBlanks(listed string) (bare string, differs bool) {
 	bare = strings.TrimFunc(listed, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 	if bare == "" || bare == listed {
@@ -22,8 +22,8 @@ func WithoutBlanks(listed string) (bare string, differs bool) {
 // listKind keeps the digests of lists apart from pseudonyms.
 const listKind = "students"
 
-// ListDigest returns a digest of a list of students, for documents that must not contain the list itself. It depends
-// neither on the order of the list, nor on duplicates or blanks.
+// ListDigest returns a digest of a list of students, for documents that must not contain the list itself. It does not
+// depend on the order of the list, on duplicates or on surrounding whitespace.
 func (k *Key) ListDigest(listed []string) string {
 	bare := make([]string, len(listed))
 	for i, text := range listed {
@@ -33,8 +33,8 @@ func (k *Key) ListDigest(listed []string) string {
 	return k.Pseudonym(listKind, strings.Join(slices.Compact(bare), "\n")+"\n")
 }
 
-// KeyOfList returns the key with which the digest of a list was computed: the stored key, or own if the text of the
-// stored key is empty. It returns nil if the list has another digest under that key.
+// KeyOfList returns the key with which the digest of a list was computed: the stored key, or own if stored is empty. It
+// returns nil if the list has a different digest under that key.
 func KeyOfList(bids []string, digest, stored string, own *Key) *Key {
 	key := own
 	if stored != "" {
@@ -49,7 +49,7 @@ func KeyOfList(bids []string, digest, stored string, own *Key) *Key {
 	return key
 }
 
-// NewKey returns a random key and its text in hexadecimal.
+// NewKey returns a random key and the same key in hexadecimal.
 func NewKey() (*Key, string) {
 	raw := make([]byte, MinKeyBytes)
 	_, _ = rand.Read(raw) // never fails

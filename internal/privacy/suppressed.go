@@ -4,8 +4,8 @@ package privacy
 const (
 	studentKind = "student"
 	numberKind  = "student_number"
-	// suppressedKind keeps the digests of suppression lists apart from pseudonyms: a holder of pseudonymised rows must not
-	// be able to find the students of a list in them.
+	// suppressedKind keeps the digests of suppression lists apart from pseudonyms: someone who has pseudonymised rows
+	// must not be able to find the students of a list in them.
 	suppressedKind = "suppressed"
 )
 
@@ -37,7 +37,7 @@ func (k *Key) NewSuppressed() *Suppressed {
 	return &Suppressed{key: k, bids: make(map[string]int), numbers: make(map[string]int)}
 }
 
-// Add adds the student at a position of the list, by the digests of the bid, unless empty, and of the numbers.
+// Add adds the student at a position of the list, with the digests of the numbers and, unless it is empty, of the bid.
 func (s *Suppressed) Add(position int, bid string, numbers []string) {
 	if bid != "" {
 		s.bids[bid] = position
@@ -50,7 +50,7 @@ func (s *Suppressed) Add(position int, bid string, numbers []string) {
 // maxRemembered is the maximum number of texts that a Finder caches.
 const maxRemembered = 4096
 
-// Finder looks up texts among the bids and numbers of suppressed students. It is used by one goroutine at a time.
+// Finder looks up texts among the bids and numbers of suppressed students. Only one goroutine may use it at a time.
 type Finder struct {
 	list  *Suppressed
 	maker *Maker
@@ -86,8 +86,8 @@ func (f *Finder) Text(text []byte) int {
 	return position
 }
 
-// Value returns the position of the student whose bid or number equals a text, or a value within the text if it is
-// JSON; otherwise -1.
+// Value returns the position of the student whose bid or number equals a text or, if the text is JSON, a value within
+// it. It returns -1 if there is no such student.
 func (f *Finder) Value(text []byte) int {
 	position := f.Text(text)
 	if position < 0 && len(text) > 0 && (text[0] == '{' || text[0] == '[') {

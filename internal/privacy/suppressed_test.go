@@ -31,7 +31,7 @@ func TestSuppressed(t *testing.T) {
 		require.Equal(t, 1, f.Text([]byte("200")))
 		require.Equal(t, -1, f.Text([]byte("2000")))
 		require.Equal(t, 1, f.JSON([]byte(`{"a":[1,{"b":200}],"c":"x"}`)))
-		require.Equal(t, 0, f.JSON([]byte(`{"bid-0":null}`)), "a name of a member")
+		require.Equal(t, 0, f.JSON([]byte(`{"bid-0":null}`)), "the name of a member")
 		require.Equal(t, 0, f.JSON([]byte(`["\u0062id-0"]`)))
 		require.Equal(t, -1, f.JSON([]byte(`{"a":"bid-0 and others","b":1.00,"c":true}`)))
 		require.Equal(t, 0, f.Value([]byte("100")))
@@ -46,8 +46,8 @@ func TestSuppressed(t *testing.T) {
 }
 
 // TestSuppressedNamesNobody tries to identify the students of a list with a roster and everything else that is public:
-// the fingerprint of the key, and the pseudonyms in an older copy of the data. It finds no student, but with the key
-// all of them.
+// the fingerprint of the key, and the pseudonyms in an older copy of the data. It finds none of the students, but with
+// the key it finds all of them.
 func TestSuppressedNamesNobody(t *testing.T) {
 	t.Parallel()
 	key, err := privacy.ParseKey(hex.EncodeToString(raw))
@@ -68,7 +68,7 @@ func TestSuppressedNamesNobody(t *testing.T) {
 		}
 		return n
 	}
-	// HMAC fills up a shorter key with zeros, and FIPS 140-3 forbids keys that are too short.
+	// HMAC pads a shorter key with zeros, and FIPS 140-3 forbids keys that are too short.
 	padded := func(text string) []byte { return append([]byte(text), make([]byte, 32)...) }
 	tries := map[string][]byte{
 		"zeros": padded(""), "the fingerprint": padded(key.Fingerprint()), "the name of the list": padded("suppressed"),

@@ -26,7 +26,8 @@ type opening struct {
 	err    error
 }
 
-// NewAhead returns an opener of objects that are probably opened in the order of paths. It opens up to depth objects ahead.
+// NewAhead returns an Ahead for objects that will probably be opened in the order of paths. It opens up to depth
+// objects ahead.
 func NewAhead(open func(ctx context.Context, path string) (Object, error), paths []string, depth int) *Ahead {
 	a := &Ahead{open: open, paths: paths, after: make(map[string]int, len(paths)), depth: depth, begun: make(map[string]*opening)}
 	for i, path := range paths {

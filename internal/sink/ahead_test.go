@@ -19,7 +19,7 @@ type opened struct {
 	closed int
 }
 
-// handle is an object that counts when it is closed.
+// handle is an object that counts how often it is closed.
 type handle struct {
 	sink.Object
 
@@ -44,7 +44,7 @@ func (o *opened) open(_ context.Context, path string) (sink.Object, error) {
 	return handle{of: o}, nil
 }
 
-// TestAhead expects that each object is opened once, the next ones ahead, and that none stays open.
+// TestAhead expects each object to be opened once, the next ones ahead, and all of them to be closed.
 func TestAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// MaxConcurrency bounds concurrent small operations on a store. On S3, each of them waits for tens of milliseconds.
+// MaxConcurrency bounds concurrent small operations on a store. On S3, each of them takes tens of milliseconds.
 const MaxConcurrency = 64
 
 // ListAll returns the entries that List yields.
@@ -34,8 +34,8 @@ func ForEach[T any](ctx context.Context, items []T, do func(context.Context, T) 
 	return err
 }
 
-// Map calls do for every item, up to limit at once, until one fails. It returns the results in the order of the items,
-// or the first error.
+// Map calls do for every item, up to limit calls at once, until one fails. It returns the results in the order of the
+// items, or the first error.
 func Map[T, R any](
 	ctx context.Context, limit int, items []T, do func(context.Context, T) (R, error),
 ) ([]R, error) {

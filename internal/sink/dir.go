@@ -16,10 +16,10 @@ import (
 
 // DirOptions are the options of a Dir.
 type DirOptions struct {
-	// GroupReadable makes files 0640 and folders 0750 instead of 0600 and 0700. It is ignored if the destination was
-	// created without it, so that all its files and folders have the same modes.
+	// GroupReadable creates files with mode 0640 and folders with mode 0750, instead of 0600 and 0700. It is ignored if
+	// the destination was created without it, so that all files and folders of a destination have the same modes.
 	GroupReadable bool
-	// Log gets a warning while the Dir waits for a lock; nil discards it.
+	// Log receives warnings while the Dir waits for a lock; nil discards them.
 	Log *slog.Logger
 	// Command is the name of the running command, which lock files show to other processes.
 	Command string
@@ -30,8 +30,8 @@ type DirOptions struct {
 // Dir is a Store on a file system. Staged files are in _staging/<owner>/ under random names and become visible by a
 // rename; nothing below _staging is ever listed. Symbolic links that lead out of the root are refused.
 //
-// The root and every folder are created when something is written, with the modes of the options whatever the umask.
-// Existing folders keep their modes.
+// The root and every folder are created when something is written. They have the modes of the options, regardless of
+// the umask. Existing folders keep their modes.
 type Dir struct {
 	name       string // as given, for messages
 	path       string // absolute
@@ -41,16 +41,16 @@ type Dir struct {
 	command    string
 	wrap       func(FileSystem) FileSystem
 
-	// writing admits one conditional write of this process at a time, so that goroutines need not poll for the lock
-	// against other processes.
+	// writing admits one conditional write of this process at a time, so that goroutines do not have to poll for the
+	// lock that excludes other processes.
 	writing chan struct{}
-	// syncing admits one goroutine at a time that syncs folders: if another goroutine is already syncing its folder, it
-	// must not return before that is done.
+	// syncing admits one goroutine at a time that syncs folders: a goroutine whose folder is already being synced by
+	// another one must not return before that is done.
 	syncing chan struct{}
 
 	mu   sync.Mutex
 	root FileSystem // nil until the folder exists
-	// made has the root and the folders above it that this Dir has created, the outermost first.
+	// made lists the root and the folders above it if this Dir has created them, the outermost first.
 	made []string
 	// unsynced are the folders whose entries have changed since they were last synced.
 	unsynced map[string]struct{}
@@ -130,7 +130,7 @@ func (d *Dir) open(create bool) (FileSystem, error) {
 	}
 	d.root = systemRoot{root}
 	if info, err := root.Stat(strings.TrimSuffix(ownersPrefix, "/")); err == nil && d.fileMode&0o040 != 0 && info.Mode().Perm()&0o050 != 0o050 {
-		d.log.Warn("the destination stays private, as its first run made it", "destination", d.name, "ignored", "group-readable")
+		d.log.Warn("the destination stays private, because it was created without group access", "destination", d.name, "ignored", "group-readable")
 		d.fileMode, d.folderMode = 0o600, 0o700
 	}
 	if d.wrap != nil {
@@ -159,7 +159,7 @@ func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	}
 	switch err := os.Mkdir(folder, d.folderMode); {
 	case errors.Is(err, fs.ErrExist) && isFolder(folder):
-		return made, nil // Another process was faster.
+		return made, nil // Another process has created it first.
 	case errors.Is(err, fs.ErrExist):
 		return made, fmt.Errorf("%s is not a folder", folder)
 	case err != nil:
@@ -180,8 +180,8 @@ func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	return made, nil
 }
 
-// unmakeRoot removes the root if this Dir has created it and it is empty, so that a run that fails before it writes
-// anything leaves nothing behind.
+// unmakeRoot removes the root if this Dir has created it and it is empty. A run that fails before it writes anything
+// therefore leaves nothing behind.
 func (d *Dir) unmakeRoot() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,7 +198,7 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// failed adds the operation, the path and advice to an error. It keeps only the system's reason.
+// failed adds the operation, the path and advice to an error. Of the error itself, it keeps only the system's reason.
 func (d *Dir) failed(verb, name string, err error) error {
 	remedy := ""
 	switch {

@@ -79,7 +79,7 @@ func (d *Dir) checkFolder(folder string) error {
 		return fmt.Errorf("destination %s: cannot create files in %s: %w", d.name, folder, cause(err))
 	}
 	err = f.Close()
-	if removed := os.Remove(f.Name()); !missing(removed) { // otherwise another process's Check has removed it
+	if removed := os.Remove(f.Name()); !missing(removed) { // if it is missing, another process's Check has removed it
 		err = errors.Join(err, removed)
 	}
 	if err != nil {
@@ -131,7 +131,8 @@ func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) err
 	return nil
 }
 
-// nearestFolder returns the folder, or the nearest existing one above it. It fails if something else is in its place.
+// nearestFolder returns the folder, or the nearest existing one above it. It fails if there is something other than a
+// folder in its place.
 func nearestFolder(root FileSystem, folder string) (string, error) {
 	if folder == "." {
 		return folder, nil
@@ -180,7 +181,7 @@ func (d *Dir) tryMove(root FileSystem, staging, folder string) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		// Another process removed the empty folder or swept the owner's files. Nothing blocks a commit.
+		// Another process removed the empty folder or swept the owner's files. Nothing prevents a commit.
 		return removeIfThere(root, from)
 	}
 	advice := "give this user write permission there, then run the command again"

@@ -15,10 +15,12 @@ import (
 )
 
 const (
-	// documentsFolder is where documents are written before their rename. Only the holder of documentsLock writes there.
+	// documentsFolder is where documents are written before they are renamed. Only the holder of documentsLock writes
+	// there.
 	documentsFolder = StagingPrefix + "~documents"
 	documentsLock   = "documents"
-	// documentsPatience bounds the wait for a lock that is held for one small write. If it takes longer, the holder hangs.
+	// documentsPatience bounds the wait for a lock that is held for one small write. If the wait takes longer, the
+	// holder hangs.
 	documentsPatience = time.Minute
 )
 
@@ -42,7 +44,7 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 }
 
 // Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. Even if locks do not
-// exclude other processes, a link lets only one of several writers create a document.
+// exclude other processes, only one of several writers can create a document, because it is created with a hard link.
 func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
 	if err := ready(ctx, name); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	}
 	folder := documentsFolder
 	if when == (Condition{}) && isDetail(name) {
-		folder = StagingPrefix + Owner(name) // Written often, and swept with the owner's files: no lock is needed.
+		folder = StagingPrefix + Owner(name) // Such documents are written often and swept with the owner's files, so no lock is needed.
 	} else {
 		unlock, lockErr := d.lockDocuments(ctx, root)
 		if lockErr != nil {
@@ -148,16 +150,16 @@ func replace(root FileSystem, temporary, name string, when Condition) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return err // The folder was removed; inFolder creates it again.
 	}
-	// The file system has no links. The lock still excludes other writers.
+	// The file system does not support hard links. The lock still excludes other writers.
 	if _, err := root.Lstat(name); err == nil {
 		return ErrConflict
 	}
 	return root.Rename(temporary, name)
 }
 
-// Remove removes a file and the folders that become empty. A missing document may mean that files were committed or
-// removed, and other files may be removed because it is missing. Its removal therefore becomes durable after every
-// earlier change and before every later one.
+// Remove removes a file and the folders that become empty. To other processes, a missing document may mean that files
+// were committed or removed, and they may remove further files because of it. The removal of a document therefore
+// becomes durable after every earlier change and before every later one.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := ready(ctx, name); err != nil {
 		return err

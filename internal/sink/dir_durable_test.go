@@ -32,7 +32,8 @@ func (f slowFile) Sync() error {
 	return nil
 }
 
-// TestDirSyncWaits syncs a change in a folder from two goroutines. The second returns only when the folder is durable.
+// TestDirSyncWaits syncs a change in a folder from two goroutines. The second one must return only when the folder is
+// durable.
 func TestDirSyncWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

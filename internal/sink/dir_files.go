@@ -106,8 +106,8 @@ func (f *dirDraft) Abort() error {
 // fileCheck reports whether the file at name is the one that was staged at from.
 type fileCheck func(ctx context.Context, root FileSystem, name, from string, file File) (bool, error)
 
-// locate returns the path at which a file exists and passes the check, or "", and the path at which it was staged.
-// Another process may commit the file at any moment, so its final path is checked last.
+// locate returns the path at which a file exists and passes the check, or "" if there is none, and the path at which it
+// was staged. Another process may commit the file at any moment, so its final path is checked last.
 func (d *Dir) locate(
 	ctx context.Context, owner string, file File, check fileCheck,
 ) (root FileSystem, name, from string, err error) {
@@ -131,7 +131,7 @@ func (d *Dir) locate(
 	return root, "", from, nil
 }
 
-// sameSize reports whether there is a regular file of the size of the staged file.
+// sameSize reports whether there is a regular file with the size of the staged file.
 func (d *Dir) sameSize(_ context.Context, root FileSystem, name, _ string, file File) (bool, error) {
 	info, err := root.Lstat(name)
 	if missing(err) {
@@ -178,7 +178,7 @@ func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) 
 	return name != "", err
 }
 
-// Intact compares the SHA-256 of a file with the hash recorded when it was staged.
+// Intact compares the SHA-256 of a file with the hash recorded when the file was staged.
 func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
 	_, name, _, err := d.locate(ctx, owner, file, d.sameBytes)
 	return name != "", err
@@ -232,7 +232,7 @@ func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 		err = d.inFolder(root, folder, func() error {
 			err := root.Rename(from, file.Path)
 			if err != nil {
-				// Another process that commits the same file may have been faster.
+				// Another process may have committed the same file first.
 				if done, _ := d.sameSize(ctx, root, file.Path, from, file); done {
 					return nil
 				}
@@ -247,7 +247,8 @@ func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 			return d.failed("publish", file.Path, err)
 		}
 	}
-	// Sync even if the file was committed before, because that process may have been killed before it synced the folder.
+	// Sync even if the file was committed before, because the process that did so may have been killed before it synced
+	// the folder.
 	d.changed(folder)
 	return nil
 }
@@ -298,7 +299,7 @@ func (*Dir) sweepStaging(root FileSystem, owner string, keep []File) error {
 	}
 	kept := make(map[string]bool)
 	for _, file := range keep {
-		if name, err := stagedPath(owner, file); err == nil { // Commit reports a damaged one
+		if name, err := stagedPath(owner, file); err == nil { // Commit reports a damaged name
 			kept[name] = true
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // stagingFolder returns the folder of the owner's staged files.
 func stagingFolder(owner string) string { return StagingPrefix + Escape(owner) }
 
-// inFolder creates the folder and calls do, and starts over if another process has removed the empty folder in between.
+// inFolder creates the folder and calls do. It starts over if another process removes the folder, still empty, in
+// between.
 func (d *Dir) inFolder(root FileSystem, folder string, do func() error) error {
 	var err error
 	for range 100 {
@@ -76,7 +77,7 @@ func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 
 // inherited returns the read permissions of group and others on the nearest folder above name, as bits of a folder's
 // mode, so that a destination created with GroupReadable stays readable for the group. The user may have created the
-// root with any mode, so the mode of _runs, which is written first, is used in its place.
+// root with any mode, so the mode of _runs, which is created first, is used instead of the mode of the root.
 func inherited(root FileSystem, name string) fs.FileMode {
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 		if info, err := root.Stat(folder); err == nil {
@@ -89,8 +90,8 @@ func inherited(root FileSystem, name string) fs.FileMode {
 	return 0
 }
 
-// setMode restores permissions that the umask has removed. File systems without modes may report more permissions,
-// which it ignores.
+// setMode restores permissions that the umask has removed. It ignores additional permissions, which file systems
+// without modes may report.
 func setMode(f FileHandle, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err == nil && info.Mode().Perm()&mode != mode {
@@ -117,7 +118,7 @@ func removeIfThere(root FileSystem, name string) error {
 	return nil
 }
 
-// readFolder returns the entries of a folder, or none if it is missing.
+// readFolder returns the entries of a folder, or none if the folder is missing.
 func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
 	f, err := openToRead(root, folder)
 	if missing(err) {
@@ -143,7 +144,7 @@ func readAll(root FileSystem, name string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// changed marks a folder to be synced, and the folders above it, because a killed process may have created these
+// changed marks a folder to be synced, and also the folders above it, because a killed process may have created those
 // without syncing them.
 func (d *Dir) changed(folder string) {
 	d.mu.Lock()
@@ -181,8 +182,8 @@ func (d *Dir) sync(root FileSystem) error {
 	return nil
 }
 
-// flushFolder syncs a folder if that is possible: some file systems do not support it, and Windows cannot open folders
-// for it.
+// flushFolder syncs a folder if that is possible. Some file systems do not support it, and on Windows folders cannot be
+// opened for syncing.
 func flushFolder(f FileHandle) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -20,7 +20,7 @@ const locksFolder = StagingPrefix + "~locks"
 
 const (
 	lockPoll = 20 * time.Millisecond
-	// minLockWait is how long Lock waits even without patience, because Sweep briefly holds unused locks.
+	// minLockWait is how long Lock waits even if patience is 0, because Sweep briefly holds unused locks.
 	minLockWait = 100 * time.Millisecond
 	// lockLogAfter is the time after which a wait is first logged, and lockLogInterval how often it is logged after that.
 	lockLogAfter    = 10 * time.Second
@@ -38,8 +38,8 @@ const (
 // lock then does not exclude other processes, and the user must run only one command at a time on the destination.
 //
 // Locks are taken on files that the root has opened. Packages such as gofrs/flock open a path themselves, which follows
-// links out of the root, and on Windows they lock the bytes that name the holder, so that other processes cannot read
-// them. Such a package would replace only dir_lock_unix.go and dir_lock_windows.go.
+// links out of the root. On Windows they also lock the bytes that identify the holder, so that other processes cannot
+// read them. Such a package would replace only dir_lock_unix.go and dir_lock_windows.go.
 func (d *Dir) Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (func() error, error) {
 	var unlock func() error
 	for try := 0; ; try++ {
@@ -105,7 +105,8 @@ func (d *Dir) waitForLock(
 func lockPath(name string) string { return locksFolder + "/" + Escape(name) }
 
 // tryLock takes the lock whose file is at path, or fails with a *LockedError. The last holder removes the file, so the
-// file may be gone from its path when it is locked here. Such a lock does not exclude other processes, and tryLock tries again.
+// file may no longer be at its path once it is locked here. A lock on such a file does not exclude other processes, so
+// tryLock tries again.
 func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error, error) {
 	for range maxLockTries {
 		var f FileHandle
@@ -152,8 +153,8 @@ func sameFile(root FileSystem, name string, f FileHandle) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// unlock closes a lock's file, which releases the lock. The last holder removes the file first, while it still holds
-// the lock, unless the file at path is another one because the folder was removed by hand.
+// unlock closes a lock's file, which releases the lock. Before that, while it still holds the lock, the last holder
+// removes the file, unless there is a different file at path because the folder was removed by hand.
 func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) error {
 	var err error
 	if last && sameFile(root, path, f) {
@@ -199,8 +200,8 @@ type holderRecord struct {
 	Released bool `json:"released,omitempty"`
 }
 
-// signLock records the holder in a lock's file, and signOff its release. The file is read only for messages, so errors
-// are ignored.
+// signLock records the holder in a lock's file, and signOff records the release. The file is read only for messages, so
+// errors are ignored.
 func (d *Dir) signLock(f FileHandle, mode LockMode) (signOff func()) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile locks an open file until it is closed or the process ends, and replaces the lock that the file has. It fails
-// with ErrLocked or errors.ErrUnsupported; the previous lock may then be lost.
+// lockFile locks an open file until the file is closed or the process ends. It replaces a lock that this process
+// already has on the file. It fails with ErrLocked or errors.ErrUnsupported; the previous lock may then be lost.
 func lockFile(f FileHandle, mode LockMode) error {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if mode == Exclusive {
@@ -32,5 +32,5 @@ func lockFile(f FileHandle, mode LockMode) error {
 	return err
 }
 
-// processRuns reports whether a process of this host is alive.
+// processRuns reports whether a process on this host is alive.
 func processRuns(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockOffset is the byte that is locked. Windows prevents other processes from reading locked bytes, and the file's
-// first bytes name the holder.
+// lockOffset is the offset of the byte that is locked. Windows prevents other processes from reading locked bytes, and
+// the first bytes of the file identify the holder.
 const lockOffset = 1 << 30
 
-// lockFile locks an open file until it is closed or the process ends, and replaces the lock that the file has. It fails
-// with ErrLocked or errors.ErrUnsupported; the previous lock is then lost.
+// lockFile locks an open file until the file is closed or the process ends. It replaces a lock that this process
+// already has on the file. It fails with ErrLocked or errors.ErrUnsupported; the previous lock is then lost.
 func lockFile(f FileHandle, mode LockMode) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == Exclusive {
@@ -32,7 +32,7 @@ func lockFile(f FileHandle, mode LockMode) error {
 	return err
 }
 
-// processRuns reports whether a process of this host may be alive.
+// processRuns reports whether a process on this host may be alive.
 func processRuns(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {

@@ -50,8 +50,8 @@ func (f disturbedFile) ReadDir(n int) ([]fs.DirEntry, error) {
 	return f.FileHandle.ReadDir(n)
 }
 
-// TestDirCommitsWhileAnotherProcessDoes has another process commit a file just before each of the first process's calls
-// on the staged file.
+// TestDirCommitsWhileAnotherProcessDoes lets another process commit a file just before each of the first process's
+// calls on the staged file.
 func TestDirCommitsWhileAnotherProcessDoes(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"lstat", "open", "rename"} {
@@ -91,7 +91,7 @@ func TestDirCommitsWhileAnotherProcessDoes(t *testing.T) {
 	}
 }
 
-// TestDirListsAFolderThatIsRemoved has another process remove a folder after it was opened for listing.
+// TestDirListsAFolderThatIsRemoved lets another process remove a folder after it was opened for listing.
 func TestDirListsAFolderThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -142,8 +142,8 @@ func TestDirCheckClearsAway(t *testing.T) {
 	require.Equal(t, []string{".growth-export"}, storetest.Paths(t, root))
 }
 
-// TestDirChecksItsPath replaces the root by another folder, as happens if a file system is mounted late. Files
-// committed then would not be at the path that the user named.
+// TestDirChecksItsPath replaces the root with another folder, as happens if a file system is mounted late. Files
+// committed after that would not be at the path that the user gave.
 func TestDirChecksItsPath(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")
@@ -226,7 +226,8 @@ func TestDirWithAFileInTheWay(t *testing.T) {
 	require.ErrorContains(t, err, "create destination")
 }
 
-// TestDirErrorsKeepTheirReason fills the disk on sync and expects the reason and the path, without temporary names.
+// TestDirErrorsKeepTheirReason makes the disk full during sync, and expects an error with the reason and the path,
+// without temporary names.
 func TestDirErrorsKeepTheirReason(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -251,8 +252,8 @@ func TestDirErrorsKeepTheirReason(t *testing.T) {
 	require.ErrorContains(t, err, "quota exceeded: free some space there")
 }
 
-// TestDirMakesDurableFirst expects that a staged file is durable before its name, and that committed names are durable
-// before the next document.
+// TestDirMakesDurableFirst expects a staged file to be durable before its name is, and committed names to be durable
+// before the next document is.
 func TestDirMakesDurableFirst(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -289,7 +290,7 @@ func TestDirMakesDurableFirst(t *testing.T) {
 	}
 }
 
-// TestDirReportsWhatIsNotDurable fails each sync in turn.
+// TestDirReportsWhatIsNotDurable makes each sync fail in turn.
 func TestDirReportsWhatIsNotDurable(t *testing.T) {
 	t.Parallel()
 	for _, when := range []sink.Condition{{}, {Absent: true}} {
@@ -331,8 +332,8 @@ func indexOf(list []string, wanted string) int {
 	return len(list)
 }
 
-// TestDirClearsAwayAfterTheKilled kills a conditional write to a document of a finished run. That run is not swept
-// again.
+// TestDirClearsAwayAfterTheKilled kills a conditional write to a document of a finished run, which is never swept
+// again. The leftovers must still be removed.
 func TestDirClearsAwayAfterTheKilled(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -411,7 +412,7 @@ func TestDirLockEndsWithItsContext(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestDirLockExcludes takes and releases a lock so often that some attempts lock a file while its holder is removing
+// TestDirLockExcludes acquires and releases a lock so often that some attempts lock a file while its holder is removing
 // it.
 func TestDirLockExcludes(t *testing.T) {
 	t.Parallel()

@@ -6,12 +6,13 @@
 // is never valid for the file of a later attempt at the same path.
 //
 // A document is small and written in one step. A write can be made conditional on the document being absent or
-// unchanged, and [Swap] retries a read-modify-write. Writing or removing a document makes every earlier change durable
-// first, so a document may state that files were committed.
+// unchanged, and [Swap] retries a read-modify-write operation. Writing or removing a document first makes every earlier
+// change durable, so a document can safely state that files were committed.
 //
-// Locks are shared or exclusive and end with their process. A store with reliable conditional writes, such as S3, may
-// not have locks.
+// Locks are shared or exclusive, and are released when their process ends. A store with reliable conditional writes,
+// such as S3, may not have locks.
 //
-// [Dir] is the store on a file system, packages sink/s3, sink/gcs and sink/azure are those in clouds, and sink/remote
-// is what these share. The suite in storetest checks all against the same contract, which the comments of [Store] define.
+// [Dir] is the store on a file system, packages sink/s3, sink/gcs and sink/azure are the stores in clouds, and
+// sink/remote has the code that these share. The suite in storetest checks all stores against the same contract, which
+// the comments of [Store] define.
 package sink

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// DraftFile is the file to which a Draft is written, and its state. A store embeds it in its own Draft, which supplies
-// staging and aborting.
+// DraftFile is the file to which a Draft is written, with its state. A store embeds it in its own Draft, which
+// implements Stage and Abort.
 type DraftFile struct {
 	File interface {
 		io.Writer

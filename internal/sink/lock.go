@@ -11,7 +11,7 @@ type LockMode uint8
 const (
 	// Shared admits other holders that share the lock.
 	Shared LockMode = iota
-	// Exclusive admits no other holder.
+	// Exclusive does not admit other holders.
 	Exclusive
 )
 
@@ -23,7 +23,7 @@ type LockHolder struct {
 	Command string    `json:"command,omitempty"`
 }
 
-// String names the process, as errors and logs do.
+// String describes the process for errors and logs.
 func (h LockHolder) String() string {
 	text := fmt.Sprintf("process %d on host %s (", h.PID, h.Host)
 	if h.Command != "" {
@@ -34,13 +34,13 @@ func (h LockHolder) String() string {
 
 // LockedError reports that other processes hold a lock. It wraps ErrLocked.
 type LockedError struct {
-	// Holders are the processes named in the lock's file, the latest first.
+	// Holders are the processes listed in the lock's file, the latest first.
 	Holders []LockHolder
-	// Waited is how long Lock waited; zero if it had no patience.
+	// Waited is how long Lock waited; zero if it was not asked to wait.
 	Waited time.Duration
 }
 
-// Error names the holder, and after a wait says what to do.
+// Error returns a message with the holder. If Lock waited, it also says what to do.
 func (e *LockedError) Error() string {
 	text := "held by another process"
 	if len(e.Holders) > 0 {

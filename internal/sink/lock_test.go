@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// TestLockWait waits in virtual time: the wait is logged after ten seconds and ends with an error that names the
+// TestLockWait waits in virtual time. The wait is logged after ten seconds, and ends with an error that contains the
 // holder.
 func TestLockWait(t *testing.T) {
 	t.Parallel()
@@ -50,8 +50,8 @@ func TestLockWait(t *testing.T) {
 	})
 }
 
-// TestLockOfKilledProcess finds the file of a lock whose holder was killed: it is not locked, and the holder is not
-// named.
+// TestLockOfKilledProcess finds the file of a lock whose holder was killed. The file is not locked, and errors do not
+// contain the holder.
 func TestLockOfKilledProcess(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// maxRewritten is the maximum number of times that a part may be rewritten. Its name has four digits for the count.
+// maxRewritten is the maximum number of times that a part may be rewritten. The name of a file has four digits for the
+// count.
 const maxRewritten = 9999
 
 // Part is the path of a data file: <folder>part-<number>-<owner>.parquet. A rewritten file has four more digits after
 // its number, so that its name keeps the form from which a store derives the owner.
 type Part struct {
-	Folder    string // with its slash; empty for a name alone
+	Folder    string // with a trailing slash; empty if there is only a name
 	Number    int
-	Rewritten int    // how often it was rewritten
+	Rewritten int    // how many times the part was rewritten
 	Owner     string // escaped as in the path; see Escape
 }
 
@@ -32,7 +33,7 @@ func (p Part) String() string {
 	return fmt.Sprintf("%spart-%04d%s-%s.parquet", p.Folder, p.Number, rewritten, p.Owner)
 }
 
-// ParsePart parses the path of a data file. It returns false if the path has another form.
+// ParsePart parses the path of a data file. It returns false if the path has a different form.
 func ParsePart(path string) (Part, bool) {
 	slash := strings.LastIndexByte(path, '/') + 1
 	p := Part{Folder: path[:slash]}

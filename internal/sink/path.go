@@ -17,7 +17,7 @@ const (
 	StagingPrefix = "_staging/"
 )
 
-// CheckPath returns an error unless path can be the path of an object.
+// CheckPath returns an error if path cannot be the path of an object.
 func CheckPath(path string) error {
 	if !fs.ValidPath(path) || path == "." || strings.HasPrefix(path, StagingPrefix) {
 		return fmt.Errorf("%q is not a valid path in a destination", path)
@@ -26,8 +26,8 @@ func CheckPath(path string) error {
 }
 
 // Owner returns the owner of the object at a path, escaped as in the path: the folder below _runs/, or for a file named
-// part-<number>-<owner>.parquet the end of its name; otherwise "". It is how a store without a list of an owner's
-// staged files finds them.
+// part-<number>-<owner>.parquet the end of its name; otherwise "". Stores that cannot list the staged files of an owner
+// use it to find them.
 func Owner(path string) string {
 	if below, ok := strings.CutPrefix(path, ownersPrefix); ok {
 		owner, _, inside := strings.Cut(below, "/")
@@ -40,28 +40,28 @@ func Owner(path string) string {
 	return part.Owner
 }
 
-// isDetail reports whether a document is in a subfolder of its owner's folder. The removal of such a document has no
-// meaning to other processes.
+// isDetail reports whether a document is in a subfolder of its owner's folder. Other processes do not depend on the
+// removal of such a document.
 func isDetail(path string) bool {
 	below, owned := strings.CutPrefix(path, ownersPrefix)
 	return owned && strings.Count(below, "/") > 1
 }
 
 const (
-	// nullValue is the name that Hive, Spark and DuckDB give to the partition of a null.
+	// nullValue is the name that Hive, Spark and DuckDB give to the partition of null values.
 	nullValue = "__HIVE_DEFAULT_PARTITION__"
 	// maxEscaped is the maximum length of an escaped value in bytes: file systems limit a path segment to 255, and a
 	// prefix such as "district=" comes before the value.
 	maxEscaped = 200
-	// hashBytes is how many bytes of the hash of a long value are used.
+	// hashBytes is the number of bytes of a long value's hash that are used.
 	hashBytes = 16
 )
 
 // Escape returns a value as a path segment, or the end of one. ASCII outside [A-Za-z0-9._-] is percent-encoded, which
 // Hive, Spark and DuckDB decode. Other characters are kept, because Spark would decode each of their bytes to a
-// character, except for characters that a store's lists cannot contain or that control a terminal; see isUnsafe. The
-// result is never empty, "." or "..", or a word that DuckDB reads as a null. A long value is cut between characters and
-// ends in a tilde and the value's hash, so that different values stay different.
+// character. The exceptions are characters that a store's lists cannot contain, and characters that control a terminal;
+// see isUnsafe. The result is never empty, "." or "..", or a word that DuckDB reads as null. A long value is cut
+// between characters and ends in a tilde and the value's hash, so that different values stay different.
 func Escape(value string) string {
 	switch value {
 	case "":

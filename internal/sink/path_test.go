@@ -34,7 +34,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// TestEscapeLong expects that long values are cut between characters and escapes.
+// TestEscapeLong expects long values to be cut between characters, and not within an escape.
 func TestEscapeLong(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{}

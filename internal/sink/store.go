@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Errors that a Store's methods wrap.
+// Errors that are wrapped in the errors of a Store's methods.
 var (
 	// ErrNotFound reports that there is no object at a path.
 	ErrNotFound = errors.New("object not found")
 	// ErrConflict reports that the condition of a write does not hold: the object exists, or has another version.
 	ErrConflict = errors.New("another process wrote this object first")
-	// ErrStagedLost reports that a staged file is gone or changed. It has to be staged again.
+	// ErrStagedLost reports that a staged file is gone or has changed, so it has to be staged again.
 	ErrStagedLost = errors.New("the staged file is gone or damaged")
 	// ErrLocked reports that another process holds a lock.
 	ErrLocked = errors.New("another process holds the lock")
-	// ErrUnavailable reports that a store is overloaded, failing or cannot be reached.
+	// ErrUnavailable reports that a store is overloaded, is failing or cannot be reached.
 	ErrUnavailable = errors.New("the store is unavailable")
 	// ErrDamaged reports that a document, or File.Staged, cannot be decoded, so that this program cannot have written it.
 	ErrDamaged = errors.New("the document is damaged")
@@ -29,19 +29,21 @@ var (
 //
 // Files take two steps: staging a Draft makes it durable but keeps it invisible, and committing the staged file makes
 // it visible as a whole. A staged file belongs to an owner, such as a run, and can be dropped with all other staged
-// files of the owner. Documents are small and written in one step, and under a condition if two writers could collide.
+// files of the owner. Documents are small and are written in one step, conditionally if two writers could collide.
 //
 // All methods may be called concurrently.
 type Store interface {
 	Reader
 
-	// Draft starts a file that becomes visible at path once it is committed. The path must name the owner; see Owner.
+	// Draft starts a file that becomes visible at path once it is committed. The path must contain the owner; see
+	// Owner.
 	Draft(ctx context.Context, owner, path string) (Draft, error)
-	// Holds reports whether a file is staged or already committed. It compares only what is cheap to compare: the size.
+	// Holds reports whether a file is staged or already committed. It makes only comparisons that are cheap, such as
+	// the size.
 	Holds(ctx context.Context, owner string, file File) (bool, error)
-	// Intact reports whether a file is staged or already committed with the bytes that were staged. A store that verifies
-	// checksums on upload does the same as Holds; others read the file, once per Store. For files that it has staged
-	// itself, a Store may answer from memory, if Commit notices the loss of a file.
+	// Intact reports whether a file is staged or already committed with the bytes that were staged. A store that
+	// verifies checksums on upload does the same as Holds; others read the file, once per Store. For files that it has
+	// staged itself, a Store may answer from memory, provided that Commit notices the loss of a file.
 	Intact(ctx context.Context, owner string, file File) (bool, error)
 	// Commit makes a staged file visible. It is idempotent: committing a committed file of the same size does nothing. It
 	// returns ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when
@@ -49,9 +51,9 @@ type Store interface {
 	Commit(ctx context.Context, owner string, file File) error
 	// Abort drops a staged file; a missing one is not an error. When Abort returns nil, the file is known to be gone.
 	Abort(ctx context.Context, owner string, file File) error
-	// Sweep drops all uncommitted staged files and abandoned drafts of the owner, except the files to keep. If ListsStaged
-	// is false, it may only find those that this Store has staged. If dropping a file would remove another one at its
-	// path, both stay.
+	// Sweep drops all uncommitted staged files and abandoned drafts of the owner, except the files to keep. If
+	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would remove
+	// another one at its path, Sweep drops neither.
 	Sweep(ctx context.Context, owner string, keep ...File) error
 
 	// Write replaces a document in one step if the condition holds; otherwise it fails with ErrConflict. The document is
@@ -63,28 +65,28 @@ type Store interface {
 	// document in a subfolder of its owner's folder, is durable once the next document has been written or removed.
 	Remove(ctx context.Context, path string) error
 
-	// Lock takes the lock with a name, against other processes and other users of this Store, until unlock is called or
-	// the process ends. While others hold it, Lock waits up to patience or until ctx is done, and then fails with a
-	// *LockedError that names the holder; it logs waits of more than ten seconds. Stores with conditional writes need no
-	// locks, and may return a lock that does not exclude other processes.
+	// Lock takes the named lock, against other processes and other users of this Store, until unlock is called or the
+	// process ends. While others hold the lock, Lock waits for up to patience or until ctx is done, and then fails with
+	// a *LockedError that contains the holder. It logs waits of more than ten seconds. Stores with conditional writes
+	// do not need locks, and may return a lock that does not exclude other processes.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
 // Reader is the part of a Store that does not change anything that readers or other processes see.
 type Reader interface {
-	// String names the destination for messages, without credentials.
+	// String returns the destination for messages, without credentials.
 	String() string
 	// Info describes how this store differs from others. It does not send requests.
 	Info() Info
 
-	// CheckReading verifies, within seconds, that the destination exists and can be read. A missing folder or bucket is an
-	// error, not an empty destination.
+	// CheckReading verifies, within seconds, that the destination exists and can be read. A missing folder or bucket is
+	// an error: it does not count as an empty destination.
 	CheckReading(ctx context.Context) error
 	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder, and removes
 	// leftovers of killed processes except staged files.
 	Check(ctx context.Context) error
 	// CheckCommit verifies, as far as possible, that Commit can make files visible at these paths. It leaves nothing
-	// behind. The error says what blocks it and what to do.
+	// behind. The error says what prevents this and what to do.
 	CheckCommit(ctx context.Context, owner string, paths []string) error
 
 	// Read returns a document and its version for a later Write. It may return ErrNotFound.
@@ -95,7 +97,7 @@ type Reader interface {
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 
 	// ListsStaged reports whether Sweep and Staged find every staged file. If they do not, staged files must be aborted
-	// one by one, or be found by their paths; see PathLister. The first call tests the server.
+	// one by one or found by their paths; see PathLister. The first call tests the server.
 	ListsStaged(ctx context.Context) (bool, error)
 	// Staged returns the owners of staged files and drafts, escaped as in paths, with the time of each owner's newest
 	// file.
@@ -136,38 +138,39 @@ type File struct {
 	Staged json.RawMessage `json:"staged,omitempty"`
 }
 
-// Info describes a store, for callers that must not ask which store they have.
+// Info describes a store to callers, which must not depend on the type of the store.
 type Info struct {
-	// URL is the destination in the form for DuckDB and other readers, without a trailing slash: an absolute path with
-	// slashes, or a URL. HadoopURL is the same for Spark and other readers that use Hadoop.
+	// URL is the destination in the form that DuckDB and other readers expect, without a trailing slash: an absolute
+	// path with slashes, or a URL. HadoopURL is the form that Spark and other readers based on Hadoop expect.
 	URL, HadoopURL string
-	// Session has the statements that a DuckDB session needs before it reads the destination; empty for none.
+	// Session holds the statements that a DuckDB session needs before it reads the destination; empty if it needs none.
 	Session string
-	// Folder is the destination's folder; empty if it is not on a file system, so that every use of it takes requests.
+	// Folder is the destination's folder. It is empty if the destination is not on a file system, which means that
+	// every access takes requests.
 	Folder string
-	// Locks reports whether Lock excludes other processes. If not, only conditional writes keep two publishers apart, and
-	// it may be necessary to test them.
+	// Locks reports whether Lock excludes other processes. If not, only conditional writes keep two publishers from
+	// overwriting each other, and it may be necessary to test whether such writes work.
 	Locks bool
-	// Conditions is advice for a server that ignores the conditions of writes; empty if there is nothing better than to let
+	// Conditions is advice for a server that ignores the conditions of writes. It is empty if the only remedy is to let
 	// one process publish at a time.
 	Conditions string
 	// PlainEndpoint is the URL of a server on another machine to which data is sent unencrypted; empty if there is none.
 	PlainEndpoint string
-	// Permissions names the permissions that the user needs, for advice; empty if errors name them.
+	// Permissions lists the permissions that the user needs, for advice. It is empty if errors contain them.
 	Permissions string
 }
 
 // The interfaces below are optional abilities of stores. Callers find them by a type assertion.
 
-// StagedReader can read back a staged file. A store that stages by multipart upload cannot.
+// StagedReader can read back a staged file. A store that stages files as multipart uploads cannot.
 type StagedReader interface {
 	// OpenStaged opens a staged or committed file. It returns ErrStagedLost if the file is gone.
 	OpenStaged(ctx context.Context, owner string, file File) (Object, error)
 }
 
-// ConditionAdapter can write under conditions in other ways, for servers that do not treat conditions like S3.
+// ConditionAdapter can make conditional writes in different ways, for servers that do not treat conditions like S3.
 type ConditionAdapter interface {
-	// Conditions returns how conditional writes are made now, which the response to a write may have changed.
+	// Conditions returns how conditional writes are currently made. The response to a write may change this.
 	Conditions() Conditions
 	// AdaptConditions sets how conditional writes are made from now on.
 	AdaptConditions(way Conditions)
@@ -181,8 +184,8 @@ const (
 	StandardConditions Conditions = iota
 	// UnquotedConditions have versions without quotes, as Ceph expects them.
 	UnquotedConditions
-	// EmulatedConditions are compared by the store before it writes, for servers that do not compare them. That shortens
-	// the time in which two writers can overwrite each other, but does not eliminate it.
+	// EmulatedConditions are checked by the Store itself before it writes, for servers that do not check them. That
+	// shortens the time in which two writers can overwrite each other, but does not eliminate it.
 	EmulatedConditions
 )
 
@@ -201,7 +204,7 @@ type PathLister interface {
 
 // Encrypter reports how an object is encrypted at rest.
 type Encrypter interface {
-	// Encryption returns the kind of encryption of a visible object, empty if the server does not say.
+	// Encryption returns the kind of encryption of a visible object; empty if the server does not say.
 	Encryption(ctx context.Context, path string) (string, error)
 }
 

@@ -8,21 +8,24 @@ import (
 	"time"
 )
 
-// ErrVersionRefused reports that a store kept refusing to replace a document under the version it had just returned.
+// ErrVersionRefused reports that a store repeatedly refused to replace a document that still had the version that the
+// store had just returned.
 var ErrVersionRefused = errors.New("the store refuses to replace the version that it has just returned: " +
 	"a proxy may be rewriting ETags, or the store may not support conditional writes; run growth-export doctor")
 
 const (
-	// maxSwaps bounds the attempts to replace one document. Real conflicts, with other publishers, end after a few.
+	// maxSwaps bounds the attempts to replace one document. Real conflicts, with other publishers, are over after a few
+	// attempts.
 	maxSwaps = 10
 	// minSwapWait and maxSwapWait bound the waits between attempts, which double. The total stays below ten seconds.
 	minSwapWait = 25 * time.Millisecond
 	maxSwapWait = 2 * time.Second
 )
 
-// Swap runs a compare-and-swap on the document at path: attempt reads the document, decides, and writes under the
-// version that it has read. On ErrConflict attempt runs again after a pause. After maxSwaps attempts Swap gives up with
-// ErrVersionRefused, which is not an ErrConflict: trying again later does not help.
+// Swap runs a compare-and-swap on the document at path: attempt reads the document, decides, and writes on condition
+// that the document still has the version that was read. On ErrConflict attempt runs again after a pause. After
+// maxSwaps attempts Swap gives up with ErrVersionRefused, which is not an ErrConflict: trying again later does not
+// help.
 func Swap(ctx context.Context, path string, attempt func() error) error {
 	wait := minSwapWait
 	for n := 1; ; n++ {

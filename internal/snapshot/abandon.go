@@ -17,12 +17,12 @@ import (
 // *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it. If the
 // documents that say what the run has committed are lost, its data files are found by their names.
 //
-// A change is removed after the files it names. A killed Abandon therefore leaves either a publishing that Recover
-// undoes or an unfinished run, and calling it again removes the rest.
+// The change of a run is removed only after the files that it lists. If Abandon is killed, it therefore leaves either
+// an interrupted publish, which Recover undoes, or an unfinished run. Calling Abandon again removes the rest.
 func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	release, err := c.HoldRunExclusive(ctx, run)
 	if err != nil {
-		return fmt.Errorf("another process is working on run %s: %w", run, err)
+		return fmt.Errorf("abandon run %s: %w", run, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	unlock, err := c.lockPublishing(ctx)
@@ -41,7 +41,7 @@ func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	return nil
 }
 
-// DropUnpublished removes the staged files of a run without a change, and its documents, the plan last.
+// DropUnpublished removes the staged files and the documents of a run that has no change. The plan is removed last.
 func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
 	c.changed.add(run)
 	if err := c.DropCheckpoints(ctx, run); err != nil {
@@ -91,7 +91,7 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 	case manifest.Status != Published:
 		return refuse("run %s was published and is %s: it cannot be abandoned", run, manifest.Status)
 	case (damaged || begun != nil && begun.Publishes()) && manifest.Kind != Delta:
-		// Its publishing was interrupted: it is published once the pointer names it.
+		// Publishing was interrupted: the run is published only if the pointer refers to it.
 		pointer, err := ReadIfSound[Pointer](ctx, c, PointerPath(manifest.Kind, manifest.SnapshotDate))
 		if err != nil {
 			return nil, nil, err
@@ -117,7 +117,7 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 	if err != nil {
 		return err
 	}
-	// Without a manifest the publishing cannot move its pointer.
+	// Once the manifest is gone, no process can move the pointer to this run.
 	if err := c.store.Remove(ctx, ManifestPath(run)); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date
 		entries, err := sink.ListAll(ctx, c, folder)
 		if err != nil {
 			above, _, _ := strings.Cut(folder, "/snapshot_date=")
-			entries, err = sink.ListAll(ctx, c, above) // lists no folder: links are not followed
+			entries, err = sink.ListAll(ctx, c, above) // leaves out the folder, because links are not followed
 		}
 		if err != nil {
 			return nil, err
@@ -163,8 +163,8 @@ func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date
 	return found, nil
 }
 
-// lostFiles lists the data files of a run that has neither a plan nor a change, by their names. It fails with a
-// *RefusedError if a pointer names the run, or is damaged and may name it.
+// lostFiles finds the data files of a run that has neither a plan nor a change, by their names. It fails with a
+// *RefusedError if a pointer refers to the run, or is damaged and may refer to it.
 func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	entries, err := sink.ListAll(ctx, c, "")
 	if err != nil {
@@ -190,8 +190,8 @@ func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	return found, nil
 }
 
-// checkNotNamed returns a *RefusedError if the pointer of a date, which may have none, names a run without a manifest, or is
-// damaged and may name it.
+// checkNotNamed returns a *RefusedError if the pointer at path refers to a run, which has no manifest, or is damaged
+// and may refer to it. The path is empty if the date has no pointer.
 func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) error {
 	if path == "" {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestAbandon abandons runs in every state before they are published. Nothing of them is left, and the previous
+// TestAbandon abandons runs in every state before they are published. No files of theirs are left, and the previous
 // snapshot is untouched.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
@@ -73,12 +73,12 @@ func TestAbandon(t *testing.T) {
 			prepare(t, store, root)
 			require.NoError(t, snapshot.At(store).Abandon(t.Context(), "run"))
 			if name == "table is a link" {
-				require.NoError(t, os.Remove(filepath.Join(root, "student_details")), "the link is left alone")
+				require.NoError(t, os.Remove(filepath.Join(root, "student_details")), "the link is still there")
 			}
 			require.Equal(t, want, snapshottest.Tree(t, root))
 			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 			var refused *snapshot.RefusedError
-			require.ErrorAs(t, snapshot.At(store).Abandon(t.Context(), "run"), &refused, "it is gone")
+			require.ErrorAs(t, snapshot.At(store).Abandon(t.Context(), "run"), &refused, "the run is gone")
 		})
 	}
 }
@@ -100,8 +100,8 @@ func TestAbandonPublished(t *testing.T) {
 	}
 }
 
-// TestAbandonKilledAnywhere interrupts a publishing, abandons it, and kills the Abandon before each of its operations.
-// The next Abandon removes the rest, and a publishing that is finished in between never shows a partial snapshot.
+// TestAbandonKilledAnywhere interrupts a Publish, abandons the run, and kills Abandon before each of its operations.
+// The next Abandon removes the rest, and if the Publish is finished in between, no partial snapshot is visible.
 func TestAbandonKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, finishing := range []bool{false, true} {
@@ -145,8 +145,8 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestAbandonOfARunAtWork checks that a run which a process is working on cannot be abandoned, and that the error names
-// the run.
+// TestAbandonOfARunAtWork checks that a run that a process is working on cannot be abandoned, and that the error
+// contains the id of the run.
 func TestAbandonOfARunAtWork(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -156,7 +156,7 @@ func TestAbandonOfARunAtWork(t *testing.T) {
 	require.NoError(t, err)
 	err = snapshot.At(store).Abandon(t.Context(), "run")
 	require.ErrorIs(t, err, sink.ErrLocked)
-	require.ErrorContains(t, err, "another process is working on run run")
+	require.ErrorContains(t, err, "abandon run run: ")
 	require.ErrorContains(t, err, "held by process "+strconv.Itoa(os.Getpid()))
 	require.NoError(t, release())
 	require.NoError(t, snapshot.At(store).Abandon(t.Context(), "run"))

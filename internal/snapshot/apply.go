@@ -33,9 +33,9 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	return err
 }
 
-// beginChange checks that the change can be made visible and writes it, replacing a damaged one of the given version if
-// there is one. It returns ErrConflict if another change of the run, or of the history, has begun. After any other error
-// it drops the files staged for the change.
+// beginChange checks that the change can be made visible and writes it. If a damaged change is to be replaced, its
+// version is given. It returns ErrConflict if another change of the run, or of the history, has begun. After any other
+// error it drops the files staged for the change.
 func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
 	path := changePath(change.folder())
 	var err error
@@ -53,18 +53,19 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	// The change may have been written despite the error, and then it needs the files.
+	// The change may have been written despite the error. In that case it needs the files.
 	if _, _, readErr := c.Read(ctx, path); errors.Is(readErr, sink.ErrNotFound) {
 		err = errors.Join(err, c.AbortAll(ctx, change.RunID, staged))
 	}
 	return err
 }
 
-// applyChange does the remaining steps of a change and returns the manifest of its run.
+// applyChange carries out the remaining steps of a change and returns the manifest of its run.
 //
 // ErrConflict means that the change was given up because another run has the date or another process has changed the
-// run. ErrStagedLost means that it was undone because the store has lost staged files, ErrVersionRefused because the
-// pointer cannot be replaced. An *UnfinishedError means that the change is visible, but a later step failed.
+// run. ErrStagedLost means that the change was undone because the store has lost staged files, and ErrVersionRefused
+// that it was undone because the pointer cannot be replaced. An *UnfinishedError means that the change is visible, but
+// a later step failed.
 func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
 	if change.History == nil {
 		c.changed.add(change.RunID)
@@ -79,7 +80,8 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 		case failed != nil && change.Publishes():
 			err = errors.Join(err, failed)
 		case failed != nil:
-			// The change is neither made nor given up, so the error must not wrap the cause, which would say so.
+			// The change is neither made nor given up, so the error must not wrap the cause, from which callers would
+			// conclude that it was given up.
 			err = fmt.Errorf("undo the change, because %s: %w", err.Error(), failed)
 		case change.Publishes():
 			err = &undoneError{err}
@@ -117,8 +119,8 @@ func (a *applying) readManifest(ctx context.Context) (version string, err error)
 	return version, nil
 }
 
-// run does the steps: files, manifest, pointer, then the removal of objects that readers no longer find, and the change
-// last.
+// run carries out the steps in order: files, manifest, pointer, removal of the objects that readers no longer find,
+// removal of the change.
 func (a *applying) run(ctx context.Context) error {
 	if a.change.History != nil {
 		if err := a.moveHistory(ctx); err != nil {
@@ -151,8 +153,8 @@ func (a *applying) run(ctx context.Context) error {
 	return err
 }
 
-// writeManifest commits the files and writes the manifest. The manifest of a published run is written once, so that its
-// hash in the pointer stays valid.
+// writeManifest commits the files and writes the manifest. While a run is being published, its manifest is written only
+// once, so that its hash in the pointer stays valid.
 func (a *applying) writeManifest(ctx context.Context) error {
 	path := ManifestPath(a.change.RunID)
 	after, err := EncodeDocument(a.change.After)
@@ -191,7 +193,7 @@ func (a *applying) writeManifest(ctx context.Context) error {
 	return cmp.Or(err, overtaken)
 }
 
-// replaceLedger writes the ledger of a purge, unless a later purge has.
+// replaceLedger writes the ledger of a purge, unless a later purge has already written another one.
 func (a *applying) replaceLedger(ctx context.Context) error {
 	if len(a.change.Ledger) == 0 || a.manifest.Ledger.SHA256 != sink.Hash(a.change.Ledger) {
 		return nil
@@ -293,8 +295,8 @@ func (a *applying) finish(ctx context.Context) error {
 }
 
 // undo removes the objects that the change has made visible, then the change. If another process has replaced or
-// removed the run, files that the run had before are removed too. If the pointer of a run to publish was refused, its
-// manifest is removed first: without it no process moves the pointer.
+// removed the run, files that the run had before are removed too. If the store refused the pointer of a run being
+// published, the run's manifest is removed first: once it is gone, no process moves the pointer.
 func (a *applying) undo(ctx context.Context, refused bool) error {
 	c := a.change
 	if refused && c.Publishes() {
@@ -308,7 +310,7 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	}
 	named, err := a.named(ctx)
 	if errors.Is(err, sink.ErrDamaged) && c.History != nil {
-		return a.end(ctx) // it is unknown which files the history names; a rebuild removes the rest
+		return a.end(ctx) // it is unknown which files belong to the history; a rebuild removes the rest
 	}
 	if err != nil {
 		return err
@@ -338,7 +340,7 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	return a.end(ctx)
 }
 
-// named returns the paths that the current manifest of the run or of the history names.
+// named returns the paths that the current manifest of the run or of the history lists.
 func (a *applying) named(ctx context.Context) (map[string]bool, error) {
 	if a.change.History != nil {
 		current, err := a.catalog.ReadHistory(ctx)

@@ -19,10 +19,10 @@ type Baseline struct {
 	SnapshotDate string `json:"snapshot_date"`
 	// ManifestSHA256 is the hash of the manifest. It changes when the snapshot is replaced or purged.
 	ManifestSHA256 string `json:"manifest_sha256"`
-	// SchoolsGone and DistrictsGone are the schools and districts of the baseline that the run does not have.
+	// SchoolsGone and DistrictsGone are the schools and districts of the baseline that are not in the run.
 	SchoolsGone   []string `json:"schools_gone,omitempty"`
 	DistrictsGone []string `json:"districts_gone,omitempty"`
-	// Names are the names of both in the baseline's plan, by bid.
+	// Names are the names of these schools and districts in the baseline's plan, by bid.
 	Names map[string]string `json:"names,omitempty"`
 }
 
@@ -30,7 +30,7 @@ type Baseline struct {
 // (Lost).
 type SchoolsLost struct{ Had, Lost int64 }
 
-// Why a run is not compared with another snapshot.
+// The reasons why a run is not compared with another snapshot.
 const (
 	NoEarlierSnapshot = "there is no earlier full snapshot"
 	NotToCompare      = "the comparison is turned off"

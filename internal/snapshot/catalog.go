@@ -45,8 +45,8 @@ func (r *changedRuns) add(run string) {
 	r.runs[run] = true
 }
 
-// TakeChanged returns the runs that were changed through this catalog since the last call, in order. Pages about them
-// are out of date.
+// TakeChanged returns the runs that were changed through this catalog since the last call, in order. The HTML pages
+// about these runs are out of date.
 func (c Catalog) TakeChanged() []string {
 	c.changed.mu.Lock()
 	defer c.changed.mu.Unlock()

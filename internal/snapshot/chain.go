@@ -23,9 +23,9 @@ type Chain struct {
 // or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at least margin
 // before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL count, if no school failed in these datasets. They must hold
-// all changes that the scope covers. Runs planned in the future, because of a wrong clock, are ignored, and so are runs
-// with unreadable manifests, plans or ledgers: starting from an earlier run only reaches further back.
+// Only published, unfiltered runs of the service at baseURL count, if no school failed in these datasets. These runs
+// must hold all changes that the scope covers. Runs planned in the future, because of a wrong clock, are ignored, and
+// so are runs with unreadable manifests, plans or ledgers: starting from an earlier run only reaches further back.
 func (c Catalog) LatestChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
 ) (*Chain, error) {
@@ -93,8 +93,8 @@ func (c Catalog) deniedSchools(ctx context.Context, m *Manifest, datasets []stri
 	return denied, err
 }
 
-// lacksChanges reports whether a run left out changes that the scope covers: changes seen through other perspectives, or
-// records that were removed since the run before it.
+// lacksChanges reports whether a run left out changes that the scope covers: changes seen through other perspectives,
+// or records removed since the previous run.
 func lacksChanges(m *Manifest, scope Scope) bool {
 	p := &m.Parameters
 	return p.Perspectives == OwnPerspective && scope.Perspectives != OwnPerspective ||

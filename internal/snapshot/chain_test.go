@@ -17,7 +17,7 @@ func TestLatestChain(t *testing.T) {
 	t.Parallel()
 	const margin = 10 * time.Minute
 	full := func(p *snapshot.Plan) { p.Kind = snapshot.Full }
-	// The scope asks for removed records. A full run without them counts, a delta run does not.
+	// The scope includes removed records. A full run without them counts, but a delta run without them does not.
 	since := func(text string) func(*snapshot.Plan) {
 		return func(p *snapshot.Plan) {
 			p.Kind, p.Filters, p.Scope.IncludeRemoved = snapshot.Delta, map[string]string{"modified-since": text}, true

@@ -33,7 +33,7 @@ type Change struct {
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
 	// Ledger is the ledger after a purge, if that changes it. It replaces the old one under the same name.
 	Ledger []byte `json:"ledger,omitempty"`
-	// Remove lists the objects that no manifest names after the change.
+	// Remove is the list of objects that are not in any manifest after the change.
 	Remove []string `json:"remove,omitempty"`
 	// Bytes is the size of the files that a prune removes, for its report.
 	Bytes int64 `json:"bytes,omitempty"`
@@ -76,7 +76,7 @@ func (c *Change) folder() string {
 	return sink.Escape(c.RunID)
 }
 
-// changePath returns the path of the change of the run in a folder, or of the history if that is empty.
+// changePath returns the path of the change of the run with the given folder, or of the history if the folder is empty.
 func changePath(folder string) string {
 	if folder == "" {
 		return HistoryPrefix + ChangeName
@@ -84,13 +84,13 @@ func changePath(folder string) string {
 	return DocumentPath(folder, ChangeName)
 }
 
-// givenUp reports whether an error of applying the change means that nothing is left to do: another run or process was
-// first, or the purge has to be requested again.
+// givenUp reports whether an error from applying the change means that nothing is left to do: another run or process
+// was first, or the purge has to be requested again.
 func (c *Change) givenUp(err error) bool {
 	return errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost)
 }
 
-// equal reports whether both are the same change. The claim of one may have grown.
+// equal reports whether two changes are the same, apart from their claims, because a claim may have grown.
 func (c *Change) equal(other *Change) (bool, error) {
 	one, two := *c, *other
 	one.Claim, two.Claim = nil, nil
@@ -220,8 +220,8 @@ func (c Catalog) PublishingStarted(ctx context.Context, run string) (bool, error
 	return false, nil
 }
 
-// WasPublished reports whether a run without a manifest was published before: either the pointer of its date names it,
-// or it has a ledger and is not being published.
+// WasPublished reports whether a run without a manifest was published before: either the pointer of its date refers to
+// it, or it has a ledger and is not being published.
 func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 	ledger, err := sink.ListAll(ctx, c, LedgerPath(plan.RunID))
 	if err != nil {
@@ -238,7 +238,8 @@ func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 // BeingPruned reports whether a run has been removed or is being removed. Files written into its folder in that state
 // may be left behind.
 func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
-	// The order matters: a removal that begins later finds the written files, and a completed one has left no plan.
+	// The order matters: a removal that begins later finds the written files, and after a completed one there is no
+	// plan.
 	change, _, err := c.readChange(ctx, run)
 	if err == nil && change.Prunes() {
 		return true, nil
@@ -251,7 +252,7 @@ func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 }
 
 // BeingPurged reports whether a purge has written the manifest with this hash but not yet moved the pointer, which
-// names the hash pointed.
+// still has the hash pointed.
 func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) bool {
 	change, _, err := c.readChange(ctx, run)
 	if err != nil || change.Prunes() || change.Before != pointed {
@@ -268,7 +269,7 @@ func (c Catalog) LedgerBeingPurged(ctx context.Context, run string) bool {
 	return err == nil && len(change.Ledger) > 0
 }
 
-// UnfinishedError reports that a run is published but a later step failed. The next Recover repeats that step.
+// UnfinishedError reports that a run is published, but that a later step failed. The next Recover repeats that step.
 type UnfinishedError struct{ Err error }
 
 func (e *UnfinishedError) Error() string {
@@ -285,11 +286,11 @@ func unfinished(err error) error {
 	return &UnfinishedError{err}
 }
 
-// undoneError reports that a publishing was undone.
+// undoneError reports that the change that publishes a run was undone.
 type undoneError struct{ cause error }
 
 func (e *undoneError) Error() string {
-	return e.cause.Error() + "; nothing of it is visible, run it again"
+	return e.cause.Error() + "; no files of the run are visible: run the same command again"
 }
 
 func (e *undoneError) Unwrap() error { return e.cause }

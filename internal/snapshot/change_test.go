@@ -48,8 +48,8 @@ func recoverAll(t *testing.T, store sink.Store) *snapshot.Recovered {
 	return recovered
 }
 
-// TestDateTakenAfterTheChangeWasMade has another process finish a publishing, and a third one publish the next run of
-// the date, before the publisher reads the pointer: the files of the next run stay.
+// TestDateTakenAfterTheChangeWasMade lets another process finish a Publish, and a third process publish the next run of
+// the date, before the publisher reads the pointer: the files of the next run must be kept.
 func TestDateTakenAfterTheChangeWasMade(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -59,7 +59,7 @@ func TestDateTakenAfterTheChangeWasMade(t *testing.T) {
 	slow := &overtakenAt{Lockless: store, path: today(), act: func() {
 		require.NoError(t, recoverAll(t, store).Err())
 		_, err := snapshot.At(killedBefore{store, snapshot.ManifestPath("first")}).Publish(t.Context(), snapshottest.Collect(t, store, "next"), snapshottest.Options())
-		require.ErrorIs(t, err, snapshottest.ErrKilled, "it is killed after it has taken the date")
+		require.ErrorIs(t, err, snapshottest.ErrKilled, "the process is killed after the run has taken the date")
 	}}
 	_, err := snapshot.At(killedBefore{store, today()}).Publish(t.Context(), snapshottest.Collect(t, store, "first"), snapshottest.Options())
 	require.ErrorIs(t, err, snapshottest.ErrKilled)
@@ -69,7 +69,7 @@ func TestDateTakenAfterTheChangeWasMade(t *testing.T) {
 	requireOneWinner(t, root, []string{"first", "next"})
 }
 
-// TestPurgedAgainBehindASlowFinisher has a second purge end while another process is still finishing the first.
+// TestPurgedAgainBehindASlowFinisher lets a second purge end while another process is still finishing the first one.
 func TestPurgedAgainBehindASlowFinisher(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.Lockless{Store: snapshottest.NewDir(t, t.TempDir())}
@@ -83,7 +83,8 @@ func TestPurgedAgainBehindASlowFinisher(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }
 
-// TestEndKeepsALaterChange has a process that still applies an undone purge meet a later purge of the same manifest.
+// TestEndKeepsALaterChange checks that a process that is still applying an undone purge does not remove the change of a
+// later purge of the same manifest.
 func TestEndKeepsALaterChange(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -108,7 +109,7 @@ func TestEndKeepsALaterChange(t *testing.T) {
 	require.NoError(t, err)
 	named := manifest.Paths()
 	for path := range snapshottest.Tree(t, root) {
-		require.True(t, strings.HasPrefix(path, "_") || named[path], "%s is visible, and the manifest does not name it", path)
+		require.True(t, strings.HasPrefix(path, "_") || named[path], "%s is visible, but is not in the manifest", path)
 	}
 }
 
@@ -170,10 +171,10 @@ func TestPublishOfARunThatIsPurgedOrPruned(t *testing.T) {
 	require.ErrorAs(t, err, new(*snapshot.RefusedError))
 }
 
-// unremoving is a Store that removes no data file.
+// unremoving is a Store that does not remove data files.
 type unremoving struct{ snapshottest.Lockless }
 
-var errKept = errors.New("the store keeps it")
+var errKept = errors.New("the store keeps the file")
 
 func (u unremoving) Remove(ctx context.Context, path string) error {
 	if strings.HasSuffix(path, ".parquet") {
@@ -208,7 +209,7 @@ type unreadable struct {
 	path string
 }
 
-var errUnreadable = errors.New("the store does not hand it out")
+var errUnreadable = errors.New("the store cannot read the document")
 
 func (u unreadable) Read(ctx context.Context, path string) ([]byte, string, error) {
 	if path == u.path {
@@ -217,8 +218,8 @@ func (u unreadable) Read(ctx context.Context, path string) ([]byte, string, erro
 	return u.Store.Read(ctx, path)
 }
 
-// TestUnreadableChange kills a publishing before and after it moves the pointer: only afterwards does the run count as
-// published. Before, it can be abandoned even if its change is damaged.
+// TestUnreadableChange kills a Publish before and after it moves the pointer: only afterwards does the run count as
+// published. Before, the run can be abandoned even if its change is damaged.
 func TestUnreadableChange(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []struct {
@@ -253,8 +254,8 @@ func TestUnreadableChange(t *testing.T) {
 	}
 }
 
-// TestRecoverDoesNotWaitForAPurge checks that a run which starts during a purge does not wait; the purge finishes its
-// own change.
+// TestRecoverDoesNotWaitForAPurge checks that a run that starts during a purge does not wait, because the purge
+// finishes its own change.
 func TestRecoverDoesNotWaitForAPurge(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -42,7 +42,8 @@ type Checkpoint struct {
 	StagedAt time.Time    `json:"staged_at"`
 }
 
-// Failed reports whether a school of the checkpoint failed. Rerunning the run repeats the task.
+// Failed reports whether a school of the checkpoint failed. If so, the next process that works on the run repeats the
+// task.
 func (c *Checkpoint) Failed() bool {
 	for i := range c.Ledger {
 		if c.Ledger[i].Status == StatusFailed {
@@ -80,7 +81,7 @@ func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 
 // WriteCheckpoint records that a task is staged. If the task's earlier checkpoint has a failed school, this is a retry,
 // and the earlier staged files are aborted. Otherwise another process is working on the same run and may be publishing
-// these files, so they are left to Sweep.
+// the earlier files, so they are left to Sweep.
 func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Checkpoint) error {
 	path := CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)
 	earlier, err := ReadIfSound[Checkpoint](ctx, c, path)
@@ -111,7 +112,7 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 	return nil
 }
 
-// WriteTurnover writes a file with the turnover of a task. The task's checkpoint must name it.
+// WriteTurnover writes a file with the turnover of a task. The task's checkpoint must list the file.
 func (c Catalog) WriteTurnover(ctx context.Context, run string, task Task, data []byte) (sink.File, error) {
 	return c.writeBeside(ctx, run, task, turnoverSuffix, data)
 }
@@ -169,8 +170,8 @@ func compactJSON(raw json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// ReadCheckpoints reads the checkpoints of a run in the order of Tasks. A checkpoint that is unreadable, or belongs to
-// another task than its name says, is skipped, so its task is done again.
+// ReadCheckpoints reads the checkpoints of a run in the order of Tasks. A checkpoint that is unreadable, or that
+// belongs to a different task than its name says, is skipped, so its task is done again.
 func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint, error) {
 	paths, err := sink.ListAll(ctx, c, runPath(run)+CheckpointFolder)
 	if err != nil {

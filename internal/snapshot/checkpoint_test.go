@@ -86,7 +86,7 @@ func TestRetryAbortsEarlierFiles(t *testing.T) {
 	require.EqualValues(t, 2, g.Schools.OK)
 }
 
-// Two processes do the same task at the same time, and the faster one publishes before it can know of the other.
+// Two processes do the same task at the same time, and the faster one publishes the run without knowing of the other.
 func TestTaskStagedByTwoProcesses(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -101,7 +101,7 @@ func TestTaskStagedByTwoProcesses(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 	published := snapshottest.Tree(t, root)
 
-	t.Log("the slower one may arrive after everything is done")
+	t.Log("the slower process may finish after everything is done")
 	snapshottest.StageTask(t, store, plan, task, nil)
 	require.NotEqual(t, published, snapshottest.Tree(t, root))
 	_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())

@@ -23,7 +23,7 @@ func (c CheckCounts) Add(other CheckCounts) {
 // records.
 type TermCounts map[string]map[string]int64
 
-// Add counts n more results.
+// Add counts n more results of a school and term.
 func (c TermCounts) Add(school, term string, n int64) {
 	terms := c[school]
 	if terms == nil {

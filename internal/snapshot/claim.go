@@ -44,7 +44,8 @@ func (c Catalog) claimDate(ctx context.Context, plan *Plan, opts PublishOptions)
 	return claim, err
 }
 
-// losesTo reports whether another run keeps the date. done is true if another process has already made the same change.
+// losesTo reports whether the other run keeps the date, so that this one loses. done is true if another process has
+// already made the same change.
 func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool, err error) {
 	replaces, err := a.mayReplace(ctx, other)
 	if !errors.Is(err, sink.ErrConflict) {
@@ -62,8 +63,8 @@ func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool,
 	return false, false, err
 }
 
-// mayReplace reports whether the run may take the date from other, and records that it does. The date may have changed
-// hands since publishing began.
+// mayReplace reports whether the run may take the date from the other run, and if so, records that in the claim. The
+// date may have gone to another run since publishing began.
 func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	claim := a.change.Claim
 	if slices.Contains(claim.Replaces, other) {
@@ -73,7 +74,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	current, err := a.catalog.ReadManifest(ctx, other)
 	switch {
 	case Unreadable(err):
-		// The pointer names a run that cannot be read.
+		// The pointer refers to a run that cannot be read.
 	case err != nil:
 		return false, err
 	case claim.compare(a.change.RunID, current.StartedAt, other) < 0:
@@ -107,7 +108,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	return true, nil
 }
 
-// replaceOthers does the remaining steps once the pointer names the run.
+// replaceOthers carries out the remaining steps once the pointer refers to the run.
 func (a *applying) replaceOthers(ctx context.Context) error {
 	if a.change.Kind == Full {
 		if _, err := a.catalog.UpdateLatest(ctx); err != nil {
@@ -144,11 +145,11 @@ func (a *applying) withdraw(ctx context.Context) error {
 	return a.end(ctx)
 }
 
-// removeOthers removes the files of the date that the manifest does not name.
+// removeOthers removes the files of the date that are not in the manifest.
 //
 // Files of a run with its own change are left alone. Changes are listed after the files. The change of a run whose
-// files were listed is therefore found, unless it is already complete; in that case the pointer names another run. A
-// run with a change either takes the date and removes the files of others, or gives up the date and removes its own.
+// files were listed is therefore found, unless it is already complete. In that case the pointer refers to another run.
+// A run with a change either takes the date and removes the files of others, or gives up the date and removes its own.
 // Files of runs that this one replaces are always removed.
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
@@ -173,7 +174,7 @@ func (a *applying) removeOthers(ctx context.Context) error {
 	}
 	return sink.RemoveAll(ctx, a.catalog.store, slices.DeleteFunc(others, func(path string) bool {
 		run := sink.Owner(path)
-		// A purge may have written it since the manifest was read.
+		// A purge may have written the file since the manifest was read.
 		mine := run == sink.Escape(m.RunID)
 		return mine || (!replaced[run] && (slices.Contains(busy, run) || pointer.RunID != m.RunID))
 	}))

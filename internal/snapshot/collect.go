@@ -17,11 +17,11 @@ import (
 type StagedRun struct {
 	Plan *Plan
 	// Missing are the tasks without a checkpoint, or with one whose staged files the store no longer holds. The other
-	// fields leave them out.
+	// fields do not count these tasks.
 	Missing []Task
 	// Damaged are the missing tasks that have a checkpoint: their staged files are gone or have changed.
 	Damaged []Task
-	// Failed are the tasks with a failed school, which a rerun repeats.
+	// Failed are the tasks with a failed school. Running again repeats them.
 	Failed   []Task
 	Tables   map[string]ManifestTable
 	Ledger   []LedgerRow
@@ -33,16 +33,16 @@ type StagedRun struct {
 	Students *Students
 	// Suppressed is the plan's suppression list with the number of students whom the service still lists.
 	Suppressed *Suppression
-	// Checks are the checks of the service's own rules that were made.
+	// Checks are the results of checking the service's own rules.
 	Checks   []review.Check
 	Activity activity.Log
 	// Baseline is the manifest of the plan's baseline; nil if there is none or it no longer exists.
 	Baseline *Manifest
 	// Replaced is the manifest of the published run that this one replaces and that has the same scope; nil if there is none.
 	Replaced *Manifest
-	// NewlyDenied are the rows in the baseline's ledger of schools that were read then and are denied now.
+	// NewlyDenied are the ledger rows of the baseline for schools that were read then and are denied now.
 	NewlyDenied []LedgerRow
-	// Warnings are the warnings of the comparison, and warnings that need no comparison.
+	// Warnings are the warnings that come from the comparison, and those that do not need one.
 	Warnings []review.Reason
 	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until everything is
 	// staged.
@@ -52,8 +52,8 @@ type StagedRun struct {
 	Comparison  *Comparison
 	NotCompared string
 	Districts   DistrictComparisons
-	// Turnover lists files with the added and removed test results. The reasons for removals are not in Comparison and
-	// Districts yet.
+	// Turnover lists files with the added and removed test results. Comparison and Districts do not have the reasons
+	// for removals yet.
 	Turnover []sink.File
 }
 
@@ -124,7 +124,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 	return g, nil
 }
 
-// add adds a staged task.
+// add adds the counts of a staged task.
 func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift *DriftSums) error {
 	for name, file := range checkpoint.Files {
 		table := g.Tables[name]
@@ -136,7 +136,7 @@ func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift 
 	for i := range checkpoint.Ledger {
 		row := &checkpoint.Ledger[i]
 		if row.Dataset != dataset.Name {
-			return fmt.Errorf("its ledger has a row of %q", row.Dataset)
+			return fmt.Errorf("its ledger has a row for %q", row.Dataset)
 		}
 		if row.Status == StatusOK && row.RecordsReceived != row.RowsWritten+row.DuplicatesDropped {
 			return fmt.Errorf("school %q: %d records were received, %d written and %d dropped",
@@ -211,8 +211,8 @@ func (g *StagedRun) addFailedSchools() {
 	}
 }
 
-// incompleteSchools reports for each school of the plan whether one of its tasks is missing. Such a school is not known
-// to be ok.
+// incompleteSchools reports for each school of the plan whether one of its tasks is missing. The outcome of such a
+// school is not yet known.
 func (g *StagedRun) incompleteSchools() []bool {
 	open := make([]bool, len(g.Plan.Schools))
 	for _, task := range g.Missing {
@@ -277,16 +277,16 @@ func (g *StagedRun) finish(drift *DriftSums) {
 	g.Schools.Total = int64(len(g.Plan.Schools) + len(g.Plan.FailedSchools))
 }
 
-// Preview returns the manifest that publishing the run now would write. It has no status, and its files are not
-// visible.
+// Preview returns the manifest that would be written if the run were published now. It has no status, and its files are
+// not visible.
 func (g *StagedRun) Preview() *Manifest {
 	manifest, _ := g.manifest()
 	manifest.Status = ""
 	return manifest
 }
 
-// manifest returns the manifest of the run, still without the ledger's file and the time of publishing, and the staged
-// files by path.
+// manifest returns the manifest of the run, without the ledger's file and the time of publishing, and the staged files
+// by path.
 func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 	plan := g.Plan
 	m := &Manifest{

@@ -17,7 +17,7 @@ const (
 	AgedOut = "aged_out"
 	// LeftRoster test results belong to a student who is no longer listed at the school.
 	LeftRoster = "left_roster"
-	// Unexplained test results are gone for none of these reasons.
+	// Unexplained test results are gone, but for none of these reasons.
 	Unexplained = "unexplained"
 	// ElementsChanged is the reason for child rows whose parent still exists.
 	ElementsChanged = "changed"
@@ -25,7 +25,7 @@ const (
 	Removed = "removed"
 )
 
-// ReasonText returns the reason for removed rows in words for people.
+// ReasonText describes a reason for removed rows in words, for people to read.
 func ReasonText(reason string) string {
 	if reason == ElementsChanged {
 		return "list changed" // of a parent that still exists
@@ -40,7 +40,7 @@ type Comparison struct {
 	SnapshotDate string `json:"snapshot_date"`
 	// Tables holds the tables that both snapshots have, by name.
 	Tables map[string]*TableComparison `json:"tables"`
-	// SchoolsCompared counts the schools of which all datasets were compared, SchoolsNotCompared all other schools of
+	// SchoolsCompared counts the schools all of whose datasets were compared, SchoolsNotCompared all other schools of
 	// either snapshot.
 	SchoolsCompared    int64           `json:"schools_compared"`
 	SchoolsNotCompared int64           `json:"schools_not_compared"`
@@ -51,7 +51,7 @@ type Comparison struct {
 type TableComparison struct {
 	Same    int64 `json:"same"`    // equal rows
 	Added   int64 `json:"added"`   // rows without an earlier version
-	Changed int64 `json:"changed"` // rows with another version
+	Changed int64 `json:"changed"` // rows that have a new version
 	Removed int64 `json:"removed"` // rows that are gone
 	// ChangedColumns counts the changed rows by column.
 	ChangedColumns map[string]int64 `json:"changed_columns"`
@@ -78,7 +78,7 @@ func (t *TableComparison) Add(other *TableComparison) {
 	addCounts(&t.Because, other.Because)
 }
 
-// addCounts adds other counts to sums, which it creates if needed.
+// addCounts adds other counts to sums, which it creates if it is nil.
 func addCounts(sums *map[string]int64, other map[string]int64) {
 	if *sums == nil {
 		*sums = make(map[string]int64, len(other))
@@ -130,7 +130,7 @@ func (d *DistrictComparison) add(other *DistrictComparison) {
 // and of schools without one, is empty.
 type DistrictComparisons map[string]map[string]*DistrictComparison
 
-// Of returns the counts of a table in a district, zero at first.
+// Of returns the counts of a table in a district. It creates them if they do not exist yet.
 func (d DistrictComparisons) Of(district, table string) *DistrictComparison {
 	tables := d[district]
 	if tables == nil {

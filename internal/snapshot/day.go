@@ -7,7 +7,7 @@ import (
 
 const secondsPerDay = 24 * 60 * 60
 
-// DayOf returns the day of a date, counted from 1970-01-01 as date columns do.
+// DayOf returns the number of days from 1970-01-01 to a date, which is how date columns store dates.
 func DayOf(date string) (int32, error) {
 	t, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -16,7 +16,7 @@ func DayOf(date string) (int32, error) {
 	return int32(t.Unix() / secondsPerDay), nil
 }
 
-// DateOf returns the date of a day.
+// DateOf returns the date of a day that is counted from 1970-01-01.
 func DateOf(day int32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }

@@ -14,8 +14,8 @@ import (
 // FormatVersion is the version of the documents and of the data files' layout.
 const FormatVersion = 1
 
-// FormatError reports that a later release has written a document in an unknown format. Nothing at such a destination
-// may be changed, because unknown data could be lost.
+// FormatError reports that a later release has written a document in a format that this one does not support. Nothing
+// at such a destination may be changed, because data in the new format could be lost.
 type FormatError struct {
 	Path    string
 	Version int
@@ -79,8 +79,8 @@ func WriteDocument(ctx context.Context, store sink.Store, path string, document 
 	return err
 }
 
-// ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged. If the error is among the
-// accepted ones, it returns nil instead.
+// ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged. If the error is one of the
+// accepted ones, it returns a nil document and no error.
 func ReadDocument[T any](ctx context.Context, store sink.Reader, path string, accepted ...error) (*T, string, error) {
 	data, version, err := store.Read(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
@@ -110,7 +110,7 @@ func ReadIfSound[T any](ctx context.Context, store sink.Reader, path string) (*T
 	return document, err
 }
 
-// firstReadable returns the first readable document of that name among the runs, or nil.
+// firstReadable returns the first readable document with that name in the folders of the runs, or nil.
 func firstReadable[T any](ctx context.Context, store sink.Reader, runs []string, name string) (*T, error) {
 	for _, run := range runs {
 		document, err := ReadIfSound[T](ctx, store, DocumentPath(run, name))
@@ -121,7 +121,7 @@ func firstReadable[T any](ctx context.Context, store sink.Reader, runs []string,
 	return nil, nil
 }
 
-// orEmpty replaces nil by an empty list, which JSON writes as [].
+// orEmpty replaces nil with an empty list, which is encoded in JSON as [].
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

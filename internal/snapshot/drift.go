@@ -20,15 +20,15 @@ func (d Drift) Compare(other Drift) int {
 }
 
 const (
-	// MaxDriftFields is the maximum number of fields that drift names per table.
+	// MaxDriftFields is the maximum number of fields per table that are counted separately.
 	MaxDriftFields = 1000
-	// OtherFields stands for fields that drift does not name.
+	// OtherFields stands for all fields that are not counted separately.
 	OtherFields = "#"
 )
 
-// DriftSums adds up drift. The zero value is empty. It names the MaxDriftFields most frequent fields of a table, with
-// ties broken by name, and counts the others as OtherFields. Its size is bounded, so with far more fields the sums
-// depend on the order of the additions.
+// DriftSums adds up drift. The zero value is empty. It counts the MaxDriftFields most frequent fields of a table
+// separately, with ties broken by name, and all others together as OtherFields. Its size is bounded, so with far more
+// fields the sums depend on the order of the additions.
 type DriftSums struct {
 	counts map[Drift]int64 // by drift without its count
 	full   int             // number of counts at which fields are merged

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDriftSums checks that if there are too many fields, the most frequent ones are named, whatever the order in which
-// they are added.
+// TestDriftSums checks that if there are too many fields, the most frequent ones are counted separately, in whatever
+// order they are added.
 func TestDriftSums(t *testing.T) {
 	t.Parallel()
 	var all []Drift
@@ -29,7 +29,7 @@ func TestDriftSums(t *testing.T) {
 	}
 	got := sums.List()
 	require.Equal(t, got, reversed.List())
-	require.Equal(t, got, sums.List(), "listing changes nothing")
+	require.Equal(t, got, sums.List(), "listing does not change the sums")
 	require.True(t, slices.IsSortedFunc(got, Drift.Compare))
 
 	fields := map[string]map[string]int64{"a": {}, "b": {}, "c": {}}

@@ -10,8 +10,8 @@ import (
 )
 
 // CheckFormat returns a *FormatError if a later release has worked at the destination, so that a command can stop
-// before it changes anything. It reads only the newest document of each name, because a release does not write to a
-// destination that a later one has written to.
+// before it changes anything. It reads only the newest document with each name, because a release does not write to a
+// destination that a later release has written to.
 func (c Catalog) CheckFormat(ctx context.Context) error {
 	newest := make(map[string]sink.Entry)
 	for _, prefix := range []string{RunsPrefix, HistoryPrefix, PurgesPrefix} {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// HistoryPointerPath is the path of the document that names the current history.
+	// HistoryPointerPath is the path of the document that refers to the current history.
 	HistoryPointerPath = "_history.json"
 	// HistoryPrefix is the folder of the histories' documents.
 	HistoryPrefix = "_history/"
@@ -31,7 +31,7 @@ const (
 
 // HistoryPointer is _history.json: the history that readers find.
 type HistoryPointer struct {
-	HistoryID string `json:"history_id"` // names the folder of its manifest
+	HistoryID string `json:"history_id"` // the name of the folder with the history's manifest
 	// Through is the last snapshot date folded.
 	Through        string `json:"through"`
 	Manifest       string `json:"manifest"`
@@ -42,7 +42,7 @@ type HistoryPointer struct {
 // snapshots folded and on purges.
 type HistoryManifest struct {
 	FormatVersion int          `json:"format_version"`
-	HistoryID     string       `json:"history_id"` // ends the names of the newest files
+	HistoryID     string       `json:"history_id"` // the last part of the names of the newest files
 	BaseURL       string       `json:"base_url"`
 	Scope         HistoryScope `json:"scope"`
 	// Snapshots are the snapshots folded, in the order of their dates.
@@ -59,9 +59,9 @@ type HistoryManifest struct {
 	DroppedBefore string `json:"dropped_before,omitempty"`
 }
 
-// HistoryPurge counts the rows that a purge, or history --drop-ended-before, has removed from a history.
+// HistoryPurge counts the rows that a purge or history --drop-ended-before has removed from a history.
 type HistoryPurge struct {
-	// ID names the proof, _purges/<id>.json.
+	// ID is the id of the proof, _purges/<id>.json.
 	ID             string           `json:"id"`
 	RowsRemoved    map[string]int64 `json:"rows_removed"`            // by table
 	ExtraRemoved   map[string]int64 `json:"extra_removed,omitempty"` // as in ManifestPurge
@@ -88,7 +88,7 @@ func (m *HistoryManifest) AddPurge(p *HistoryPurge) {
 	}
 }
 
-// Plus returns the sum of two counts.
+// Plus returns the sum of both counts.
 func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	sum := &HistoryPurge{
 		ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), ExtraRemoved: maps.Clone(before.ExtraRemoved),
@@ -135,7 +135,7 @@ func (m *Manifest) HistoryScope() HistoryScope {
 	return scope
 }
 
-// OutsideHistory returns the reason why a full snapshot does not belong to a history of that service and scope; empty
+// OutsideHistory returns the reason why a full snapshot does not belong to a history with that service and scope; empty
 // if it does.
 func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	own := m.HistoryScope()
@@ -151,7 +151,7 @@ func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	case own.Privacy != scope.Privacy:
 		return fmt.Sprintf("it was taken with %s %s, but those in the history with %s", wording.Setting("privacy"), m.Parameters.Profile(), cmp.Or(scope.Privacy, string(schemas.Full)))
 	case own.PrivacyKey != scope.PrivacyKey:
-		return fmt.Sprintf("its pseudonyms have the privacy key %s, but the history's have %s", own.PrivacyKey, scope.PrivacyKey)
+		return fmt.Sprintf("its pseudonyms were made with the privacy key %s, but the history's with %s", own.PrivacyKey, scope.PrivacyKey)
 	case own.IncludeRemoved && !scope.IncludeRemoved:
 		return "it was taken with " + includeRemoved.String() + ", but those in the history were not"
 	case own != scope:
@@ -166,8 +166,8 @@ func (m *HistoryManifest) Misses(run *Manifest) bool {
 		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
 }
 
-// LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, with the
-// reason; otherwise nil. A history or snapshot that cannot be read has no reason.
+// LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, and the
+// reason; otherwise nil. The reason is empty if the history or the snapshot cannot be read.
 func (c Catalog) LeavesOut(ctx context.Context) (newest *Manifest, reason string, err error) {
 	newest, err = c.LatestRun(ctx)
 	if newest == nil || err != nil {
@@ -190,7 +190,7 @@ func ignoreUnreadable(err error) error {
 	return err
 }
 
-// Pruned returns the dates folded on which no snapshot is published any more, so that the history cannot be rebuilt.
+// Pruned returns the folded dates whose snapshots are no longer published. The history cannot be rebuilt without them.
 func (m *HistoryManifest) Pruned(published func(date string) bool) []string {
 	var dates []string
 	for _, f := range m.Snapshots {
@@ -257,7 +257,8 @@ func IsHistoryID(owner string) bool {
 // HistoryManifestPath returns the path of the manifest of a history.
 func HistoryManifestPath(id string) string { return HistoryPrefix + id + "/" + ManifestName }
 
-// HistoryFolder returns the folder of a table's versions that ended on a date or are Open, with a trailing slash.
+// HistoryFolder returns the folder, with a trailing slash, of a table's versions that ended on a date, or that have not
+// ended (Open).
 func HistoryFolder(table, validTo string) string {
 	return HistoryFilesPrefix + table + "/valid_to=" + validTo + "/"
 }
@@ -293,8 +294,8 @@ func HistoryTable(table *schemas.Table) *schemas.Table {
 	return &versions
 }
 
-// CoverageTable returns the declaration of the table that records since which date a school's dataset has been read.
-// Like the other tables, it gets the columns of HistoryTable.
+// CoverageTable returns the declaration of the table that records from which date on a school's dataset has been read.
+// Like the other tables, it gets the columns that HistoryTable adds.
 func CoverageTable() *schemas.Table {
 	return &schemas.Table{
 		Name: coverageTable, Doc: "Which schools and datasets the snapshots in the history cover.",
@@ -306,7 +307,7 @@ func CoverageTable() *schemas.Table {
 	}
 }
 
-// FindHistoryTable returns the declaration of a history's table without the columns of HistoryTable.
+// FindHistoryTable returns the declaration of a table of the history, without the columns that HistoryTable adds.
 func FindHistoryTable(name string) (*schemas.Table, bool) {
 	if name == coverageTable {
 		return CoverageTable(), true
@@ -321,7 +322,8 @@ type History struct {
 	Manifest *HistoryManifest
 }
 
-// NoHistory returns the error of a command that needs a history if there is none. A destination of cohorts gets none.
+// NoHistory returns the error of a command that needs a history if there is none. A destination with only cohorts never
+// gets one.
 func (c Catalog) NoHistory(ctx context.Context) *RefusedError {
 	reason := fmt.Sprintf("there is no history at %s: ", c)
 	ofCohort := func(m *Manifest) bool { return m.Parameters.Students != nil }
@@ -363,8 +365,8 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	}
 }
 
-// lostHistory returns ErrDamaged if the history has files although HistoryPointerPath, which names its manifest, does not
-// exist. begun reports that another process has just made the history.
+// lostHistory returns ErrDamaged if there are files of a history, but no document at HistoryPointerPath that refers to
+// its manifest. begun is true if another process has just made the history.
 func (c Catalog) lostHistory(ctx context.Context) (begun bool, err error) {
 	for entry, err := range c.List(ctx, HistoryFilesPrefix) {
 		if err != nil {
@@ -389,7 +391,7 @@ func (c Catalog) lostHistory(ctx context.Context) (begun bool, err error) {
 	return false, nil
 }
 
-// LastHistory returns the newest manifest of a history, whatever the pointer names, or nil if none can be read.
+// LastHistory returns the newest manifest of a history, regardless of the pointer, or nil if none can be read.
 func (c Catalog) LastHistory(ctx context.Context) (*HistoryManifest, error) {
 	var last *HistoryManifest
 	for entry, err := range c.List(ctx, HistoryPrefix) {
@@ -413,7 +415,7 @@ func (c Catalog) LastHistory(ctx context.Context) (*HistoryManifest, error) {
 	return last, nil
 }
 
-// PrunedFrom returns the dates of a history on which no snapshot is published any more.
+// PrunedFrom returns the folded dates of a history whose snapshots are no longer published.
 func (c Catalog) PrunedFrom(ctx context.Context, m *HistoryManifest) ([]string, error) {
 	entries, err := c.pointers(ctx, Full)
 	if err != nil {
@@ -440,10 +442,10 @@ func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
 	return nil
 }
 
-// followHistory reads the manifest that a pointer names.
+// followHistory reads the manifest that a pointer refers to.
 func (c Catalog) followHistory(ctx context.Context, pointer *HistoryPointer) (*History, error) {
 	if pointer.Manifest != HistoryManifestPath(pointer.HistoryID) {
-		return nil, fmt.Errorf("read %s: %w: it does not name the manifest of a history", HistoryPointerPath, sink.ErrDamaged)
+		return nil, fmt.Errorf("read %s: %w: it does not refer to the manifest of a history", HistoryPointerPath, sink.ErrDamaged)
 	}
 	data, _, err := c.Read(ctx, pointer.Manifest)
 	if err != nil {
@@ -454,7 +456,7 @@ func (c Catalog) followHistory(ctx context.Context, pointer *HistoryPointer) (*H
 		return nil, err
 	}
 	if sink.Hash(data) != pointer.ManifestSHA256 || manifest.HistoryID != pointer.HistoryID || len(manifest.Snapshots) == 0 {
-		return nil, fmt.Errorf("read %s: %w: it is not the manifest that %s names", pointer.Manifest, sink.ErrDamaged, HistoryPointerPath)
+		return nil, fmt.Errorf("read %s: %w: it is not the manifest that %s refers to", pointer.Manifest, sink.ErrDamaged, HistoryPointerPath)
 	}
 	return &History{Pointer: *pointer, Manifest: manifest}, nil
 }

@@ -26,7 +26,7 @@ func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err erro
 	return unlock, nil
 }
 
-// recoverHistory finishes an interrupted change of the history, unless another process is working on it.
+// recoverHistory finishes an interrupted change of the history, unless another process holds the lock of the history.
 func (c Catalog) recoverHistory(ctx context.Context) (err error) {
 	if _, _, err := c.readChangeIn(ctx, ""); errors.Is(err, sink.ErrNotFound) {
 		return nil
@@ -101,7 +101,7 @@ func (a *applying) moveHistory(ctx context.Context) error {
 	err = sink.Swap(ctx, HistoryPointerPath, func() error {
 		data, version, err := c.Read(ctx, HistoryPointerPath)
 		missing := errors.Is(err, sink.ErrNotFound)
-		moved := bytes.Equal(data, pointer) // a rebuild may result in the same pointer with other files
+		moved := bytes.Equal(data, pointer) // after a rebuild, the pointer may be the same although the files differ
 		switch {
 		case err != nil && !missing:
 			return fmt.Errorf("read %s: %w", HistoryPointerPath, err)
@@ -138,13 +138,14 @@ func (m *HistoryManifest) paths() map[string]bool {
 	return named
 }
 
-// ReplacedBy returns the objects of the history that a later one no longer names.
+// ReplacedBy returns the objects of the history that a later one no longer lists.
 func (m *HistoryManifest) ReplacedBy(after *HistoryManifest) []string {
 	named := after.paths()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.paths())), func(path string) bool { return named[path] })
 }
 
-// UnnamedHistory lists the objects of histories that a manifest does not name: files and manifests of other histories.
+// UnnamedHistory returns the objects of histories that a manifest does not list: files and manifests of other
+// histories.
 func (c Catalog) UnnamedHistory(ctx context.Context, manifest *HistoryManifest) ([]string, error) {
 	named := manifest.paths()
 	var paths []string

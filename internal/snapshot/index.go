@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Index is the contents of the folders of runs, from one listing.
+// Index has the contents of the folders of all runs, from one listing.
 type Index []*RunFolder
 
 // RunFolder lists the contents of the folder of a run.
@@ -36,7 +36,7 @@ func (c Catalog) Index(ctx context.Context) (Index, error) {
 	return index, err
 }
 
-// With returns the names of the folders that hold a document of that name.
+// With returns the names of the folders that hold a document with that name.
 func (x Index) With(name string) []string {
 	var names []string
 	for _, folder := range x {
@@ -47,7 +47,7 @@ func (x Index) With(name string) []string {
 	return names
 }
 
-// Has reports whether the folder holds a document of that name.
+// Has reports whether the folder holds a document with that name.
 func (f *RunFolder) Has(name string) bool {
 	_, ok := f.contents[name]
 	return ok
@@ -71,7 +71,7 @@ func (f *RunFolder) written(name string) time.Time { return f.contents[name].Mod
 
 func (f *RunFolder) path(name string) string { return DocumentPath(f.Name, name) }
 
-// ReadAll reads all documents of that name. The result is by folder, without missing and damaged documents.
+// ReadAll reads all documents with that name. The result maps folders to documents, without missing and damaged ones.
 func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (map[string]*T, error) {
 	folders := index.With(name)
 	found, err := sink.Map(ctx, maxRunsRead, folders, func(ctx context.Context, folder string) (*T, error) {
@@ -86,8 +86,8 @@ func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (m
 	return documents, err
 }
 
-// WithoutPlan returns the published run that was planned last, and later than the given one, among those that have lost their
-// plan; empty if there is none.
+// WithoutPlan returns a published run that has lost its plan: the one that was planned last, if that was later than the
+// given run. It returns "" if there is none.
 func (c Catalog) WithoutPlan(ctx context.Context, run string) (string, error) {
 	plan, err := c.ReadPlan(ctx, run)
 	if Unreadable(err) {

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestSomebodyElseIsFaster publishes another run in the middle of a publishing, just before it writes one of its
+// TestSomebodyElseIsFaster publishes another run in the middle of a Publish, just before that writes one of its
 // documents.
 func TestSomebodyElseIsFaster(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 	}
 }
 
-// TestAShardIsFaster has another process write the plan first.
+// TestAShardIsFaster lets another process write the plan first.
 func TestAShardIsFaster(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -116,7 +116,7 @@ func (s killedBefore) Write(ctx context.Context, path string, data []byte, when 
 	return s.Lockless.Write(ctx, path, data, when)
 }
 
-// TestSweptLedger has another process of the run publish it, completely or in part, while this one stages the ledger.
+// TestSweptLedger lets another process of the run publish it, completely or in part, while this one stages the ledger.
 // The staged ledger is swept.
 func TestSweptLedger(t *testing.T) {
 	t.Parallel()

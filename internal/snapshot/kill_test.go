@@ -20,8 +20,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// finish does what the next command does: it finishes interrupted changes, and publishes the run if its publishing had
-// not begun.
+// finish does what the next command does: it finishes interrupted changes, and publishes the run if no change had
+// begun.
 func finish(ctx context.Context, store sink.Store, run string) error {
 	if err := snapshottest.FinishAll(ctx, store); err != nil {
 		return err
@@ -38,14 +38,14 @@ func finish(ctx context.Context, store sink.Store, run string) error {
 	return err
 }
 
-// TestKilledAnywhere kills a publishing before every write, and fails every read, and expects exactly the same result
-// from the next command. A publishing that reports no error must have the result itself.
+// TestKilledAnywhere kills a Publish before every write, fails every read of it, and expects exactly the same result
+// from the next command. If Publish does not report an error, the result must already be there.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		// every is 1 to be killed before each operation, more to skip some: kills are expensive, and other tests cover
-		// most steps.
+		// every is 1 to kill the process before each operation, and higher to skip some: kills are expensive, and other
+		// tests cover most steps.
 		every int
 		setUp func(t *testing.T, store sink.Store)
 	}{
@@ -114,7 +114,7 @@ func requireSameEnd(t *testing.T, root string, want map[string]string, n int, ru
 		require.ErrorIs(t, err, snapshottest.ErrKilled, when)
 	}
 
-	// Every run that a pointer names is complete at any time.
+	// Every run that a pointer refers to is complete at any time.
 	alive := snapshottest.NewDir(t, root)
 	pointers, err := sink.ListAll(t.Context(), alive, "_snapshots/")
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestTwoPublishersOfADate(t *testing.T) {
 	}
 }
 
-// requireOneWinner requires one of the runs to be the published snapshot of today, and no data of the others to be
+// requireOneWinner requires that one of the runs is the published snapshot of today, and that no data of the others is
 // left.
 func requireOneWinner(t *testing.T, root string, runs []string) {
 	t.Helper()
@@ -194,7 +194,7 @@ func requireOneWinner(t *testing.T, root string, runs []string) {
 	}
 	for name := range snapshottest.Tree(t, root) {
 		if name[0] != '_' {
-			require.True(t, named[name], "%s is not of %s, which has won", name, winner)
+			require.True(t, named[name], "%s does not belong to %s, which has won", name, winner)
 		}
 		require.NotContains(t, name, "_staging")
 		require.NotContains(t, name, "change.json")
@@ -232,7 +232,7 @@ func TestManyPublishersOfARun(t *testing.T) {
 						}
 						_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 						if _, missing := errors.AsType[*snapshot.MissingError](err); missing {
-							// Another process finished the publishing while this one was staging.
+							// Another process finished publishing the run while this one was staging.
 							err = snapshottest.FinishAll(t.Context(), store)
 						}
 						return err

@@ -36,7 +36,7 @@ const (
 	CheckpointFolder = "journal/"
 )
 
-// LatestPath is the path of the document that names the newest published full run without a filter.
+// LatestPath is the path of the document that refers to the newest published full run without a filter.
 const LatestPath = "_latest.json"
 
 // IndexPath is the path of the page of all runs.
@@ -66,7 +66,7 @@ func HeldPath(run string) string { return runPath(run) + heldName }
 // ChangePath returns the path of change.json.
 func ChangePath(run string) string { return runPath(run) + ChangeName }
 
-// AlivePath returns the path of alive.json, the sign of life of a run.
+// AlivePath returns the path of alive.json, the heartbeat of a run.
 func AlivePath(run string) string { return runPath(run) + AliveName }
 
 // CheckpointPath returns the path of the checkpoint of a staged task.
@@ -77,13 +77,13 @@ func CheckpointPath(run string, bucket int, dataset string) string {
 	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), CheckpointFolder, bucket, sink.Escape(dataset))
 }
 
-// The endings of the files beside the checkpoints.
+// The suffixes of the files beside the checkpoints.
 const (
 	turnoverSuffix = ".turnover"
 	callsSuffix    = ".calls"
 )
 
-// taskPrefix begins the paths of the files of a task beside its checkpoint.
+// taskPrefix returns the start of the paths of a task's files beside its checkpoint.
 func taskPrefix(run string, task Task) string {
 	return strings.TrimSuffix(CheckpointPath(run, task.Bucket, task.Dataset), ".json") + "-"
 }

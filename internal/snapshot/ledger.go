@@ -29,8 +29,8 @@ type LedgerRow struct {
 	Error              string `json:"error,omitempty"`
 }
 
-// ledgerField is a column of ledger.parquet and its field of LedgerRow, which is either text or a count. Empty text in
-// an optional column is null.
+// ledgerField maps a column of ledger.parquet to its field in LedgerRow, which is either text or a count. Empty text in
+// an optional column is stored as null.
 type ledgerField struct {
 	name     string
 	required bool
@@ -180,10 +180,10 @@ func readLedgerRows(file io.ReaderAt, size int64, use func(*LedgerRow) error) er
 type LedgerTotals struct {
 	Datasets map[string]ManifestDataset
 	Written  map[string]int64 // rows of the first table by dataset
-	Uneven   int64            // rows of status ok whose counts do not add up
+	Uneven   int64            // rows with status ok whose counts do not add up
 	// worst is the worst status of each school: failed, then denied, then ok.
 	worst map[string]Status
-	// unnamed counts by dataset the schools without a bid, all of which failed.
+	// unnamed counts, by dataset, the schools without a bid, all of which failed.
 	unnamed map[string]int64
 }
 

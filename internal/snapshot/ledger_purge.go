@@ -21,7 +21,7 @@ type PurgedLedger struct {
 	File    sink.File
 	Removed map[string]LedgerRemoved // by dataset
 	schools ManifestSchools
-	// The members of the manifest that name schools and districts.
+	// The members of the manifest that contain schools and districts.
 	slowest            []activity.SchoolTime
 	accepted, warnings []review.Reason
 }
@@ -35,8 +35,8 @@ func (p *PurgedLedger) Rows() int64 {
 	return n
 }
 
-// PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if neither it nor the
-// manifest names any of them. Nothing is written.
+// PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if neither the ledger
+// nor the manifest contains any of them. It does not write anything.
 func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school, district string) bool) (_ *PurgedLedger, err error) {
 	object, err := c.Open(ctx, m.Ledger.Path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school,
 	switch {
 	case len(purged.Removed) == 0 && !named:
 		return nil, nil
-	// A purge may have written its manifest, but not the ledger.
+	// A purge may have written the manifest, but not yet the ledger.
 	case hash != m.Ledger.SHA256 && purged.File.SHA256 != m.Ledger.SHA256:
 		return nil, fmt.Errorf("%w: the SHA-256 of %s is not the one in the manifest", sink.ErrDamaged, m.Ledger.Path)
 	}
@@ -104,7 +104,7 @@ func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school,
 }
 
 // clear removes the schools and districts from the failures, slowest schools, accepted reasons and warnings of the
-// manifest. It reports whether any were named.
+// manifest. It reports whether it has removed any.
 func (p *PurgedLedger) clear(m *Manifest, goes func(school, district string) bool) bool {
 	p.schools.Failures = slices.DeleteFunc(slices.Clone(m.Schools.Failures), func(f SchoolFailure) bool { return goes(f.SchoolBid, "") })
 	p.slowest = slices.DeleteFunc(slices.Clone(m.Activity.Slowest), func(s activity.SchoolTime) bool { return goes(s.School, "") })

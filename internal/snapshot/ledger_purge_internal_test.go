@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/review"
 )
 
-// TestPurgeClearsReasons removes a school and a district from the reasons of a manifest, and finds nothing when it is
-// done again.
+// TestPurgeClearsReasons removes a school and a district from the reasons of a manifest. A second attempt finds nothing
+// to remove.
 func TestPurgeClearsReasons(t *testing.T) {
 	t.Parallel()
 	goes := func(school, district string) bool { return school == "s" || district == "d" }
@@ -26,7 +26,7 @@ func TestPurgeClearsReasons(t *testing.T) {
 	require.Contains(t, p.accepted[0].String(), "allows: table students, district e: 76 of 100; and 1 more")
 	require.Equal(t, kept, p.accepted[1])
 	require.Equal(t, "1 school no longer listed: (removed by a purge)", p.warnings[0].String())
-	require.Len(t, m.Accepted[0].Found, 2, "the manifest stays as it is")
+	require.Len(t, m.Accepted[0].Found, 2, "the manifest is not changed")
 
 	again := &Manifest{Accepted: p.accepted, Comparison: &Comparison{Warnings: p.warnings}}
 	require.False(t, new(PurgedLedger).clear(again, goes))

@@ -74,7 +74,7 @@ func TestLedger(t *testing.T) {
 	require.NoError(t, object.Close())
 }
 
-// TestWorstStatusOfASchool counts each school once, whatever the order of its datasets.
+// TestWorstStatusOfASchool counts each school once, regardless of the order of its datasets.
 func TestWorstStatusOfASchool(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -124,7 +124,7 @@ func TestLedgerDoesNotAddUp(t *testing.T) {
 		"its ledger counts 3 rows, but table students has 2": func(j *snapshot.Checkpoint) {
 			j.Ledger[0].RecordsReceived, j.Ledger[0].RowsWritten = 3, 2
 		},
-		`its ledger has a row of "schools"`: func(j *snapshot.Checkpoint) { j.Ledger[0].Dataset = "schools" },
+		`its ledger has a row for "schools"`: func(j *snapshot.Checkpoint) { j.Ledger[0].Dataset = "schools" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

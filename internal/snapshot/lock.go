@@ -9,13 +9,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// The names of the locks that publishers, and processes that change the history, hold.
+// The names of the locks that are held by publishers and by processes that change the history.
 const (
 	publishLock = "publish"
 	historyLock = "history"
 )
 
-// How long commands wait for a lock before they give up. Commands that only inspect a run hold its locks briefly.
+// The times that commands wait for a lock before they give up. Commands that only inspect a run hold its locks briefly.
 const (
 	publishPatience = 30 * time.Minute
 	runPatience     = 10 * time.Second
@@ -25,9 +25,9 @@ const (
 // Any number of processes may work on a run, but only one on each shard: the second gets a *LockedError, as does every
 // process while another holds the run with HoldRunExclusive.
 //
-// Shards of different counts may overlap, such as 0/1 and 1/3. An operator may finish the work of dead shards with
-// another count: both processes stage the buckets they have in common, and the checkpoint written last decides whose
-// files count.
+// Shards of different counts may overlap, such as 0/1 and 1/3. An operator may finish the work of dead shards with a
+// different count. If two processes then stage the same bucket, the files in the checkpoint that is written last are
+// used.
 func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards int) (release func() error, err error) {
 	unlock, err := c.store.Lock(ctx, runLock(run), sink.Shared, runPatience)
 	if err != nil {

@@ -20,7 +20,8 @@ const (
 	Replaced  = "replaced"
 )
 
-// Manifest is _runs/<run>/manifest.json. It lists the files of a published run; a run without one is not published.
+// Manifest is _runs/<run>/manifest.json. It lists the files of a published run; a run without a manifest is not
+// published.
 type Manifest struct {
 	FormatVersion int                        `json:"format_version"`
 	RunID         string                     `json:"run_id"`
@@ -39,7 +40,7 @@ type Manifest struct {
 	Datasets      map[string]ManifestDataset `json:"datasets"`
 	Requests      Requests                   `json:"requests"`
 	Drift         []Drift                    `json:"drift"`
-	// Checks are the checks of the service's own rules that were made.
+	// Checks are the results of checking the service's own rules.
 	Checks []review.Check `json:"checks"`
 	// Comparison counts the differences from the previous snapshot; nil if the run was not compared. For a full run,
 	// NotCompared is then the reason.
@@ -47,9 +48,9 @@ type Manifest struct {
 	NotCompared string      `json:"not_compared,omitempty"`
 	// Replaces are the runs that this one replaced, as of the start of publishing.
 	Replaces []string `json:"replaces,omitempty"`
-	// Accepted are the reasons for holding the run that were overruled with --accept-held.
+	// Accepted are the reasons for holding the run that an operator overruled with --accept-held.
 	Accepted []review.Reason `json:"accepted,omitempty"`
-	// Activity aggregates all processes' activity, up to each one's last checkpoint.
+	// Activity aggregates the activity of all processes, each up to its last checkpoint.
 	Activity activity.Log `json:"activity"`
 	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count the
 	// rows that are left, as does the ledger after a purge of schools or districts; a purge of students leaves it as it is.
@@ -94,7 +95,7 @@ type ManifestTable struct {
 	Files []sink.File `json:"files"`
 }
 
-// NewManifestTable returns the table of some files.
+// NewManifestTable returns the table with the given files.
 func NewManifestTable(files ...sink.File) ManifestTable {
 	t := ManifestTable{Files: append([]sink.File{}, files...)}
 	for _, file := range files {
@@ -128,13 +129,13 @@ type ManifestPurge struct {
 	At time.Time `json:"at"` // when it was requested
 	// RowsRemoved counts rows by table.
 	RowsRemoved map[string]int64 `json:"rows_removed"`
-	// ExtraRemoved counts by table the rows that have lost _extra, which named a purged student.
+	// ExtraRemoved counts, by table, the rows that have lost _extra because it mentioned a purged student.
 	ExtraRemoved map[string]int64 `json:"extra_removed,omitempty"`
-	// SchoolsEmptied counts by dataset the schools that had rows in its first table and now have none. The manifest no
-	// longer counts them as schools with rows, so the next run is not compared with them.
+	// SchoolsEmptied counts, by dataset, the schools that had rows in its first table and now have none. The manifest
+	// no longer counts them as schools with rows, so the next run does not report them as lost.
 	SchoolsEmptied map[string]int64 `json:"schools_emptied,omitempty"`
 	Files          []PurgedFile     `json:"files"`
-	// LedgerRemoved counts by dataset the rows that were removed from the ledger.
+	// LedgerRemoved counts, by dataset, the rows that were removed from the ledger.
 	LedgerRemoved map[string]LedgerRemoved `json:"ledger_rows_removed,omitempty"`
 	// Suppressed describes the suppression list that has the students of the purge, so that runs notice if the list is
 	// lost.
@@ -166,7 +167,7 @@ func (p *ManifestPurge) Add(table string, file PurgedFile) {
 	p.Files = append(p.Files, file)
 }
 
-// AddRows adds to the count of a table, unless there is nothing to add.
+// AddRows adds n to the count of a table. If n is 0, it does not create a count.
 func AddRows(counts *map[string]int64, table string, n int64) {
 	if n == 0 {
 		return
@@ -233,15 +234,15 @@ func (m *Manifest) Paths() map[string]bool {
 	return paths
 }
 
-// Covers reports whether the run has that service and scope.
+// Covers reports whether the run has the given service and scope.
 func (m *Manifest) Covers(baseURL string, scope Scope) bool {
 	return len(m.differences(baseURL, scope)) == 0
 }
 
-// Like reports whether another run has the same service and scope.
+// Like reports whether another run has the same service and scope as this one.
 func (m *Manifest) Like(other *Manifest) bool { return other.Covers(m.BaseURL, m.Parameters.Scope) }
 
-// differences describes how the run differs from a run with that service and scope.
+// differences describes how the run differs from a run with the given service and scope.
 func (m *Manifest) differences(baseURL string, scope Scope) []string {
 	var found []string
 	if !SameService(m.BaseURL, baseURL) {
@@ -250,8 +251,8 @@ func (m *Manifest) differences(baseURL string, scope Scope) []string {
 	return append(found, m.Parameters.Differences(scope)...)
 }
 
-// differencesApartFromDatasets works like differences, but ignores the datasets: those that both runs have can be
-// compared.
+// differencesApartFromDatasets works like differences, but ignores the datasets: two runs can be compared in the
+// datasets that they have in common.
 func (m *Manifest) differencesApartFromDatasets(baseURL string, scope Scope) []string {
 	scope.Datasets = m.Parameters.Datasets
 	return m.differences(baseURL, scope)
@@ -287,7 +288,7 @@ func (m *Manifest) LedgerRemoved(dataset string) LedgerRemoved {
 }
 
 // WithPurge returns the manifest after a purge. takes maps the paths of files to their replacements, and ledger is the
-// new ledger, or nil if it does not change.
+// new ledger, or nil if the ledger does not change.
 func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge, ledger *PurgedLedger) Manifest {
 	after := *m
 	after.Purges = append(slices.Clone(m.Purges), purge)

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is _runs/<run>/plan.json. It is written when a run starts and fixes what the run will do; every process of the run
-// follows it. It holds no student data.
+// Plan is _runs/<run>/plan.json. It is written when a run starts and determines what the run does; every process of the
+// run follows it. It holds no student data.
 type Plan struct {
 	FormatVersion int    `json:"format_version"`
 	RunID         string `json:"run_id"`
@@ -26,15 +26,17 @@ type Plan struct {
 	ToolVersion string    `json:"tool_version"`
 	BaseURL     string    `json:"base_url"`
 	Scope       Scope     `json:"scope"`
-	// StudentsKey is the key of the digest of the scope's students, in hexadecimal; empty if that is the privacy key.
+	// StudentsKey is the key of the digest of the scope's students, in hexadecimal; empty if the digest uses the
+	// privacy key.
 	StudentsKey string `json:"students_key,omitempty"`
 	// Suppressed describes the students whom the run leaves out; nil for a run without a privacy key. NotSuppressed are
-	// students who were purged and whom it cannot leave out.
+	// purged students whom the run cannot leave out.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 	// Filters are the optional parameters of the enrollment operations, pinned.
 	Filters map[string]string `json:"filters,omitempty"`
-	// Fingerprint covers the settings that the run id is derived from. A run is resumed only with an equal fingerprint.
+	// Fingerprint covers the settings from which the run id is derived. A run is resumed only by a command with the
+	// same fingerprint.
 	Fingerprint    string `json:"fingerprint"`
 	SchoolsPerFile int    `json:"schools_per_file"`
 	// Shards is the number of processes that share the run.
@@ -67,7 +69,7 @@ type School struct {
 	Bid string `json:"bid"`
 	// Name is the school's name in the school list, truncated at MaxSchoolName characters; empty if the list has none.
 	Name string `json:"name,omitempty"`
-	// District is the school's own districtBid, empty if the list named none.
+	// District is the school's own districtBid; empty if the list has none.
 	District string `json:"district,omitempty"`
 	// Perspectives are the districts through which the school's enrollment is read, in the order of their bids.
 	Perspectives []string `json:"perspectives,omitempty"`
@@ -91,13 +93,14 @@ type Bucket struct {
 	District string `json:"district,omitempty"`
 }
 
-// Task is the unit of work, of checkpoints and of resuming: one dataset of one bucket.
+// Task is the unit of work: one dataset of one bucket. Each task has its own checkpoint, and a resumed run skips the
+// tasks that have one.
 type Task struct {
 	Bucket  int
 	Dataset string
 }
 
-// String names the task for messages.
+// String describes the task for messages.
 func (t Task) String() string {
 	if t.Bucket == LookupBucket {
 		return t.Dataset

@@ -26,7 +26,7 @@ type Latest struct {
 	Manifest     string `json:"manifest"`
 }
 
-// Snapshot is the run that a pointer names.
+// Snapshot is the run that a pointer refers to.
 type Snapshot struct {
 	// Path is the path of the pointer.
 	Path     string
@@ -41,7 +41,7 @@ func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest
 	return c.current(ctx, PointerPath(kind, date))
 }
 
-// current returns the manifest of the run that a pointer names, or nil if there is no pointer.
+// current returns the manifest of the run that a pointer refers to, or nil if there is no pointer.
 func (c Catalog) current(ctx context.Context, path string) (*Manifest, error) {
 	s, err := c.readSnapshot(ctx, path)
 	if s == nil || err != nil {
@@ -50,7 +50,7 @@ func (c Catalog) current(ctx context.Context, path string) (*Manifest, error) {
 	return s.Manifest, s.Err
 }
 
-// readSnapshot reads a pointer and the manifest that it names. It returns nil if there is no pointer.
+// readSnapshot reads a pointer and the manifest that it refers to. It returns nil if there is no pointer.
 func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, error) {
 	if path == "" {
 		return nil, nil
@@ -79,9 +79,9 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 	return s, nil
 }
 
-// Snapshots yields the snapshots of a kind with dates before the given one, or of all dates if that is empty, the
-// newest first. It reads ahead, further with each snapshot, so that finding the newest snapshot takes few requests, and
-// reading all of them takes little time. Delta runs have no pointers.
+// Snapshots yields the snapshots of a kind with dates before the given one, or with any date if it is empty, the newest
+// first. It reads ahead, further with each snapshot, so that finding the newest snapshot takes few requests and reading
+// all of them takes little time. Delta runs have no pointers.
 func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
 		entries, err := c.pointers(ctx, kind)
@@ -122,7 +122,7 @@ func (c Catalog) pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) 
 	return slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") }), err
 }
 
-// LatestRun returns the manifest of the run that _latest.json names, or nil.
+// LatestRun returns the manifest of the run that _latest.json refers to, or nil.
 func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
 	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath, sink.ErrNotFound)
 	if latest == nil || err != nil {
@@ -140,7 +140,7 @@ func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
 	return c.Newest(ctx, Full, func(m *Manifest) bool { return !m.Parameters.Filtered() })
 }
 
-// FindEqual returns the published run of that kind, date, service and scope, or nil. If there are several delta
+// FindEqual returns the published run with the given kind, date, service and scope, or nil. If there are several delta
 // runs, it returns the one published last.
 func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
 	if kind != Delta {
@@ -165,7 +165,7 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 }
 
 // NightsBefore returns the states of the last published full snapshots before the run's date, the oldest first. It
-// reads at most the given number of snapshots, and skips unreadable ones and those with other settings.
+// reads at most the given number of snapshots, and skips those that are unreadable or have different settings.
 func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
 	var nights []RunState
 	read := 0
@@ -185,8 +185,8 @@ func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]R
 	return nights, nil
 }
 
-// Newest returns the published run of a kind, of the newest date, that matches, or nil. Delta runs have no pointers and
-// are never found. Unreadable pointers and manifests are skipped.
+// Newest returns the published run of a kind that matches and has the newest date, or nil. Delta runs have no pointers
+// and are never found. Unreadable pointers and manifests are skipped.
 func (c Catalog) Newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
 	return c.newestBefore(ctx, kind, "", match, func(string) bool { return true })
 }
@@ -209,9 +209,9 @@ func (c Catalog) newestBefore(
 	return nil, nil
 }
 
-// UpdateLatest makes _latest.json name the newest unfiltered published full run, and reports whether it did not. It looks
-// for that run after reading the document it replaces. Of two publishers, the one that saw the older state therefore
-// gets a conflict and looks again.
+// UpdateLatest makes _latest.json refer to the newest unfiltered published full run, and reports whether it has changed
+// the document. It looks for that run after reading the document that it replaces. If two publishers do this at once,
+// the one that saw the older state therefore gets a conflict and looks again.
 func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	err = sink.Swap(ctx, LatestPath, func() error {
 		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)
@@ -245,9 +245,10 @@ func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	return written && err == nil, err
 }
 
-// WithoutLatest returns the newest unfiltered published full run if _latest.json, which should name it, does not exist, names
-// a lost run, or names an older one, for example after it was restored from a backup. runs are the states of all runs: a run
-// that is being published does not count, because its publisher writes the document.
+// WithoutLatest returns the newest unfiltered published full run if _latest.json does not refer to it: because the
+// document is missing, or refers to a lost run or to an older one, for example after it was restored from a backup.
+// runs are the states of all runs. A run that is being published does not count, because its publisher writes the
+// document.
 func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string, err error) {
 	latest, err := c.LatestRun(ctx)
 	if err != nil && !errors.Is(err, sink.ErrDamaged) {

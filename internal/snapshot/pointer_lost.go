@@ -39,8 +39,8 @@ func (c Catalog) LostPointers(ctx context.Context, runs []RunState) ([]RunState,
 	return lost, nil
 }
 
-// CheckPointers returns an error that wraps sink.ErrDamaged if the pointer of a published full run is lost. named are the
-// runs that were found by their pointers.
+// CheckPointers returns an error that wraps sink.ErrDamaged if the pointer of a published full run is lost. named are
+// the runs that were found through their pointers.
 func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -86,9 +86,9 @@ func (c Catalog) firstLost(ctx context.Context, folders []string, match func(*Ma
 	return nil, nil
 }
 
-// hasLostPointer reports whether a published run lacks the pointer of its date, whose path is given, or has a damaged one.
-// Other processes may be publishing or pruning the run: both write the document of the change first and remove it last, after
-// they have changed the pointer; prune also removes the manifest.
+// hasLostPointer reports whether the pointer at path, which belongs to the date of a published run, is missing or
+// damaged. Other processes may be publishing or pruning the run. Both write the document of the change first, and
+// remove it last, after they have changed the pointer. Prune also removes the manifest.
 func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, error) {
 	changing := func() (bool, error) {
 		_, _, err := c.Read(ctx, ChangePath(run))
@@ -113,7 +113,7 @@ func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, er
 	return err == nil && now.Status == Published, err
 }
 
-// IsNamed reports whether the pointer of a date names the run.
+// IsNamed reports whether the pointer of a date refers to the run.
 func (c Catalog) IsNamed(ctx context.Context, kind Kind, date, run string) (bool, error) {
 	path := PointerPath(kind, date)
 	if path == "" {
@@ -123,8 +123,8 @@ func (c Catalog) IsNamed(ctx context.Context, kind Kind, date, run string) (bool
 	return pointer != nil && pointer.RunID == run, err
 }
 
-// CheckManifest returns an error that wraps sink.ErrDamaged if the pointer of its date names the run, but its manifest is
-// missing.
+// CheckManifest returns an error that wraps sink.ErrDamaged if the manifest of the run is missing, although the pointer
+// of its date refers to the run.
 func (c Catalog) CheckManifest(ctx context.Context, run string) error {
 	plan, err := ReadIfSound[Plan](ctx, c, PlanPath(run))
 	if plan == nil || err != nil {
@@ -152,7 +152,7 @@ func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool
 		pointer, version, err := ReadDocument[Pointer](ctx, c, path)
 		when := sink.Condition{Version: version}
 		switch {
-		case err == nil && pointer.Manifest == "": // it names no manifest
+		case err == nil && pointer.Manifest == "": // it does not refer to a manifest
 		case errors.Is(err, sink.ErrNotFound):
 			when = sink.Condition{Absent: true}
 		case !errors.Is(err, sink.ErrDamaged):
@@ -173,7 +173,8 @@ func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool
 	return restored && err == nil, err
 }
 
-// adviseOn adds to the error of a damaged pointer how to write the pointer again, if one published run has its date.
+// adviseOn adds advice to the error of a damaged pointer: how to write the pointer again, if there is one published run
+// of its date.
 func (c Catalog) adviseOn(ctx context.Context, path string, damaged error) error {
 	runs, _, err := c.PublishedRuns(ctx)
 	if err != nil {

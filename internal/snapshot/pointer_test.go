@@ -16,7 +16,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPinBaseline finds the previous snapshot of runs: the snapshot of the last date before, whatever its datasets.
+// TestPinBaseline finds the previous snapshot of runs: the snapshot of the last earlier date, regardless of its
+// datasets.
 func TestPinBaseline(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -65,7 +66,7 @@ func TestPinBaseline(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "backdated", previous.RunID)
 
-	// A damaged snapshot in between is skipped and named.
+	// A damaged snapshot in between is skipped and reported.
 	plan := snapshottest.NewPlan("careful", snapshottest.Few, snapshottest.OnDate("2026-11-22"))
 	require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(snapshot.PointerPath(snapshot.Full, "2026-11-20"))), []byte("{"), 0o600))
 	var skipped []string
@@ -74,7 +75,7 @@ func TestPinBaseline(t *testing.T) {
 	require.Equal(t, "backdated", plan.Baseline.RunID)
 }
 
-// TestNightsBefore leaves out nights of another scope, and those that cannot be read.
+// TestNightsBefore leaves out nights with a different scope and those that cannot be read.
 func TestNightsBefore(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -205,8 +206,8 @@ func TestCheckReplace(t *testing.T) {
 	}
 }
 
-// TestReplacedWithDamage publishes a run of a date whose snapshot has lost or damaged documents. Nothing of the earlier run
-// is left, and no second run looks published.
+// TestReplacedWithDamage publishes a run of a date whose snapshot has lost or damaged documents. No files of the
+// earlier run are left, and no second run seems to be published.
 func TestReplacedWithDamage(t *testing.T) {
 	t.Parallel()
 	const pointer, manifest = "_snapshots/2026-11-20.json", "_runs/old/manifest.json"
@@ -255,8 +256,8 @@ func TestReplacedWithDamage(t *testing.T) {
 
 func damage(path string) error { return os.WriteFile(path, []byte(`{"run_id": "o`), 0o600) }
 
-// TestLostManifest loses the manifest of the newest snapshot. Status says so, its documents are neither cleaned nor
-// abandoned, and the same run can be published again.
+// TestLostManifest removes the manifest of the newest snapshot. Status reports this, the run's documents are neither
+// cleaned nor abandoned, and the same run can be published again.
 func TestLostManifest(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -280,7 +281,7 @@ func TestLostManifest(t *testing.T) {
 	require.ErrorContains(t, err, "the manifest of run r is missing")
 	require.Equal(t, before, snapshottest.Tree(t, root))
 
-	// Nor if the pointer is damaged, and may name the run.
+	// Nor if the pointer is damaged, because it may refer to the run.
 	pointer := filepath.Join(root, filepath.FromSlash(snapshot.PointerPath(snapshot.Full, snapshottest.Today)))
 	sound, err := os.ReadFile(pointer)
 	require.NoError(t, err)
@@ -341,7 +342,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestTwoRunsOfADate recovers a run whose publishing had begun when another run took its date.
+// TestTwoRunsOfADate recovers a run that was being published when another run took its date.
 func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -391,7 +392,7 @@ func TestFollowingAnotherFinisher(t *testing.T) {
 	begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Collect(t, store, "begun"), snapshottest.Options(), "")
 	require.NoError(t, err)
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("other", snapshottest.Few, snapshottest.Planned(-time.Hour)))
-	m, err := snapshot.ApplyChange(snapshot.At(store), t.Context(), begun, "a version that is no more")
+	m, err := snapshot.ApplyChange(snapshot.At(store), t.Context(), begun, "an old version")
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Published, m.Status)
 	requireOneWinner(t, root, []string{"begun", "other"})

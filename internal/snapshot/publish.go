@@ -22,8 +22,8 @@ type PublishOptions struct {
 	Accepted []review.Reason
 }
 
-// Publish makes a staged run visible, or finishes an interrupted Publish of it. Once it returns a manifest, the run is
-// published.
+// Publish makes a staged run visible, or finishes an interrupted Publish of that run. If it returns a manifest, the run
+// is published.
 //
 // A *RefusedError means that the run may not replace the current one and nothing is visible. An *UnfinishedError comes
 // with the manifest: the run is the snapshot of its date, but a later step failed. ErrConflict means that a run planned
@@ -48,7 +48,7 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	case err == nil:
 		return c.resumePublishing(ctx, change, version)
 	case errors.Is(err, sink.ErrDamaged):
-		// The checkpoints have the same information, and finished steps stay finished.
+		// The change can be made again from the checkpoints, and finished steps stay finished.
 	case !errors.Is(err, sink.ErrNotFound):
 		return nil, err
 	default:
@@ -74,8 +74,8 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	return c.resumePublishing(ctx, change, version)
 }
 
-// resumePublishing applies the change of a run that is to be published. A purge or prune means that the run was
-// published before: this change is finished, and the resulting manifest is returned.
+// resumePublishing applies the existing change of a run that is to be published. If the change is a purge or prune, the
+// run was published before. resumePublishing then finishes that change and returns the resulting manifest.
 func (c Catalog) resumePublishing(ctx context.Context, change *Change, version string) (*Manifest, error) {
 	manifest, err := c.applyChange(ctx, change, version)
 	if change.Publishes() {
@@ -93,9 +93,9 @@ func (c Catalog) resumePublishing(ctx context.Context, change *Change, version s
 	return manifest, unfinished(err)
 }
 
-// beginPublishing checks that the run may replace the current one, stages the ledger and writes the change, replacing a
-// damaged one of the given version. If another process came first, its change is returned, or nil if that is already
-// complete.
+// beginPublishing checks that the run may replace the current one, stages the ledger and writes the change. It replaces
+// a damaged change with the given version. If another process came first, beginPublishing returns that process's
+// change, or nil if the change is already complete.
 func (c Catalog) beginPublishing(
 	ctx context.Context, g *StagedRun, opts PublishOptions, damaged string,
 ) (*Change, string, error) {

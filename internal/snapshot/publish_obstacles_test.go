@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestDirSyncsFoldersOfOthers takes over from a publisher that was killed after its last rename. The folders it
-// created, and those above, are synced before the manifest is written.
+// TestDirSyncsFoldersOfOthers takes over from a publisher that was killed after its last rename. The folders that the
+// publisher created, and the folders above them, are synced before the manifest is written.
 func TestDirSyncsFoldersOfOthers(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "dest")

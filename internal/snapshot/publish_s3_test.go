@@ -20,7 +20,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPublishingOnS3IsKilled kills a publishing before an operation and expects the same result from the next command.
+// TestPublishingOnS3IsKilled kills a Publish before an operation and expects the same result from the next command.
 func TestPublishingOnS3IsKilled(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -161,7 +161,7 @@ func TestTwoPublishersOnS3(t *testing.T) {
 }
 
 // TestTwoProcessesOfARunOnS3 stages and publishes the same run in two processes at once. There is one complete
-// snapshot, at the latest after the command is run again.
+// snapshot, at the latest after the command has been run again.
 func TestTwoProcessesOfARunOnS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -206,7 +206,8 @@ func TestTwoProcessesOfARunOnS3(t *testing.T) {
 	}
 }
 
-// TestPublishingOnS3WithFortyPercent fails 40 % of all requests. After a few commands the result is the same.
+// TestPublishingOnS3WithFortyPercent makes 40 % of all requests fail. After a few commands the result is the same as
+// without failures.
 func TestPublishingOnS3WithFortyPercent(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -237,8 +238,8 @@ func TestPublishingOnS3WithFortyPercent(t *testing.T) {
 	require.Equal(t, quiet.objects(t), d.objects(t))
 }
 
-// TestLostUpload publishes after the store has dropped a staged upload. Nothing is visible, and only that task is done
-// again.
+// TestLostUpload publishes a run after the store has dropped a staged upload. No files are visible, and only that task
+// is done again.
 func TestLostUpload(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -251,7 +252,7 @@ func TestLostUpload(t *testing.T) {
 	require.NoError(t, d.store.Abort(ctx, "run", gathered.Tables["students"].Files[0]))
 	_, err = snapshot.At(d.store).Publish(ctx, gathered, snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrStagedLost)
-	require.ErrorContains(t, err, "run it again")
+	require.ErrorContains(t, err, "run the same command again")
 	for name := range d.objects(t) {
 		require.Equal(t, "_runs", strings.Split(path.Clean(name), "/")[0], "%s is visible", name)
 	}

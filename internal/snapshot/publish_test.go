@@ -92,7 +92,8 @@ func TestPublish(t *testing.T) {
 	require.Equal(t, &snapshot.Recovered{}, recovered)
 }
 
-// TestPublishRemoved has a purge or Abandon remove a run after it was collected, where no lock prevents that.
+// TestPublishRemoved lets a purge or Abandon remove a run after it was collected, on a store where no lock prevents
+// that.
 func TestPublishRemoved(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -353,7 +354,7 @@ func TestPublishStopsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestDamagedStagedFile flips a byte of a staged file, before a publishing and in the middle of one that was killed.
+// TestDamagedStagedFile flips a byte of a staged file, before a Publish and after a Publish was killed halfway.
 func TestDamagedStagedFile(t *testing.T) {
 	t.Parallel()
 	for _, committed := range []bool{false, true} {

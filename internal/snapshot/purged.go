@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// PurgedSchools counts the schools that were purged from the destination on a day.
+// PurgedSchools counts the schools that were purged from the destination on the same day.
 type PurgedSchools struct {
 	Date    string `json:"purged_on"`
 	Schools int    `json:"schools"`
@@ -73,7 +73,7 @@ func (c Catalog) purgeRecords(ctx context.Context) ([]purgeRecord, error) {
 	return records, err
 }
 
-// readPurges reads the reports of all purges, finished or not. damaged are the errors of those that are damaged.
+// readPurges reads the reports of all purges, finished or not. damaged holds the errors of the damaged ones.
 func (c Catalog) readPurges(ctx context.Context) (records []purgeRecord, damaged []error, err error) {
 	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
 	if err != nil {
@@ -96,19 +96,19 @@ func (c Catalog) readPurges(ctx context.Context) (records []purgeRecord, damaged
 	return records, damaged, nil
 }
 
-// IsPurgeReport reports whether a path below PurgesPrefix is the path of a purge's report.
+// IsPurgeReport reports whether a path below PurgesPrefix belongs to the report of a purge.
 func IsPurgeReport(path string) bool {
 	return strings.HasSuffix(path, ".json") && path != SuppressedPath
 }
 
-// PurgeTimeFormat is the format of the time with which the id of a purge begins. A hyphen follows.
+// PurgeTimeFormat is the format of the time at the start of a purge's id. A hyphen follows it.
 const PurgeTimeFormat = "20060102T150405Z"
 
 // PurgeBegun is the state of a purge that has begun but not ended.
 const PurgeBegun = "begun"
 
-// UnfinishedPurge is a purge that has begun but not ended. Other commands finish its changes of single runs, but only the
-// same purge finds the rows that are left.
+// UnfinishedPurge is a purge that has begun but not ended. Other commands finish the changes to single runs that it has
+// begun, but only a repetition of the purge finds the rows that are left.
 type UnfinishedPurge struct {
 	// Proof is the path of its report.
 	Proof   string
@@ -143,8 +143,8 @@ func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error
 	return found, nil
 }
 
-// MissingProofs returns the paths of the proofs of some purges that no longer exist, sorted. The ids are those in the
-// manifests of runs and of the history.
+// MissingProofs returns the paths of the proofs that no longer exist, sorted. The ids identify purges: they come from
+// the manifests of runs and of the history.
 func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -166,7 +166,8 @@ func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, err
 // RestoreProof is the advice for the report of a purge that is missing or damaged.
 const RestoreProof = "restore it from a backup, or keep the notice of this purge in its place"
 
-// DamagedPurges returns what is wrong with the reports of purges and the suppression list, one text per document.
+// DamagedPurges describes the damage to the reports of purges and to the suppression list, with one string per
+// document.
 func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
 	_, damaged, err := c.readPurges(ctx)
 	if err != nil {
@@ -183,9 +184,9 @@ func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
 	return problems, err
 }
 
-// UndonePurges describes where rows that were purged may be back: in runs from which a purge has removed rows, and whose
-// manifests do not name it, because somebody has restored them from a backup; and in runs that could not leave out the
-// students of a suppression list.
+// UndonePurges describes where purged rows may be back. These are runs from which a purge has removed rows, but whose
+// manifests do not list that purge, because someone has restored them from a backup; and runs that could not leave out
+// the students of a suppression list.
 func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -230,8 +231,8 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 	return found, nil
 }
 
-// isUndoneIn reports whether the purge removed rows from a run whose manifest names neither it nor a later purge that removed
-// as many. A run that was published after the purge does not count: it is a new run with the same id.
+// isUndoneIn reports whether the purge removed rows from a run whose manifest lists neither this purge nor a later one
+// that removed as many rows. A run that was published after the purge does not count: it is a new run with the same id.
 func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	removed := r.removedFrom(s.RunID)
 	visible := s.State == StatePublished || s.State == StateReplaced
@@ -262,8 +263,8 @@ func (r *purgeRecord) removedFrom(run string) map[string]int64 {
 	return nil
 }
 
-// areRepeated reports whether each purge that began before a time has been repeated after it. The id of a purge of students
-// begins with its time, and ends alike for the same list under the same key.
+// areRepeated reports whether each purge that began before a time has been repeated after it. The id of a purge of
+// students begins with its time, and its end is the same for the same list under the same key.
 func areRepeated(ids []string, before time.Time) bool {
 	later := make(map[string]bool)
 	for _, id := range ids {
@@ -278,7 +279,8 @@ func areRepeated(ids []string, before time.Time) bool {
 	})
 }
 
-// isCoveredBy reports whether a purge that ended, and began no earlier, has erased the same schools and districts.
+// isCoveredBy reports whether the other purge, which began no earlier and has ended, has erased the same schools and
+// districts.
 func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 	within := func(bids, others []string) bool {
 		return !slices.ContainsFunc(bids, func(bid string) bool { return !slices.Contains(others, bid) })
@@ -301,8 +303,9 @@ func (r *purgeRecord) remedy() string {
 	return "unless it is still running, repeat " + command
 }
 
-// PurgedBefore counts, by the day of their last purge, the schools of a staged run that were purged from the destination
-// and that the service returns again. A school that the service lists, but denies, does not count. The counts come from the reports of purges, finished or not, which are never removed.
+// PurgedBefore counts, by the day of their last purge, the schools of a staged run that were purged from the
+// destination and that the service returns again. A school that the service lists but denies access to does not count.
+// The counts come from the reports of purges, finished or not, which are never removed.
 func (c Catalog) PurgedBefore(ctx context.Context, staged *StagedRun) ([]PurgedSchools, error) {
 	records, err := c.purgeRecords(ctx)
 	if len(records) == 0 || err != nil {

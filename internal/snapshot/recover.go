@@ -14,13 +14,14 @@ import (
 
 // Recovered lists the changes that Recover has finished or undone.
 type Recovered struct {
-	// Published are the runs whose publishing was finished.
+	// Published are the runs whose interrupted publish was finished.
 	Published []string
-	// Pruned are the changes of the runs whose removal was finished.
+	// Pruned are the changes of the runs whose interrupted removal was finished.
 	Pruned []*Change
-	// Stuck are the changes that cannot be finished. They do not block the others.
+	// Stuck are the changes that cannot be finished. They do not prevent the other changes from being finished.
 	Stuck []*StuckError
-	// History says why an interrupted change of the history cannot be finished. It does not block the others.
+	// History says why an interrupted change of the history cannot be finished. It does not prevent the other changes
+	// from being finished.
 	History error
 }
 
@@ -43,7 +44,7 @@ type StuckError struct {
 	Date string
 	// Published is set if the run is published and a later step failed.
 	Published bool
-	// Undone is set if staged files are lost or damaged. Nothing of the run is visible, and its command has to be run
+	// Undone is set if staged files are lost or damaged. No files of the run are visible, and its command has to be run
 	// again.
 	Undone bool
 	Err    error
@@ -53,7 +54,7 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("the interrupted %s of run %s cannot be finished: %v", cmp.Or(e.Change, "change"), e.Run, e.Err)
 }
 
-// Cause returns why it could not be finished, without naming the run.
+// Cause returns the reason why the change could not be finished, without the name of the run.
 func (e *StuckError) Cause() error {
 	if u, published := errors.AsType[*UnfinishedError](e.Err); published {
 		return u.Err
@@ -69,8 +70,8 @@ func (e *StuckError) Blocks(kind Kind, date string) bool {
 	return !e.Published && !e.Undone && kind != Delta && e.Kind == kind && e.Date == date
 }
 
-// Recover finishes every interrupted change: purges and prunes first, then publishings in the order of their plans.
-// Every command that changes the destination calls it first.
+// Recover finishes every interrupted change: purges and prunes first, then runs being published, in the order of their
+// plans. Every command that changes the destination calls it first.
 func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	publishing := 0
 	begun, err := c.Changes(ctx, func(change *Change) bool {
@@ -97,8 +98,8 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	return c.recoverAll(ctx)
 }
 
-// RecoverAndLock finishes every interrupted change, and prevents other changes until unlock is called. Even with an
-// error it may return the changes that were finished.
+// RecoverAndLock finishes every interrupted change, and prevents other changes until unlock is called. Even if it
+// fails, it may return the changes that were finished.
 func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
 	if unlock, err = c.lockPublishing(ctx); err != nil {
 		return nil, nil, err
@@ -181,8 +182,8 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 	return begun, nil
 }
 
-// identify fills in the fields of a run whose change cannot be read from the run's manifest. If the pointer does not
-// name the run, the change may have been interrupted before it moved the pointer.
+// identify fills in the fields for a run whose change cannot be read. It takes them from the run's manifest. If the
+// pointer does not refer to the run, the change may have been interrupted before it moved the pointer.
 func (c Catalog) identify(ctx context.Context, stuck *StuckError) {
 	manifest, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(stuck.Run, ManifestName))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// RefusedError reports that a run does not fit the destination. It is a problem of the user's settings, found before
-// anything is requested.
+// RefusedError reports that a command cannot be carried out at the destination, because of the user's settings or the
+// state of the destination.
 type RefusedError struct {
 	// Reason says what the destination holds, what differs, and what to do.
 	Reason string
@@ -19,7 +19,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Candidate is a run that is to become the snapshot of its date.
+// Candidate is a run that may become the snapshot of its date.
 type Candidate struct {
 	// Run is empty for a run that has no plan yet.
 	Run  string
@@ -66,8 +66,8 @@ func (c *Candidate) advice() string {
 const replace = wording.Setting("replace")
 
 // CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
-// may not replace it: scope or service differ, or it is a full snapshot of a past date. An as-of run may replace an
-// as-of run of equal scope on any day. Delta runs replace nothing.
+// may not replace that run: because scope or service differ, or because it is a full snapshot of a past date. An as-of
+// run may replace an as-of run of equal scope on any day. Delta runs replace nothing.
 //
 // A published run whose pointer is lost or damaged is replaced too.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
@@ -98,8 +98,8 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 	return s.Manifest, run.check(s.Manifest)
 }
 
-// lostRun returns the manifest of another run that is published for the date of a candidate, but whose pointer is lost or
-// damaged; nil if there is none. It reads only the manifests that can be of such a run.
+// lostRun returns the manifest of another run that is published for the date of a candidate, but whose pointer is lost
+// or damaged; nil if there is none. It reads only the manifests that may belong to such a run.
 func (c Catalog) lostRun(ctx context.Context, run Candidate) (*Manifest, error) {
 	index, err := c.Index(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestHoldRun has several processes hold a run at once.
+// TestHoldRun lets several processes hold a run at once.
 func TestHoldRun(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

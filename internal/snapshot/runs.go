@@ -55,8 +55,8 @@ func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, 
 	return runs, unreadable, nil
 }
 
-// DeltaRuns returns the published delta runs in the order of their plans. An unreadable manifest is an error, because
-// it may belong to a delta run.
+// DeltaRuns returns the published delta runs in the order in which they were planned. An unreadable manifest is an
+// error, because it may belong to a delta run.
 func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
 	runs, unreadable, err := c.PublishedRuns(ctx)
 	if err := errors.Join(err, unreadable); err != nil {
@@ -71,7 +71,7 @@ func ByPlan(a, b *Manifest) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
 }
 
-// filesOfDate lists the data files of all runs of a date.
+// filesOfDate lists the data files of all runs for a date.
 func (c Catalog) filesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
 	found, err := sink.Map(ctx, sink.MaxConcurrency, schemas.Tables(), func(ctx context.Context, table *schemas.Table) ([]sink.Entry, error) {
 		return sink.ListAll(ctx, c, DatePath(kind, table.Name, date))

@@ -56,13 +56,14 @@ func (s Scope) SamePrivacy(other Scope) bool {
 	return s.Profile() == other.Profile() && s.PrivacyKey == other.PrivacyKey
 }
 
-// Students describes a list of students. The list itself must not appear in any document.
+// Students describes a list of students, because the list itself must not appear in any document.
 type Students struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`
 	// Matched is how many of them have a row; nil before the run is published.
 	Matched *int `json:"matched,omitempty"`
-	// Digest is the pseudonym of the sorted list, one student a line, under the run's privacy key or the plan's own key.
+	// Digest is the pseudonym of the sorted list, one student per line, under the run's privacy key or the plan's own
+	// key.
 	Digest string `json:"digest"`
 }
 
@@ -79,7 +80,7 @@ func (s Scope) Filtered() bool {
 	return len(s.Schools) > 0 || len(s.Districts) > 0 || s.Students != nil
 }
 
-// Equal reports whether two runs have the same scope, regardless of the order in which lists were given.
+// Equal reports whether two scopes are the same, regardless of the order of their lists.
 func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
 
 const includeRemoved = wording.Setting("include-removed")
@@ -120,9 +121,9 @@ func (s Scope) Differences(other Scope) []string {
 // SameService reports whether two base URLs lead to the same service.
 func SameService(a, b string) bool { return CanonicalBaseURL(a) == CanonicalBaseURL(b) }
 
-// CanonicalBaseURL normalizes a base URL so that equal services have equal text: lower-case scheme and host, no default
-// port, no trailing slash. Text that is not an absolute URL, such as the name of the simulated service, is returned
-// unchanged.
+// CanonicalBaseURL normalizes a base URL so that URLs of the same service become equal: lower-case scheme and host, no
+// default port, no trailing slash. Text that is not an absolute URL, such as the name of the simulated service, is
+// returned unchanged.
 func CanonicalBaseURL(text string) string {
 	scheme, rest, absolute := strings.Cut(text, "://")
 	if !absolute {

@@ -11,15 +11,15 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// ServicePath is the path of the document that names the service the destination was moved to. A destination that was
-// never moved has none: it belongs to the service of its runs.
+// ServicePath is the path of the document that records the service to which the destination was moved. A destination
+// that was never moved has none: it belongs to the service of its runs.
 const ServicePath = "_destination.json"
 
 // serviceDocument is _destination.json.
 type serviceDocument struct {
 	FormatVersion int    `json:"format_version"`
 	BaseURL       string `json:"base_url"`
-	// First is the base URL of the service that the destination belonged to at first; empty if an earlier release moved it.
+	// First is the base URL of the first service of the destination; empty if an earlier release moved the destination.
 	First string `json:"first_base_url,omitempty"`
 }
 
@@ -69,8 +69,8 @@ func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy stri
 	return WriteDocument(ctx, c.store, ServicePath, moved, sink.Condition{})
 }
 
-// FirstService returns the base URL of the service that the destination belonged to at first, in canonical form. earliest
-// is its earliest snapshot, which is of that service unless the destination was moved; nil if all snapshots are pruned.
+// FirstService returns the base URL of the first service of the destination, in canonical form. earliest is the
+// earliest snapshot, which comes from that service unless the destination was moved; nil if all snapshots are pruned.
 func (c Catalog) FirstService(ctx context.Context, earliest *Manifest) (string, error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	switch {
@@ -89,8 +89,8 @@ func (c Catalog) FirstService(ctx context.Context, earliest *Manifest) (string, 
 	return CanonicalBaseURL(first), err
 }
 
-// PreviousService returns the base URL of the service that the destination belongs to; empty if it is the one at
-// baseURL, or none.
+// PreviousService returns the base URL of the service that the destination belongs to; empty if that is the service at
+// baseURL, or if the destination does not belong to a service yet.
 func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -127,9 +127,9 @@ func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, 
 	return &RefusedError{Reason: fmt.Sprintf("%s belongs to %s, not to %s: %s", c, owner, baseURL, advice)}
 }
 
-// serviceOf returns the base URL of the service that the destination belongs to and the run that shows it; empty if it
-// belongs to none yet. It is the first of these: the service the destination was moved to, the service of its newest
-// snapshot, of any published run, and, if staged is set, of the first run with staged files.
+// serviceOf returns the base URL of the service that the destination belongs to and the run that shows this; empty if
+// it does not belong to a service yet. It is the first of these: the service the destination was moved to, the service
+// of its newest snapshot, of any published run, and, if staged is set, of the first run with staged files.
 func (c Catalog) serviceOf(ctx context.Context, index Index, staged bool) (baseURL, run string, err error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {

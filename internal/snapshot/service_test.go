@@ -101,11 +101,11 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 	require.Empty(t, refusedService(t, store, serviceB))
 	require.Contains(t, refusedService(t, store, serviceA), "belongs to https://test.example, not to https://service.example: ")
 
-	t.Log("the plan may accept the move, and back again; staged runs still belong to their service")
+	t.Log("a plan may accept the move, and a later one the move back; staged runs still belong to their service")
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("back", snapshottest.Few, snapshottest.OnDate("2026-11-21"), func(p *snapshot.Plan) { p.AcceptBaseURL = true }))
 	require.Empty(t, refusedService(t, store, serviceA))
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
-	require.Equal(t, serviceA, first(m), "it is remembered, although the earliest snapshot may be of another service")
+	require.Equal(t, serviceA, first(m), "the first service is recorded, although the earliest snapshot may come from another one")
 
 	for _, content := range []string{"{", `{"format_version":1,"base_url":"https://test.example"}`} { // damaged, and of an earlier release
 		require.NoError(t, os.WriteFile(filepath.Join(store.String(), snapshot.ServicePath), []byte(content), 0o600))

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// StagedTasks returns the checkpoints of staged tasks. Such a checkpoint covers its task, and the store holds its
-// files, intact. A damaged task has a checkpoint, but files are missing or have changed.
+// StagedTasks returns the checkpoints of staged tasks: those that cover their task, and whose files are intact in the
+// store. A damaged task has a checkpoint, but files are missing or have changed.
 func (c Catalog) StagedTasks(ctx context.Context, plan *Plan) (staged map[Task]*Checkpoint, damaged []Task, err error) {
 	return c.stagedTasks(ctx, plan, c.store.Intact)
 }
@@ -79,9 +79,9 @@ func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
 	return nil
 }
 
-// DropCheckpoints removes the staged files that the checkpoints of a run name, then the checkpoints and the files
-// beside them, so that the same command fetches everything again. Staged files go first: on a store that cannot list
-// them, only checkpoints name them.
+// DropCheckpoints removes the staged files that the checkpoints of a run list, then the checkpoints and the files
+// beside them, so that the same command fetches everything again. Staged files are removed first: on a store that
+// cannot list them, they can only be found through the checkpoints.
 func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 	checkpoints, err := c.ReadCheckpoints(ctx, run)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 	return c.removeAllIn(ctx, runPath(run)+CheckpointFolder)
 }
 
-// removeAllIn removes the documents in a folder, and others if given.
+// removeAllIn removes the documents in a folder, and other documents if any are given.
 func (c Catalog) removeAllIn(ctx context.Context, folder string, others ...string) error {
 	entries, err := sink.ListAll(ctx, c, folder)
 	if err != nil {
@@ -137,8 +137,8 @@ func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) e
 	})
 }
 
-// AbortAll removes staged files of an owner or, if the owner is empty, of the owners named in the paths. A file whose
-// staging record is damaged is left to Sweep.
+// AbortAll removes staged files of an owner or, if the owner is empty, of the owners that the paths contain. A file
+// whose staging record is damaged is left to Sweep.
 func (c Catalog) AbortAll(ctx context.Context, owner string, files []sink.File) error {
 	return sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error {
 		if file.Staged == nil {
@@ -151,8 +151,8 @@ func (c Catalog) AbortAll(ctx context.Context, owner string, files []sink.File) 
 	})
 }
 
-// RemoveStaging removes the staged files of a published run that are left over: files of processes that did not know of
-// the publishing, or of a killed publisher. The change stays, because a publisher may still need it.
+// RemoveStaging removes the leftover staged files of a published run: files of a killed publisher, or of processes that
+// did not know that the run was published. The change stays, because a publisher may still need it.
 func (c Catalog) RemoveStaging(ctx context.Context, run string) error {
 	if err := c.removeAllIn(ctx, runPath(run)+CheckpointFolder, HeldPath(run), AlivePath(run)); err != nil {
 		return err

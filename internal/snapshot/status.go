@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// The states of a run, in the order of its life.
+// The states of a run, in the order in which it goes through them.
 const (
 	StateStaging    = "staging"
 	StateStaged     = "staged"
@@ -35,18 +35,19 @@ type RunState struct {
 	// LastProgress is when a file or document of the run was last written. A working process writes at least every five
 	// minutes.
 	LastProgress time.Time `json:"last_progress"`
-	// Staged is how many of the run's Tasks are staged. For a published run both are the number in its plan.
+	// Staged is how many of the run's Tasks are staged. For a published run, both numbers are the number of tasks in
+	// its plan.
 	Staged int `json:"staged"`
 	Tasks  int `json:"tasks"`
 	// Shards is the progress of each shard of a run that several processes are staging.
 	Shards []ShardState `json:"shards,omitempty"`
-	// Schools, Failed and Denied count schools, as far as they are known.
+	// Schools, Failed and Denied count schools, as far as the numbers are known.
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
 	Denied  int64 `json:"denied"`
 	// Filtered means that the run holds only some schools or students.
 	Filtered bool `json:"filtered"`
-	// Students are the cohort that the run is restricted to; nil for all students.
+	// Students is the cohort to which the run is restricted; nil for all students.
 	Students *Students `json:"students,omitempty"`
 	// Privacy is the profile of the run's rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy    string `json:"privacy"`
@@ -68,14 +69,14 @@ type RunState struct {
 	Reasons []review.Reason `json:"reasons,omitempty"`
 	// SupersededBy is the run that has since been published for the date of a held run.
 	SupersededBy string `json:"superseded_by,omitempty"`
-	// Problems name documents of the run that cannot be read.
+	// Problems describe the documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
-	// ManifestMissing reports whether the run has no manifest, although it was published: it has a ledger, or the pointer of
-	// its date names it.
+	// ManifestMissing reports whether the run was published, but has no manifest: it has a ledger, or the pointer of
+	// its date refers to it.
 	ManifestMissing bool `json:"-"`
 	// BeingPruned reports whether a prune of the run has begun.
 	BeingPruned bool `json:"-"`
-	// Purges are the ids of the purges that the manifest names.
+	// Purges are the ids of the purges in the manifest.
 	Purges []string `json:"-"`
 	// notSuppressed are the fingerprints of the keys of suppression lists whose students the run could not leave out.
 	notSuppressed []string
@@ -107,8 +108,8 @@ type Changes struct {
 // Runs returns the states of all runs at a destination, those planned last first.
 func (c Catalog) Runs(ctx context.Context) ([]RunState, error) { return c.runs(ctx, true, nil) }
 
-// Outcomes works like Runs, but does not read the plans of published runs, so it leaves out their tasks. Nor does it
-// read manifests again whose results are in known, by Stamp.
+// Outcomes works like Runs, but does not read the plans of published runs, so it leaves out their tasks. It does not
+// read a manifest again if its result is in known, by Stamp.
 func (c Catalog) Outcomes(ctx context.Context, known map[string]RunState) ([]RunState, error) {
 	return c.runs(ctx, false, known)
 }
@@ -187,7 +188,7 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) 
 	found, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (DamagedPointer, error) {
 		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound) // pointers of all kinds name a manifest
 		if err == nil && pointer != nil && pointer.Manifest == "" {
-			err = fmt.Errorf("read %s: %w: it names no manifest", entry.Path, sink.ErrDamaged)
+			err = fmt.Errorf("read %s: %w: it does not refer to a manifest", entry.Path, sink.ErrDamaged)
 		}
 		if pointer == nil && err == nil && entry.Path == HistoryPointerPath {
 			_, err = c.lostHistory(ctx)

@@ -20,8 +20,8 @@ const SuppressedPath = PurgesPrefix + "suppressed.json"
 // holds digests under the privacy key, so readers without the key cannot identify the students.
 type SuppressionList struct {
 	FormatVersion int `json:"format_version"`
-	// Keys has the students by the fingerprint of the privacy key of their digests. A run leaves out the students of its
-	// own key.
+	// Keys maps the fingerprint of a privacy key to the students whose digests were made with that key. A run leaves
+	// out the students listed under its own key.
 	Keys map[string]SuppressedStudents `json:"keys"`
 }
 
@@ -43,8 +43,8 @@ type SuppressedStudent struct {
 // Suppression describes, in the documents of a run, the suppression list that the run follows, and in the records of a
 // purge, the list to which the purge has added its students.
 type Suppression struct {
-	// Listed is how many students are on the list, and Matched how many of them the service still lists: nil in a purge
-	// and before the run is published.
+	// Listed is the number of students on the list, and Matched the number of those that the service still lists.
+	// Matched is nil in a purge, and before the run is published.
 	Listed  int  `json:"listed"`
 	Matched *int `json:"matched,omitempty"`
 	// Key is the fingerprint of the privacy key.
@@ -73,7 +73,7 @@ func (s *Suppression) String() string {
 	return fmt.Sprintf("%s under the privacy key %s, list %.12s", wording.Many(s.Listed, "student"), s.Key, s.SHA256)
 }
 
-// Describe returns how the documents of a run describe the students of a key.
+// Describe returns the description of the students of a key for the documents of a run.
 func (s SuppressedStudents) Describe(fingerprint string) (*Suppression, error) {
 	data, err := EncodeDocument(s.Students)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s SuppressedStudents) Describe(fingerprint string) (*Suppression, error) {
 	return &Suppression{Listed: len(s.Students), Key: fingerprint, SHA256: sink.Hash(data), Purges: s.Purges}, nil
 }
 
-// has reports whether a student is on the list with all of the numbers.
+// has reports whether a student is on the list with all of the student's numbers.
 func (s SuppressedStudents) has(student SuppressedStudent) bool {
 	return slices.ContainsFunc(s.Students, func(other SuppressedStudent) bool {
 		return other.Bid == student.Bid &&
@@ -90,19 +90,20 @@ func (s SuppressedStudents) has(student SuppressedStudent) bool {
 	})
 }
 
-// HasBid reports whether a student with this digest of the bid is on the list.
+// HasBid reports whether a student whose bid has this digest is on the list.
 func (s SuppressedStudents) HasBid(digest string) bool {
 	return slices.ContainsFunc(s.Students, func(other SuppressedStudent) bool { return other.Bid == digest })
 }
 
-// isSame reports whether two entries are of one student: they have the same bid or, without bids, a number in common.
+// isSame reports whether two entries belong to the same student: they have the same bid or, if they have no bids, a
+// number in common.
 func (s SuppressedStudent) isSame(other SuppressedStudent) bool {
 	return s.Bid == other.Bid && (s.Bid != "" || slices.ContainsFunc(s.Numbers, func(number string) bool {
 		return slices.Contains(other.Numbers, number)
 	}))
 }
 
-// with returns the list with another student, or with more numbers of a student who is already on it.
+// with returns the list with one more student, or with more numbers for a student who is already on it.
 func (s SuppressedStudents) with(student SuppressedStudent) SuppressedStudents {
 	var students []SuppressedStudent
 	for _, other := range s.Students {
@@ -186,10 +187,10 @@ func (c Catalog) Suppress(
 	return added, err
 }
 
-// SharedNumberError means that several students of a suppression list have the same number, so that the number does not
-// say which of them is meant.
+// SharedNumberError means that several students on a suppression list have the same number, so that the number does not
+// identify one of them.
 type SharedNumberError struct {
-	// Students are how many students have the number, by the index of the student for whom it was given.
+	// Students maps the index of a given student to the number of students who have the number that was given.
 	Students map[int]int
 }
 
@@ -198,20 +199,21 @@ func (e *SharedNumberError) Error() string {
 }
 
 // Unsuppress takes students off the suppression list of a privacy key. Each is given by the digests that may be the
-// student's bid or a number, most specific first: the first one that is on the list counts. It returns how many students
-// were taken off, and which of the given ones were on the list. It changes nothing and fails with a *SharedNumberError
-// if several students have a given number, unless all of them who have a bid are given by their bids too.
+// student's bid or a number, most specific first: the first one that is on the list counts. It returns how many
+// students were taken off, and which of the given ones were on the list. If several students have a given number, it
+// changes nothing and fails with a *SharedNumberError, unless the bids of all these students (of those who have one)
+// are given too.
 func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students [][]string, dryRun bool) (taken int, found []bool, err error) {
 	var shared map[int]int
 	err = c.changeSuppressed(ctx, fingerprint, dryRun, func(s SuppressedStudents) SuppressedStudents {
 		byBid, gone := make(map[int]bool), make(map[int]bool) // by the index on the list
 		found, shared = make([]bool, len(students)), make(map[int]int)
-		having := make([][]int, len(students)) // who have the number
+		having := make([][]int, len(students)) // indexes of the students who have the number
 		for i, digests := range students {
 			for _, digest := range digests {
 				if at := slices.IndexFunc(s.Students, func(l SuppressedStudent) bool { return l.Bid == digest }); at >= 0 {
 					byBid[at], gone[at], found[i] = true, true, true
-					// A bid on the list may be the number of a student without a bid, who is listed by it, too.
+					// A bid on the list may also be the number by which a student without a bid is listed.
 					for other, listed := range s.Students {
 						alone := func(number string) bool { return slices.Contains(listed.Numbers, number) }
 						if listed.Bid == "" && slices.ContainsFunc(digests, alone) {
@@ -259,9 +261,10 @@ func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students []
 // ErrNotRetired is the error of RetireSuppressed if the list of the retired key must stay.
 var ErrNotRetired = errors.New("nothing was changed")
 
-// RetireSuppressed empties the suppression list of a privacy key that runs no longer have, once its students are on the
-// list of another key. It returns how many students the list had. Without the retired key, it cannot check that they are
-// the same students, so it only refuses a list that has more students than the other key's, unless fewer is set.
+// RetireSuppressed empties the suppression list of a privacy key that runs no longer use, once its students are on the
+// list of another key. It returns the number of students that were on the emptied list. Without the retired key it
+// cannot check that both lists contain the same students. It therefore only refuses a list with more students than the
+// other key's list, unless fewer is set.
 func (c Catalog) RetireSuppressed(ctx context.Context, fingerprint, retired string, fewer, dryRun bool) (students int, err error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -331,20 +334,21 @@ func (c Catalog) changeSuppressed(
 	})
 }
 
-// PurgedStudents counts students who were purged from the destination, or put on its suppression list, and whom a run
+// PurgedStudents counts students who were purged from the destination, or put on its suppression list, but whom a run
 // cannot leave out: if the service still lists them, they are exported again.
 type PurgedStudents struct {
 	Date     string `json:"purged_on,omitempty"` // the day, if it is known
 	Students int    `json:"students"`            // how many
 	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
 	Key string `json:"key_fingerprint,omitempty"`
-	// Missing means that the list, which a purge made, is missing, or is older or newer than the one that runs followed. Otherwise the run lacks the key.
+	// Missing means that the list, which a purge made, is missing, or is older or newer than the list that runs
+	// followed. If Missing is not set, the run does not have the key.
 	Missing bool `json:"list_missing,omitempty"`
 	// Purges are the ids of the purges whose students were on the missing list.
 	Purges []string `json:"purges,omitempty"`
 }
 
-// Because says why the students cannot be left out, and what to do.
+// Because explains why the students cannot be left out, and says what to do.
 func (p PurgedStudents) Because() string {
 	switch {
 	case p.Missing:
@@ -355,7 +359,7 @@ func (p PurgedStudents) Because() string {
 			": set that key for all runs, then purge the same students again, because snapshots made without it may hold them. If the key was replaced or lost, " +
 			"purge them with the new key and " + wording.Setting("allow-unknown").String() + ", then run " + wording.Command("purge", wording.Setting("retire-key"), p.Key)
 	default:
-		return "no suppression list names them: purge the same students again with the privacy key"
+		return "they are on no suppression list: purge the same students again with the privacy key"
 	}
 }
 
@@ -368,13 +372,13 @@ func (p PurgedStudents) String() string {
 	return text + " may be exported again: " + p.Because()
 }
 
-// keylessWarningDays is for how many days runs warn of a purge without a privacy key. Its students are on no list, so
-// it is unknown whether they have come back.
+// keylessWarningDays is the number of days for which runs warn about a purge without a privacy key. The students of
+// such a purge are on no list, so it is unknown whether they have come back.
 const keylessWarningDays = 30
 
-// PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy key, or
-// without one if it is empty, cannot leave out. The counts come from the reports of purges and from the list. If these
-// have been removed, they come from the newest snapshots and the history.
+// PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy
+// key, or without one if it is empty, cannot leave out. The counts come from the reports of purges and from the
+// suppression list or, if these have been removed, from the newest snapshots and the history.
 func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now time.Time) ([]PurgedStudents, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -429,9 +433,10 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 	return found, nil
 }
 
-// missingLists counts, by key, the students whom the newest snapshots left out, warned of, or lost to a purge, as the history
-// may have, if the suppression list no longer has the key, or has fewer students and lacks some of the purges: it was
-// lost and begun again, or an older one was restored. Unsuppress keeps the purges; retiring a key keeps only the key.
+// missingLists counts, by key, the students of suppression lists that are missing. The newest snapshots and the history
+// show which students these are: those that they left out, warned about, or lost in a purge. A list is missing if the
+// document no longer has its key, or if it has fewer students and lacks some of the purges: it was lost and started
+// again, or an older one was restored. Unsuppress keeps the purges in the list; retiring a key keeps only the key.
 func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]PurgedStudents, error) {
 	before := make(map[string]int)
 	purges := make(map[string][]string)

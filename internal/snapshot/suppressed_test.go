@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestSuppressTogether adds students from many processes at once: in the end, each of them is on the list once.
+// TestSuppressTogether adds students from many processes at once. In the end, each student is on the list once.
 func TestSuppressTogether(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -53,7 +53,7 @@ func TestSuppressTogether(t *testing.T) {
 	list, err = catalog.ReadSuppressed(t.Context(), "key")
 	require.NoError(t, err)
 	require.Len(t, list.Students, 11)
-	require.Len(t, list.Purges, 12, "the purges stay, so that no run warns of them")
+	require.Len(t, list.Purges, 12, "the purges are kept, so that runs do not warn about them")
 }
 
 // TestUnsuppressSharedNumber refuses a number that several students on the list have, unless the bids of all of them are
@@ -77,7 +77,7 @@ func TestUnsuppressSharedNumber(t *testing.T) {
 		"shared, with one bid":    {given: [][]string{{"12"}, {"a"}}, shared: map[int]int{0: 3}},
 		"shared, with all bids":   {given: [][]string{{"b"}, {"12"}, {"a"}}, taken: 3, found: []bool{true, true, true}},
 		"bid and number":          {given: [][]string{{"a"}, {"x", "1"}, {"unknown"}}, taken: 1, found: []bool{true, true, false}},
-		"a bid before any number": {given: [][]string{{"b", "12"}}, taken: 2, found: []bool{true}}, // with the student who has only this number
+		"a bid before any number": {given: [][]string{{"b", "12"}}, taken: 2, found: []bool{true}}, // together with the student who has only this number
 		"number without a bid":    {given: [][]string{{"4"}}, taken: 1, found: []bool{true}},
 	} {
 		for _, dryRun := range []bool{true, false} {
@@ -177,7 +177,8 @@ func TestRetireSuppressed(t *testing.T) {
 	require.Empty(t, warnings())
 }
 
-// TestPurgedStudents checks which purges a run warns of because it cannot leave out their students, and for how long.
+// TestPurgedStudents checks about which purges a run warns, because it cannot leave out their students, and for how
+// long.
 func TestPurgedStudents(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)

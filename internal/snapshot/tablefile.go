@@ -32,8 +32,8 @@ func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
-// NewHistoryTables returns a Tables for files of histories. The files of versions that ended on a day are many and
-// small.
+// NewHistoryTables returns a Tables for files of histories. There are many files of ended versions, one for each day,
+// and they are small.
 func NewHistoryTables(catalog Catalog) *Tables {
 	return &Tables{
 		catalog: catalog, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024, Background: true}),
@@ -70,7 +70,7 @@ func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) 
 // Append appends the rows of the batch.
 func (f *TableFile) Append(batch *rows.Batch) error { return f.AppendRows(batch, 0, batch.Len()) }
 
-// AppendRows appends the rows i to j, exclusive, of the batch.
+// AppendRows appends the rows of the batch from i up to, but not including, j.
 func (f *TableFile) AppendRows(batch *rows.Batch, i, j int) error {
 	if f.writer == nil {
 		return fmt.Errorf("append rows to %s: the file is closed", f.path)
@@ -155,8 +155,8 @@ func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (strin
 	return hash, nil
 }
 
-// ReadStaged passes the rows of a staged file to use, page by page. The batch is reused. The table may have only some
-// of the file's columns. The error wraps errors.ErrUnsupported if the store cannot read staged files.
+// ReadStaged passes the rows of a staged file to use, page by page. The batch is reused. The table may declare only
+// some of the file's columns. The error wraps errors.ErrUnsupported if the store cannot read staged files.
 func (c Catalog) ReadStaged(ctx context.Context, run string, file sink.File, table *schemas.Table, use func(*rows.Batch) error) (err error) {
 	reader, ok := c.store.(sink.StagedReader)
 	if !ok {

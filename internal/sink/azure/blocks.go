@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// minBlock is the size of a file's blocks, unless there would be more than maxBlocks, which is the limit of the service.
+	// minBlock is the size of a file's blocks, unless a file would then have more than maxBlocks, the limit of the
+	// service.
 	minBlock  = 8 << 20
 	maxBlocks = 50_000
 	blockStep = 1 << 20
@@ -31,14 +32,14 @@ const (
 
 // stagedBlocks is the File.Staged of a Store.
 type stagedBlocks struct {
-	// ID is in the ids of the blocks, and in the metadata of the blob that they become.
+	// ID is part of the ids of the blocks, and is in the metadata of the blob that they become.
 	ID        string `json:"id"`
 	Begun     int64  `json:"begun"` // Unix time in seconds
 	Bytes     int64  `json:"bytes"`
 	BlockSize int64  `json:"block_size"`
 }
 
-// decodeStaged decodes File.Staged; the result is empty if it is.
+// decodeStaged decodes File.Staged. If that is empty, so is the result.
 func decodeStaged(file sink.File) (token stagedBlocks, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -75,7 +76,7 @@ type block struct {
 	size   int64
 }
 
-// blockFormat makes ids of equal length, as the service requires of the blocks of a path.
+// blockFormat makes ids of equal length, which the service requires for the blocks of a path.
 const blockFormat = "%s.%010d.%05d.%010d"
 
 // id returns the id of the block.
@@ -83,7 +84,7 @@ func (b block) id() string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, blockFormat, b.upload, b.begun, b.number, b.size))
 }
 
-// parseBlock reads the id of a block; false if another program has made it.
+// parseBlock parses the id of a block. It returns false if another program has made the id.
 func parseBlock(id string) (b block, ok bool) {
 	text, err := base64.StdEncoding.DecodeString(id)
 	parts := strings.Split(string(text), ".")
@@ -101,8 +102,7 @@ func parseBlock(id string) (b block, ok bool) {
 // crcTable is the table of the CRC-64 that the service verifies.
 var crcTable = crc64.MakeTable(0x9A6C9329AC4BC9B5)
 
-// upload uploads the blocks of a file and returns File.Staged. If it fails or is cancelled it drops
-// them.
+// upload uploads the blocks of a file and returns File.Staged. If it fails or is cancelled, it drops the blocks.
 func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) (_ []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ func stage(t *testing.T, store *azure.Store, path string, data []byte) sink.File
 	return file
 }
 
-// TestDroppedRowsAreGone expects that the blocks of a dropped file hold nothing of it, even for someone who commits them,
-// and that the service removes them with the next commit at the path.
+// TestDroppedRowsAreGone expects the blocks of a dropped file to hold none of its content, even for someone who commits
+// them, and the service to remove them with the next commit at the path.
 func TestDroppedRowsAreGone(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -63,7 +63,7 @@ func TestDroppedRowsAreGone(t *testing.T) {
 	requireContent(t, store, path, []byte("rows that are kept"))
 }
 
-// TestCommitReplaces expects that a file replaces another one at its path, and that committing the first again fails.
+// TestCommitReplaces expects a file to replace another one at its path, and a second commit of the first file to fail.
 func TestCommitReplaces(t *testing.T) {
 	t.Parallel()
 	store := open(t, options(t, server(t).Container(t), ""))
@@ -95,7 +95,7 @@ func TestCommittedAtOnce(t *testing.T) {
 	}
 }
 
-// TestStagedOwners expects the owners of staged files, and not those of committed or dropped ones.
+// TestStagedOwners expects the owners of staged files, but not the owners of committed or dropped files.
 func TestStagedOwners(t *testing.T) {
 	t.Parallel()
 	store := open(t, options(t, server(t).Container(t), "pre"))
@@ -111,7 +111,7 @@ func TestStagedOwners(t *testing.T) {
 	require.WithinDuration(t, time.Now(), staged["staged"], time.Minute)
 }
 
-// TestFailedUpload expects that an upload that fails or is cancelled leaves nothing staged, and that Stage can be repeated.
+// TestFailedUpload expects an upload that fails or is cancelled to leave nothing staged, and Stage to be repeatable.
 func TestFailedUpload(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -136,8 +136,8 @@ func TestFailedUpload(t *testing.T) {
 	require.ErrorIs(t, store.Commit(t.Context(), "run", sink.File{Path: path, Staged: []byte(`{"id":1}`)}), sink.ErrDamaged)
 }
 
-// TestKilledChecks expects that checks whose last requests are not sent leave nothing staged, and nothing visible after the
-// next check.
+// TestKilledChecks expects checks whose last requests are not sent to leave nothing staged, and nothing visible once
+// the next check has run.
 func TestKilledChecks(t *testing.T) {
 	t.Parallel()
 	server := server(t)

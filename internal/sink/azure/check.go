@@ -43,8 +43,8 @@ func (s *Store) checkWriting(ctx context.Context) error {
 	return s.replaceAndRemove(ctx, paths)
 }
 
-// replaceAndRemove commits an empty list of blocks at the first path, which removes its uncommitted ones, and then removes
-// the blobs at all paths.
+// replaceAndRemove commits an empty list of blocks at the first path, which removes the uncommitted blocks there, and
+// then removes the blobs at all paths.
 func (s *Store) replaceAndRemove(ctx context.Context, paths []string) error {
 	_, written := s.blob(paths[0]).CommitBlockList(ctx, nil, nil)
 	if written != nil {
@@ -73,8 +73,9 @@ func (s *Store) CheckReading(ctx context.Context) error {
 	return nil
 }
 
-// ListsStaged uploads a block and reports whether a list shows its blob: the documented behaviour of accounts with a
-// flat namespace may not apply to others. The block counts as dropped, so that a killed process leaves nothing staged.
+// ListsStaged uploads a block and reports whether a list then shows its blob, because the documented behaviour applies
+// to accounts with a flat namespace, but perhaps not to others. The block counts as dropped, so that a killed process
+// leaves nothing staged.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.Ask(func() (listed bool, err error) {
 		path := checkFolder + rand.Text()

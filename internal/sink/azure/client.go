@@ -72,14 +72,14 @@ func (s *Store) transport() *transport {
 	return &transport{maxWait: s.maxBackoff(), next: s.opts.Watch(client, answersDocument)}
 }
 
-// answersDocument reports whether the answer to a request is an XML document: a list of blobs or of blocks.
+// answersDocument reports whether the response to a request is an XML document: a list of blobs or of blocks.
 func answersDocument(req *http.Request) bool {
 	comp := req.URL.Query().Get("comp")
 	return req.Method == http.MethodGet && (comp == "list" || comp == "blocklist")
 }
 
-// transport marks the errors of a client, and shortens waits that the service asks for: the SDK gives up if they are
-// longer than its own.
+// transport wraps the errors of a client, and shortens the waits that the service asks for: the SDK gives up if these
+// are longer than its own.
 type transport struct {
 	next    remote.Doer
 	maxWait time.Duration
@@ -134,7 +134,7 @@ type transportError struct{ cause error }
 func (e *transportError) Error() string { return e.cause.Error() }
 func (e *transportError) Unwrap() error { return e.cause }
 
-// namedCredential marks the errors of a credential.
+// namedCredential wraps the errors of a credential, so that they can be recognized.
 type namedCredential struct{ azcore.TokenCredential }
 
 // GetToken requests a token.
@@ -146,16 +146,16 @@ func (c namedCredential) GetToken(ctx context.Context, options policy.TokenReque
 	return token, err
 }
 
-// credentialError is the error of a credential that got no token.
+// credentialError is the error of a credential that did not get a token.
 type credentialError struct{ cause error }
 
 func (e *credentialError) Error() string { return fmt.Sprintf("sign in to Azure: %v", e.cause) }
 func (e *credentialError) Unwrap() error { return e.cause }
 
-// NonRetriable keeps the SDK from trying again: the credential has done so.
+// NonRetriable keeps the SDK from trying again, because the credential has already done so.
 func (e *credentialError) NonRetriable() {}
 
-// retries returns the SDK's retries with other waits, and without those that do not help.
+// retries returns options for the SDK's retries: with different waits, and without retries that do not help.
 func retries(attempts int, maxBackoff time.Duration) policy.RetryOptions {
 	return policy.RetryOptions{
 		MaxRetries: cmp.Or(int32(attempts-1), -1), RetryDelay: min(firstWait, maxBackoff), MaxRetryDelay: maxBackoff,

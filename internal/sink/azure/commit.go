@@ -13,11 +13,11 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// maxCommits bounds the attempts to commit a file while other processes commit others at its path.
+// maxCommits bounds the attempts to commit a file while other processes commit other files at its path.
 const maxCommits = 5
 
-// Commit puts the list of the blocks of a staged file and then checks the blob, which decides: the file may have been
-// committed before by another process, or by this one if the response was lost.
+// Commit commits the list of the blocks of a staged file and then checks the blob, on which the result depends: the
+// file may have been committed before by another process, or by this one if the response was lost.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -98,14 +98,14 @@ func (s *Store) discard(ctx context.Context, path string, version azcore.ETag) e
 	return sink.ErrStagedLost
 }
 
-// properties describe a committed blob.
+// properties are the properties of a committed blob.
 type properties struct {
 	id   string // of its upload or document; empty if another program wrote it
 	size int64
 	etag azcore.ETag
 }
 
-// head reads the properties of the blob at a path. A folder is not one.
+// head reads the properties of the blob at a path. A folder does not count as a blob.
 func (s *Store) head(ctx context.Context, path string) (properties, error) {
 	out, err := s.blob(path).GetProperties(ctx, nil)
 	if err != nil {
@@ -124,7 +124,8 @@ func (s *Store) head(ctx context.Context, path string) (properties, error) {
 	return p, nil
 }
 
-// isCommitted reports whether the blob at the file's path is the file: of its size, and of its upload if that is known.
+// isCommitted reports whether the blob at the file's path is the file: it must have the same size and, if the upload is
+// known, come from that upload.
 func (s *Store) isCommitted(ctx context.Context, file sink.File, token *stagedBlocks) (bool, error) {
 	there, err := s.head(ctx, file.Path)
 	if noBlob(err) {
@@ -133,7 +134,7 @@ func (s *Store) isCommitted(ctx context.Context, file sink.File, token *stagedBl
 	return err == nil && there.size == file.Bytes && (there.id == token.ID || there.id == "" || token.ID == ""), err
 }
 
-// Holds compares the list of the blocks with what was staged, or looks for the committed blob.
+// Holds compares the list of blocks with the staged blocks, or looks for the committed blob.
 func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, error) {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
@@ -157,8 +158,9 @@ func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, erro
 	return there, nil
 }
 
-// Intact does the same as Holds for files of other processes: the service has verified the checksum of every block. A file
-// that this Store has staged is taken to be intact, without a request, until Commit finds that one was lost.
+// Intact does the same as Holds for files of other processes, because the service has verified the checksum of every
+// block. Files that this Store has staged are assumed to be intact, without a request, until Commit finds that a file
+// was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes && !s.lost.Load() {
 		if _, own := s.own.Load(token.ID); own {

@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// idName is the metadata of a blob that holds its random id. Names of metadata have no dashes.
+// idName is the name of the metadata with the random id of a blob. Such names cannot contain dashes.
 const idName = "growth_export_id"
 
 // absent returns the condition that there is no blob.
@@ -31,7 +31,7 @@ func matches(etag azcore.ETag) *blob.AccessConditions {
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}
 }
 
-// metadata returns a value of a blob's metadata, whose names come back in any case.
+// metadata returns a value of a blob's metadata. The service may return the names in upper or lower case.
 func metadata(of map[string]*string, name string) string {
 	for key, value := range of {
 		if strings.EqualFold(key, name) && value != nil {
@@ -163,7 +163,8 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 		}), nil
 }
 
-// Encryption returns how the service says it has encrypted a blob: with the keys of an encryption scope, or with its own.
+// Encryption returns how the service says it has encrypted a blob: with the keys of an encryption scope, or with the
+// service's own.
 func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return "", err

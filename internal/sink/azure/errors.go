@@ -57,7 +57,7 @@ func (s *Store) describe(err error) error {
 	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
-// explain returns the cause of an error and the remedy, empty for errors without advice.
+// explain returns the cause of an error and the remedy; both are empty if there is no advice.
 func (s *Store) explain(err error) (what, step string) {
 	code, status, detail := bloberror.Code(codeOf(err)), statusOf(err), answerOf(err).Detail
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -92,7 +92,7 @@ func (s *Store) explain(err error) (what, step string) {
 	case code == bloberror.AuthenticationFailed && strings.Contains(detail, "date header"):
 		return "clock skew", "set this machine's clock"
 	case code == bloberror.AuthenticationFailed, code == bloberror.InvalidAuthenticationInfo,
-		strings.HasPrefix(answerOf(err).Message, "Server failed to authenticate"), // with another code in Azurite
+		strings.HasPrefix(answerOf(err).Message, "Server failed to authenticate"), // Azurite uses a different code
 		status == http.StatusUnauthorized:
 		return "credentials rejected", "check " + variables + ", whether they have expired, and the account"
 	case code == bloberror.AccountIsDisabled:
@@ -136,7 +136,7 @@ func reason(err error) string {
 	return fmt.Sprintf("the store answered %d %s", status, http.StatusText(status))
 }
 
-// chainFailed begins the error of Azure's default chain, before the errors of its members.
+// chainFailed is the start of the error of Azure's default chain; the errors of the members of the chain follow.
 const chainFailed = "DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:"
 
 // answer is the body of an error response.
@@ -155,7 +155,8 @@ func answerOf(err error) (a answer) {
 	return a
 }
 
-// signInOf returns why Azure did not issue a token, in its own words; empty if it was not asked.
+// signInOf returns the reason why Azure did not issue a token, in Azure's own words; empty if Azure was not asked for
+// one.
 func signInOf(err error) string {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	if !ok || e.RawResponse == nil {
@@ -174,8 +175,8 @@ func signInOf(err error) string {
 	return cmp.Or(strings.TrimSpace(description), "the status is "+e.RawResponse.Status)
 }
 
-// missingOf returns the variable that is missing although others of an application are set, by the SDK's own words; empty if
-// there is none.
+// missingOf returns the variable that is missing although other variables of an application are set; empty if there is
+// none. It recognizes the SDK's own messages.
 func missingOf(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, "missing environment variable AZURE_CLIENT_ID"):
@@ -186,14 +187,14 @@ func missingOf(err error) string {
 	return ""
 }
 
-// fromMachine reports whether the machine's metadata service, rather than Azure's sign-in, issued no token. Only the
-// metadata service is asked with GET.
+// fromMachine reports whether it was the machine's metadata service, rather than Azure's sign-in, that did not issue a
+// token. Only requests to the metadata service use GET.
 func fromMachine(err error) bool {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	return ok && e.RawResponse != nil && e.RawResponse.Request != nil && e.RawResponse.Request.Method == http.MethodGet
 }
 
-// statusOf returns the HTTP status of the response behind an error, 0 without one.
+// statusOf returns the HTTP status of the response behind an error, or 0 if there was none.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return e.StatusCode
@@ -201,7 +202,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// codeOf returns the service's code for an error, empty without one.
+// codeOf returns the service's code for an error; empty if there is none.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return e.ErrorCode
@@ -209,13 +210,13 @@ func codeOf(err error) string {
 	return ""
 }
 
-// answered reports whether an error is a response that says that the request was not carried out.
+// answered reports whether an error is a response which means that the request was not carried out.
 func answered(err error) bool {
 	status := statusOf(err)
 	return status >= 400 && status < 500
 }
 
-// denied reports whether an error says that the credentials are valid and do not allow the request.
+// denied reports whether an error means that the credentials are valid, but do not allow the request.
 func denied(err error) bool {
 	return bloberror.HasCode(err, bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions)
 }

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// List lists the blobs under a prefix, except folders and those whose names are not valid paths. It reads the whole list
-// first: a hierarchical namespace has another order.
+// List lists the blobs under a prefix, except folders and those whose names are not valid paths. It reads the whole
+// list first, because the order is different in a hierarchical namespace.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
 	return func(yield func(sink.Entry, error) bool) {
 		entries, err := s.list(ctx, prefix, false)
@@ -31,8 +31,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, e
 	}
 }
 
-// list lists the blobs under a prefix, or instead those that are empty or have only uncommitted blocks, which a list does
-// not tell apart.
+// list lists the blobs under a prefix. If uncommitted is set, it lists instead the blobs that are empty or have only
+// uncommitted blocks, because a list does not distinguish the two.
 func (s *Store) list(ctx context.Context, prefix string, uncommitted bool) ([]sink.Entry, error) {
 	var entries []sink.Entry
 	pages := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
@@ -60,7 +60,8 @@ func (s *Store) list(ctx context.Context, prefix string, uncommitted bool) ([]si
 	return entries, ctx.Err()
 }
 
-// stagedPaths returns the paths of an owner, or of all owners if it is empty, at which there may be staged blocks.
+// stagedPaths returns the paths of an owner at which there may be staged blocks, or the paths of all owners if owner is
+// empty.
 func (s *Store) stagedPaths(ctx context.Context, owner string) ([]string, error) {
 	entries, err := s.list(ctx, "", true)
 	if err != nil {
@@ -75,8 +76,9 @@ func (s *Store) stagedPaths(ctx context.Context, owner string) ([]string, error)
 	return paths, nil
 }
 
-// Sweep drops the blocks at the paths of the owner that the service lists, and where this Store has staged files.
-// Paths of files to keep are left alone: committing a file drops what else is staged at its path.
+// Sweep drops the blocks at the paths of the owner that the service lists, and at the paths where this Store has staged
+// files. Paths of files to keep are left alone, because committing a file drops everything else that is staged at its
+// path.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
 	paths, err := s.stagedPaths(ctx, owner)
@@ -144,7 +146,7 @@ func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	return newest, nil
 }
 
-// stagedTimes returns for each path when its newest staged file was begun; zero if there is none.
+// stagedTimes returns, for each path, the time at which its newest staged file was begun; zero if there is none.
 func (s *Store) stagedTimes(ctx context.Context, paths []string) ([]time.Time, error) {
 	return sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, path string) (newest time.Time, err error) {
 		found, err := s.staged(ctx, path)

@@ -60,7 +60,7 @@ func ParseURL(text string) (Place, error) {
 	return p, p.check()
 }
 
-// String returns the URL of the place, as ParseURL takes it.
+// String returns the URL of the place in the form that ParseURL parses.
 func (p Place) String() string {
 	return strings.TrimSuffix(Scheme+p.Container+"@"+p.Host+"/"+p.Prefix, "/")
 }
@@ -77,22 +77,22 @@ func (p Place) check() error {
 	account, service, _ := strings.Cut(p.Host, ".")
 	switch {
 	case p.Container == "" || account == "" || strings.Trim(p.Host, letters+".-") != "" || !strings.HasPrefix(service, "dfs."):
-		return errors.New("the destination names no container and account: use abfss://container@account.dfs.core.windows.net/prefix")
+		return errors.New("the destination has no container and account: use abfss://container@account.dfs.core.windows.net/prefix")
 	case strings.Trim(p.Container, letters+"-_.$") != "", len(p.Container) < 3, len(p.Container) > 63:
 		return fmt.Errorf("%q is not a valid container name: use 3 to 63 lower-case letters, digits and dashes", p.Container)
 	}
 	return remote.CheckPrefix(p.Prefix)
 }
 
-// access is how the service is reached.
+// access describes how the service is reached.
 type access struct {
 	endpoint string
 	key      string
 	sas      string
 }
 
-// access returns the endpoint and the credentials; neither key nor signature means Azure's default chain. Errors contain
-// no part of a credential.
+// access returns the endpoint and the credentials. If there is neither a key nor a signature, Azure's default chain is
+// used. Errors do not contain any part of a credential.
 func (o *Options) access() (access, error) {
 	a := access{endpoint: "https://" + strings.Replace(o.Host, ".dfs.", ".blob.", 1)}
 	switch {
@@ -119,12 +119,13 @@ func (o *Options) access() (access, error) {
 			o.source("SharedAccessSignature", SASTokenVariable))
 	}
 	if a.key == "" && remote.Plain(a.endpoint) != "" {
-		return a, errors.New("the Azure endpoint is not encrypted, so it takes only an account key: use https, or set " + KeyVariable)
+		return a, errors.New("the Azure endpoint is not encrypted, so only an account key can be used with it: use https, or set " + KeyVariable)
 	}
 	return a, nil
 }
 
-// source names the setting that a credential comes from: a member of the connection string, or a variable.
+// source returns the name of the setting that a credential comes from: a member of the connection string, or a
+// variable.
 func (o *Options) source(member, variable string) string {
 	if o.ConnectionString != "" {
 		return member + " in " + ConnectionStringVariable
@@ -145,7 +146,7 @@ func (a *access) parseConnectionString(text, account string) error {
 	case a.key == "" && a.sas == "":
 		return errors.New("it has neither AccountKey nor SharedAccessSignature: set the whole string, in quotes because it contains semicolons")
 	case named != "" && named != account:
-		return fmt.Errorf("it belongs to the account %s, but the destination to %s", named, account)
+		return fmt.Errorf("it belongs to the account %s, but the destination belongs to %s", named, account)
 	}
 	switch endpoint, suffix := members["blobendpoint"], members["endpointsuffix"]; {
 	case endpoint != "":

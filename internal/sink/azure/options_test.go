@@ -52,7 +52,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// TestCredentials reads where the first request goes, and with which credentials.
+// TestCredentials checks where the first request goes, and with which credentials.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	key := base64.StdEncoding.EncodeToString([]byte("the secret of an account"))
@@ -130,7 +130,7 @@ func (c credential) GetToken(context.Context, policy.TokenRequestOptions) (azcor
 	return azcore.AccessToken{Token: c.token, ExpiresOn: time.Now().Add(time.Hour)}, c.err
 }
 
-// TestTokens sends a token only over TLS, and asks for one again only when it has to.
+// TestTokens expects a token to be sent only over TLS, and a new one to be requested only when necessary.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -182,8 +182,8 @@ func TestTokens(t *testing.T) {
 	require.ErrorContains(t, err, "set SSL_CERT_FILE")
 }
 
-// TestIncompleteApplication expects the name of the variable that is missing, by what the SDK says about the environment,
-// which it reads itself.
+// TestIncompleteApplication expects the error to contain the missing variable. The store learns it from the SDK, which
+// reads the environment itself.
 func TestIncompleteApplication(t *testing.T) {
 	for name, missing := range map[string]string{"tenant": "AZURE_CLIENT_ID", "tenant and client": "AZURE_CLIENT_SECRET"} {
 		t.Run(name, func(t *testing.T) {
@@ -207,14 +207,14 @@ func TestIncompleteApplication(t *testing.T) {
 	}
 }
 
-// TestOptionsThatCannotBeMeant expects an error that shows no secret.
+// TestOptionsThatCannotBeMeant expects an error that does not contain a secret.
 func TestOptionsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*azure.Options)
 		want   string
 	}{
-		"no container":       {func(o *azure.Options) { o.Container = "" }, "names no container and account"},
+		"no container":       {func(o *azure.Options) { o.Container = "" }, "has no container and account"},
 		"a prefix that dots": {func(o *azure.Options) { o.Prefix = "../x" }, "is not a valid prefix"},
 		"an endpoint with a signature": {
 			func(o *azure.Options) { o.Endpoint = "https://account.blob.core.windows.net?sig=c2VjcmV0" }, "Azure endpoint: not a URL",
@@ -235,7 +235,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 			func(o *azure.Options) { o.ConnectionString = "AccountName=account;c2VjcmV0" }, "AZURE_STORAGE_CONNECTION_STRING: it has neither AccountKey nor SharedAccessSignature: set the whole string, in quotes",
 		},
 		"another account": {
-			func(o *azure.Options) { o.ConnectionString = "AccountName=other;AccountKey=c2VjcmV0" }, "it belongs to the account other, but the destination to account",
+			func(o *azure.Options) { o.ConnectionString = "AccountName=other;AccountKey=c2VjcmV0" }, "it belongs to the account other, but the destination belongs to account",
 		},
 		"a signature without TLS": {
 			func(o *azure.Options) {
@@ -253,7 +253,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// TestInfo expects URLs that DuckDB, Spark, Databricks and Fabric read, and no secrets in statements.
+// TestInfo expects URLs that DuckDB, Spark, Databricks and Fabric can read, and no secrets in statements.
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	place, err := azure.ParseURL("abfss://rosters@account.dfs.core.windows.net/growth")
@@ -285,7 +285,7 @@ func TestInfo(t *testing.T) {
 	require.Contains(t, info.Permissions, "Storage Blob Data Contributor")
 }
 
-// TestEncryption reads what the service says about encryption at rest.
+// TestEncryption expects the encryption at rest that the service reports.
 func TestEncryption(t *testing.T) {
 	t.Parallel()
 	store := open(t, options(t, server(t).Container(t), ""))

@@ -24,13 +24,14 @@ type Store struct {
 	endpoint string // for messages; empty for Azure's own
 	access   access
 	client   *container.Client
-	// uploading holds a token for every block that is being uploaded.
+	// uploading holds a token for each block that is being uploaded.
 	uploading chan struct{}
-	// own holds the paths of the files that this Store has begun to stage and neither committed nor dropped, by their ids.
+	// own maps the ids of the files that this Store has begun to stage, and has neither committed nor dropped, to their
+	// paths.
 	own sync.Map
-	// lost is set once a staged file was found to be lost: the others may be, too. See Intact.
+	// lost is set once a staged file is found to be lost, because others may be lost too. See Intact.
 	lost atomic.Bool
-	// listing is whether the service lists blobs that have only uncommitted blocks.
+	// listing records whether the service lists blobs that have only uncommitted blocks.
 	listing remote.Answer
 }
 
@@ -40,7 +41,7 @@ var (
 	_ sink.Encrypter  = (*Store)(nil)
 )
 
-// New returns the store that the options describe. It sends no request to it.
+// New returns the store that the options describe. It does not send a request to the store.
 func New(opts Options) (*Store, error) {
 	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
 	if err := opts.check(); err != nil {
@@ -57,11 +58,11 @@ func New(opts Options) (*Store, error) {
 	return s, nil
 }
 
-// String returns the destination's URL, as ParseURL takes it.
+// String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return s.opts.String() }
 
-// Info returns how readers reach the container, and the permissions of a run. DuckDB reaches another endpoint only with az://
-// and a connection string. The user puts the key or the signature in a connection string.
+// Info returns how readers reach the container, and the permissions of a run. DuckDB can reach a non-default endpoint
+// only with az:// and a connection string. The user has to put the key or the signature into the connection string.
 func (s *Store) Info() sink.Info {
 	info := sink.Info{URL: s.String(), HadoopURL: s.String(), Permissions: roles, PlainEndpoint: remote.Plain(s.endpoint)}
 	account := s.opts.account()
@@ -82,7 +83,7 @@ func (s *Store) Info() sink.Info {
 	return info
 }
 
-// roles names what the user must be allowed to do.
+// roles describes the permissions that the user needs.
 const roles = "the role Storage Blob Data Contributor on the container, or with a shared access signature " +
 	"read, add, create, write, delete and list"
 
@@ -96,7 +97,7 @@ func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Dra
 	})
 }
 
-// CheckCommit does nothing: blocks are committed where they were uploaded.
+// CheckCommit does nothing, because blocks are committed at the path to which they were uploaded.
 func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
 
 // blob returns the client of the blob at a path.

@@ -40,7 +40,7 @@ func service(t *testing.T, handler http.HandlerFunc) azure.Options {
 	}
 }
 
-// refuse answers with an error of the service.
+// refuse responds with an error in the service's format.
 func refuse(w http.ResponseWriter, status int, code, message, detail string) {
 	w.Header().Set("X-Ms-Error-Code", code)
 	w.Header().Set("Content-Type", "application/xml")
@@ -49,7 +49,8 @@ func refuse(w http.ResponseWriter, status int, code, message, detail string) {
 		"<AuthenticationErrorDetail>%s</AuthenticationErrorDetail></Error>", code, message, detail)
 }
 
-// TestErrorsSayWhatToDo expects one line with the cause and the remedy, without request ids and signatures.
+// TestErrorsSayWhatToDo expects errors to be one line with the cause and the remedy, without request ids and
+// signatures.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -104,7 +105,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestConnectionErrors expects no URL in an error, which would show the signature.
+// TestConnectionErrors expects errors without URLs, because a URL would reveal the signature.
 func TestConnectionErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -127,7 +128,7 @@ func TestConnectionErrors(t *testing.T) {
 	require.ErrorContains(t, open(t, opts).Check(t.Context()), "the store closed the connection")
 }
 
-// TestWaitsForTheService expects a wait as long as the service asks for, but not longer than the maximum.
+// TestWaitsForTheService expects the store to wait as long as the service asks for, but not longer than the maximum.
 func TestWaitsForTheService(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -163,7 +164,7 @@ func TestWaitsForTheService(t *testing.T) {
 	}
 }
 
-// TestStalledAttempt expects that an attempt that transfers nothing is given up and repeated.
+// TestStalledAttempt expects an attempt that transfers nothing to be given up and repeated.
 func TestStalledAttempt(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -202,7 +203,7 @@ func proxied(t *testing.T, handle func(e *azuretest.Exchange)) (behind, direct *
 	return open(t, opts), direct
 }
 
-// TestLostResponses expects that a request whose response is lost after it was carried out counts as done.
+// TestLostResponses expects a request that was carried out to count as done even if its response is lost.
 func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
@@ -229,8 +230,8 @@ func TestLostResponses(t *testing.T) {
 	require.Greater(t, lost.Load(), int64(10))
 }
 
-// TestBrokenBodies expects that reading continues where a body broke off, and that a list that was cut short is
-// repeated.
+// TestBrokenBodies expects reading to continue where a body broke off, and a list that was cut short to be requested
+// again.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -254,7 +255,7 @@ func TestBrokenBodies(t *testing.T) {
 	require.Greater(t, requests.Load(), int64(8))
 }
 
-// TestCorruptedUpload expects that the service refuses a block or a document that was changed on its way.
+// TestCorruptedUpload expects the service to refuse a block or a document that was changed in transit.
 func TestCorruptedUpload(t *testing.T) {
 	t.Parallel()
 	var changed atomic.Int64
@@ -273,7 +274,8 @@ func TestCorruptedUpload(t *testing.T) {
 	require.EqualValues(t, 2, changed.Load())
 }
 
-// TestDroppedDuringCommit drops a file between the check of its blocks and their commit: nothing of it may stay visible.
+// TestDroppedDuringCommit drops a file between the check of its blocks and their commit. The file must not stay
+// visible.
 func TestDroppedDuringCommit(t *testing.T) {
 	t.Parallel()
 	var file sink.File
@@ -347,7 +349,8 @@ func TestHierarchicalNamespace(t *testing.T) {
 	require.ErrorIs(t, store.Write(t.Context(), "a", nil, sink.Condition{Absent: true}), sink.ErrConflict)
 }
 
-// TestUnlistedBlocks takes a service that does not list blobs with only uncommitted blocks: they are found by their paths.
+// TestUnlistedBlocks uses a service that does not list blobs with only uncommitted blocks. They are found by their
+// paths.
 func TestUnlistedBlocks(t *testing.T) {
 	t.Parallel()
 	store, direct := proxied(t, func(e *azuretest.Exchange) {
@@ -394,8 +397,8 @@ func requireContent(t *testing.T, store *azure.Store, path string, want []byte) 
 	require.True(t, bytes.Equal(want, data))
 }
 
-// TestConditions expects that a file is committed on condition that there is none at its path, or of the ETag of the one that it
-// replaces, and that a file that a store has staged itself is checked only when it is committed.
+// TestConditions expects a file to be committed on condition that there is no blob at its path, or that the blob it
+// replaces still has its ETag. A file that a store has staged itself is checked only when it is committed.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -428,7 +431,7 @@ func TestConditions(t *testing.T) {
 	require.NotEqual(t, version, conditions[2], "it was replaced")
 }
 
-// TestFortyPercent lets 40 % of all requests fail, before or after the service has carried them out.
+// TestFortyPercent makes 40 % of all requests fail, before or after the service has carried them out.
 func TestFortyPercent(t *testing.T) {
 	t.Parallel()
 	server := server(t)

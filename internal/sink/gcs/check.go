@@ -10,7 +10,7 @@ import (
 )
 
 // Check verifies the credentials, that the bucket can be listed, and that objects can be staged and removed under the
-// prefix. It also removes what a killed Check has left.
+// prefix. It also removes the objects that a killed Check has left.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if err == nil {
@@ -52,7 +52,7 @@ func (s *Store) checkBucket(ctx context.Context) error {
 	return nil
 }
 
-// bucketMissing is the service's message for a missing bucket. Emulators say less.
+// bucketMissing is the service's message for a missing bucket. The messages of emulators are shorter.
 const bucketMissing = "The specified bucket does not exist."
 
 // checkStaging stages an object and removes it.

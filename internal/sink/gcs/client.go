@@ -20,7 +20,7 @@ import (
 // maxRetryAfter bounds the wait that the service asks for.
 const maxRetryAfter = 5 * time.Minute
 
-// operation is a method of the API, for errors.
+// operation is the name of an API method, for errors.
 type operation string
 
 const (
@@ -38,12 +38,12 @@ type call struct {
 	path      string // escaped, below the endpoint
 	query     url.Values
 	header    http.Header
-	// body returns the body, size bytes, for each attempt; nil without one.
+	// body returns the body, which has size bytes, for each attempt; it is nil if there is no body.
 	body func() io.Reader
 	size int64
 	// session marks a request to the URL of an upload, which needs no token.
 	session bool
-	// short limits attempts and waits, because a user waits.
+	// short limits attempts and waits, because a user is waiting.
 	short bool
 }
 
@@ -54,8 +54,8 @@ type answer struct {
 	body   io.ReadCloser
 }
 
-// request sends a request until it succeeds, and passes the response to use, which closes its body. Use may be called again if
-// it fails because the body was cut short.
+// request sends a request until it succeeds, and passes the response to use, which closes the body. If use fails
+// because the body was cut short, it may be called again.
 func (s *Store) request(ctx context.Context, c call, use func(answer) error) error {
 	bounds := s.limits
 	if c.short {
@@ -70,7 +70,7 @@ func (s *Store) request(ctx context.Context, c call, use func(answer) error) err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case statusOf(err) == http.StatusUnauthorized && s.tokens != nil && !renewed:
-			renewed = true // It may have expired on the way, or have been revoked.
+			renewed = true // The token may have expired on the way or been revoked.
 			s.tokens.renew()
 			continue
 		case attempt >= bounds.attempts || !retryable(err):
@@ -138,14 +138,14 @@ func decode(into any) func(answer) error {
 	}
 }
 
-// discard drops the body of a response, which does not matter.
+// discard drops the body of a response.
 func discard(got answer) error {
 	_, _ = io.Copy(io.Discard, io.LimitReader(got.body, maxErrorBody)) // So that the connection can be used again.
 	_ = got.body.Close()                                               // It does not matter.
 	return nil
 }
 
-// readError returns the error that the service has answered with.
+// readError returns the error in a response of the service.
 func readError(got answer) error {
 	data, _ := io.ReadAll(io.LimitReader(got.body, maxErrorBody)) // A part of the message is better than none.
 	_ = got.body.Close()                                          // It has been read.
@@ -165,11 +165,11 @@ func readError(got answer) error {
 		}
 		return failure
 	}
-	failure.message = string(data) // Downloads answer in plain text, proxies in their own way.
+	failure.message = string(data) // Errors of downloads are plain text, and proxies use their own formats.
 	return failure
 }
 
-// retryAfter returns the wait that a response asks for, 0 if it does not.
+// retryAfter returns the wait that a response asks for, or 0 if it does not ask for one.
 func retryAfter(header string) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
 		return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
@@ -194,7 +194,7 @@ func retryable(err error) bool {
 	return !untrusted && (sent || cut)
 }
 
-// retryableStatus reports whether Google's documentation asks to try again after a status.
+// retryableStatus reports whether Google's documentation says to try again after a status.
 func retryableStatus(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests ||
 		status >= http.StatusInternalServerError && status != http.StatusNotImplemented

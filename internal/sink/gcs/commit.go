@@ -20,14 +20,15 @@ const maxReplacements = 5
 
 // stagedObject is the File.Staged of a Store.
 type stagedObject struct {
-	// ID is the last segment of the staged object's name, and an entry of its metadata, which the committed object keeps.
+	// ID is the last segment of the staged object's name. It is also in the object's metadata, which the committed
+	// object keeps.
 	ID         string `json:"id"`
 	Generation int64  `json:"generation"`
 	Bytes      int64  `json:"bytes"`
 	CRC32C     string `json:"crc32c"`
 }
 
-// decodeStaged decodes File.Staged; the result is empty if it is.
+// decodeStaged decodes File.Staged. If that is empty, so is the result.
 func decodeStaged(file sink.File) (token stagedObject, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -41,7 +42,7 @@ func decodeStaged(file sink.File) (token stagedObject, err error) {
 	return token, nil
 }
 
-// stagedFolder returns what the names of the objects below a folder of _staging/ start with.
+// stagedFolder returns the prefix of the names of the objects in a folder of _staging/.
 func (s *Store) stagedFolder(folder string) string {
 	return s.prefix + sink.StagingPrefix + folder + "/"
 }
@@ -63,7 +64,7 @@ func (s *Store) Draft(ctx context.Context, owner, path string) (sink.Draft, erro
 	})
 }
 
-// stage uploads a staged object. If it fails, it removes what it may have left.
+// stage uploads a staged object. If it fails, it removes what it may have uploaded.
 func (s *Store) stage(ctx context.Context, owner string, file io.ReaderAt, size int64) (stagedObject, error) {
 	select {
 	case s.uploading <- struct{}{}:
@@ -88,14 +89,14 @@ func (s *Store) stage(ctx context.Context, owner string, file io.ReaderAt, size 
 	return stagedObject{ID: id, Generation: found.Generation, Bytes: size, CRC32C: found.CRC32C}, nil
 }
 
-// lateContext returns a context for cleaning up although ctx may be done.
+// lateContext returns a context for cleaning up that remains valid if ctx is done.
 func lateContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 }
 
-// Commit has the service copy the staged object to its path and removes it. If there is already an object at the path,
-// its id shows whether it is this file, which may have been committed before by another process, or by this one if the
-// response was lost.
+// Commit makes the service copy the staged object to its path, and then removes the staged object. If there is already
+// an object at the path, its id shows whether it is this file: another process may have committed it before, or this
+// one, if the response was lost.
 func (s *Store) Commit(ctx context.Context, owner string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -125,7 +126,7 @@ func (s *Store) commit(ctx context.Context, staged string, file sink.File, token
 	if token.Bytes != file.Bytes {
 		return sink.ErrStagedLost
 	}
-	var replaced int64 // the generation of what is at the path
+	var replaced int64 // the generation of the object at the path
 	for range maxReplacements {
 		err := s.rewrite(ctx, staged, token.Generation, s.prefix+file.Path, replaced)
 		switch {
@@ -151,7 +152,7 @@ func (s *Store) commit(ctx context.Context, staged string, file sink.File, token
 	return errors.New("other processes keep replacing the file")
 }
 
-// isFile reports whether an object is the committed file. Copies that other tools have made may lack the id.
+// isFile reports whether an object is the committed file. Copies made by other tools may lack the id.
 func isFile(there resource, file sink.File, token stagedObject) bool {
 	id := there.Metadata[idName]
 	return there.Size == file.Bytes && (id == token.ID || id == "" || token.ID == "")
@@ -166,7 +167,7 @@ func (s *Store) requireCommitted(ctx context.Context, file sink.File, token stag
 	return err
 }
 
-// rewrite has the service copy a generation of an object to another name, if the object there has the generation that
+// rewrite makes the service copy a generation of an object to another name, if the object there has the generation that
 // the condition requires.
 func (s *Store) rewrite(ctx context.Context, from string, generation int64, to string, condition int64) error {
 	query := conditions(condition)
@@ -186,7 +187,7 @@ func (s *Store) rewrite(ctx context.Context, from string, generation int64, to s
 		case progress.Done:
 			return nil
 		case progress.Token == "":
-			return errors.New("the service has copied a part of the file and does not say how to continue")
+			return errors.New("the service has copied part of the file and does not say how to continue")
 		}
 		query.Set("rewriteToken", progress.Token) // A large file that has to be moved to other disks takes several requests.
 	}
@@ -219,8 +220,8 @@ func (s *Store) Holds(ctx context.Context, owner string, file sink.File) (bool, 
 	return true, nil
 }
 
-// Intact does the same as Holds for files of other processes: the service has verified their checksums. A file that this
-// Store has staged is taken to be intact, without a request, until Commit finds that one was lost.
+// Intact does the same as Holds for files of other processes, because the service has verified their checksums. Files
+// that this Store has staged are assumed to be intact, without a request, until Commit finds that a file was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
 		if _, own := s.own.Load(token.ID); own {

@@ -22,8 +22,8 @@ const (
 	tokenTimeout = 30 * time.Second
 )
 
-// tokens are the access tokens of Google's Application Default Credentials: a file that GOOGLE_APPLICATION_CREDENTIALS
-// names, the login of gcloud, or the metadata server of a machine, pod or job.
+// tokens provides access tokens from Google's Application Default Credentials: the file in
+// GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, or the metadata server of a machine, pod or job.
 type tokens struct {
 	find func() (oauth2.TokenSource, error)
 
@@ -31,7 +31,7 @@ type tokens struct {
 	source oauth2.TokenSource // nil until it is found
 }
 
-// newTokens returns the source of tokens for requests within ctx. It looks for credentials when the first token is
+// newTokens returns a source of tokens, which it requests within ctx. It looks for credentials when the first token is
 // needed.
 func newTokens(ctx context.Context, client *http.Client) *tokens {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: client.Transport, Timeout: tokenTimeout})
@@ -84,7 +84,7 @@ func (t *tokens) renew() {
 	t.source = nil
 }
 
-// credentialError reports that there is no access token.
+// credentialError reports that no access token is available.
 type credentialError struct {
 	text      string
 	cause     error
@@ -94,7 +94,7 @@ type credentialError struct {
 func (e *credentialError) Error() string { return e.text }
 func (e *credentialError) Unwrap() error { return e.cause }
 
-// explainToken returns the error of a request for a token, without the response, which may repeat what was sent.
+// explainToken returns the error of a request for a token, without the response, which may contain what was sent.
 func explainToken(err error) error {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
@@ -111,7 +111,7 @@ func explainToken(err error) error {
 		Code        string `json:"error"`
 		Description string `json:"error_description"`
 	}{refused.ErrorCode, refused.ErrorDescription}
-	if answer.Code == "" { // The library does not decode the answers to service accounts.
+	if answer.Code == "" { // The library does not decode the responses to service accounts.
 		_ = json.Unmarshal(refused.Body, &answer) // Without a code, the status is reported.
 	}
 	text := answer.Code

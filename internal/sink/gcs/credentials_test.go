@@ -23,7 +23,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// credentialsFile writes the file of a service account whose tokens come from a URL, and returns its private key, too.
+// credentialsFile writes the file of a service account whose tokens come from a URL. It also returns the account's
+// private key.
 func credentialsFile(t *testing.T, tokenURL string) (path, secret string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -41,8 +42,8 @@ func credentialsFile(t *testing.T, tokenURL string) (path, secret string) {
 	return path, secret
 }
 
-// TestCredentials gets tokens with the file of a service account, another one when the service rejects the first, and
-// reports rejected credentials without secrets.
+// TestCredentials expects a token for the file of a service account, another one when the service rejects the first,
+// and an error without secrets when the credentials are rejected.
 func TestCredentials(t *testing.T) {
 	var tokens, rejected atomic.Int64
 	refuse := ""

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// noVersion is the version of a document whose generation is unknown, as behind some proxies.
+	// noVersion is the version of a document whose generation is unknown, as it is behind some proxies.
 	noVersion = "none"
 	// noGeneration is a generation that no object has, because generations are microseconds since 1970.
 	noGeneration = 1
@@ -85,7 +85,7 @@ func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.C
 	}
 	_, err := s.insert(ctx, newObject{
 		Name: s.prefix + path, ContentType: remote.ContentType(path), Metadata: map[string]string{idName: rand.Text()},
-		CacheControl: "no-cache", // Without it, the service caches objects that everybody may read.
+		CacheControl: "no-cache", // Otherwise the service caches objects that are publicly readable.
 	}, bytes.NewReader(data), int64(len(data)), generationOf(when), false)
 	if err != nil && !errors.Is(err, sink.ErrConflict) {
 		return s.failed("write", path, err)
@@ -102,7 +102,7 @@ func generationOf(when sink.Condition) int64 {
 		return anyGeneration
 	}
 	generation, err := strconv.ParseInt(when.Version, 10, 64)
-	if err != nil || generation <= 0 { // The service takes 0 for an object that does not exist.
+	if err != nil || generation <= 0 { // To the service, 0 means that the object does not exist.
 		return noGeneration
 	}
 	return generation

@@ -20,7 +20,7 @@ import (
 // maxErrorBody bounds how much of an error's body is read.
 const maxErrorBody = 64 << 10
 
-// serviceError is an answer with an error status.
+// serviceError is a response with an error status.
 type serviceError struct {
 	status     int
 	reason     string // the service's code
@@ -39,7 +39,7 @@ func (e *serviceError) Error() string {
 	return e.reason + ": " + message
 }
 
-// isDamaged reports whether the service has refused an upload because its checksum differs.
+// isDamaged reports whether the service has refused an upload because the checksum differs.
 func (e *serviceError) isDamaged() bool {
 	return e.status == http.StatusBadRequest && strings.Contains(strings.ToLower(e.message), "crc32c")
 }
@@ -115,7 +115,7 @@ func (s *Store) describe(err error) error {
 	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
-// explain returns the cause of an error and the remedy, empty for errors without advice.
+// explain returns the cause of an error and the remedy; both are empty if there is no advice.
 func (s *Store) explain(err *requestError) (what, step string) {
 	answer, answered := errors.AsType[*serviceError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -156,7 +156,7 @@ func throttled(err error) bool {
 		e.status == http.StatusForbidden && (e.reason == "rateLimitExceeded" || e.reason == "userRateLimitExceeded"))
 }
 
-// permissionName finds the name of a permission in a message of the service.
+// permissionName matches the name of a permission in a message of the service.
 var permissionName = regexp.MustCompile(`storage\.[a-zA-Z]+\.[a-zA-Z]+`)
 
 // permission returns the permission that a denied operation needs.
@@ -178,7 +178,7 @@ func permission(op operation, message string) string {
 	}
 }
 
-// statusOf returns the status of the answer behind an error, 0 without one.
+// statusOf returns the status of the response behind an error, or 0 if there was none.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*serviceError](err); ok {
 		return e.status

@@ -24,7 +24,7 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// front is a server between a store and the emulator.
+// front is a server between a store and the emulator. It records the requests.
 type front struct {
 	endpoint string
 
@@ -32,8 +32,8 @@ type front struct {
 	seen []*http.Request
 }
 
-// newFront starts a server that answers with a handler. Pass has the emulator carry out the request and returns what it
-// answers.
+// newFront starts a server that handles requests with handle. pass forwards the request to the emulator and returns the
+// emulator's response.
 func newFront(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, pass func() *httptest.ResponseRecorder)) *front {
 	t.Helper()
 	var emulator http.Handler
@@ -63,7 +63,7 @@ func newFront(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, 
 	return f
 }
 
-// requests returns the requests of a kind.
+// requests returns the requests of a kind, as kindOf returns it.
 func (f *front) requests(kind string) []*http.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *front) requests(kind string) []*http.Request {
 	return found
 }
 
-// kindOf returns what a request does.
+// kindOf returns the kind of a request, such as "download".
 func kindOf(r *http.Request) string {
 	query := r.URL.Query()
 	switch {
@@ -94,7 +94,7 @@ func kindOf(r *http.Request) string {
 	return "stat"
 }
 
-// answer copies an answer of the emulator.
+// answer copies a response of the emulator to the client.
 func answer(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 	maps.Copy(w.Header(), from.Header())
 	w.WriteHeader(from.Code)
@@ -104,7 +104,7 @@ func answer(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 // cut closes the connection.
 func cut() { panic(http.ErrAbortHandler) }
 
-// fail answers with an error as the service does.
+// fail responds with an error in the service's format.
 func fail(w http.ResponseWriter, status int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -117,7 +117,7 @@ func fail(w http.ResponseWriter, status int, reason, message string) {
 	}})
 }
 
-// wired returns options of a store behind the front, with short waits.
+// wired returns options for a store that sends its requests to the front, with short waits.
 func (f *front) wired(t *testing.T, bucket string) gcs.Options {
 	t.Helper()
 	return gcs.Options{
@@ -134,7 +134,7 @@ func stage(t testing.TB, store sink.Store, owner, path string, data []byte) sink
 	return file
 }
 
-// content returns an object.
+// content returns the content of an object.
 func content(t testing.TB, store sink.Store, path string) string {
 	t.Helper()
 	object, err := store.Open(t.Context(), path)

@@ -85,19 +85,19 @@ func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	return staged, nil
 }
 
-// Sweep removes the owner's staged objects. It lists until it finds nothing new, because an upload whose response was lost
-// may end while Sweep runs.
+// Sweep removes the owner's staged objects. It lists them until it finds no new ones, because an upload whose response
+// was lost may complete while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	done := make(map[string]bool)
 	for _, file := range keep {
-		if token, err := decodeStaged(file); err == nil { // Commit reports records that are damaged.
+		if token, err := decodeStaged(file); err == nil { // Commit reports damaged records.
 			done[s.stagedName(owner, token.ID)] = true
 		}
 	}
 	for {
 		names, err := s.removeStaged(ctx, s.stagedName(owner, ""), done, false)
 		if err != nil {
-			return s.failed("drop what is staged in", sink.StagingPrefix+sink.Escape(owner), err)
+			return s.failed("drop the staged files in", sink.StagingPrefix+sink.Escape(owner), err)
 		}
 		if names == 0 {
 			return nil
@@ -105,7 +105,7 @@ func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) erro
 	}
 }
 
-// removeStaged removes the objects below a folder that are not done, and returns how many there were.
+// removeStaged removes the objects below a folder that are not in done yet, and returns how many it has removed.
 func (s *Store) removeStaged(ctx context.Context, folder string, done map[string]bool, short bool) (int, error) {
 	var names []string
 	for object, err := range s.objects(ctx, folder, short) {

@@ -21,12 +21,12 @@ type Options struct {
 	// Bucket and Prefix locate the destination; see ParseURL.
 	Bucket string
 	Prefix string
-	// Endpoint is the root of the service or of an emulator; DefaultEndpoint if empty. An endpoint with http:// gets no
-	// credentials.
+	// Endpoint is the root of the service or of an emulator; DefaultEndpoint if empty. No credentials are sent to an
+	// endpoint with http://.
 	Endpoint string
 }
 
-// ParseURL splits a destination such as gs://bucket/some/prefix. Like Google's own tools it does not percent-decode.
+// ParseURL splits a destination such as gs://bucket/some/prefix. Like Google's own tools, it does not percent-decode.
 func ParseURL(text string) (bucket, prefix string, err error) {
 	if bucket, prefix, err = remote.SplitURL(text, Scheme); err != nil {
 		return "", "", err
@@ -40,7 +40,7 @@ func ParseURL(text string) (bucket, prefix string, err error) {
 func checkPlace(bucket, prefix string) error {
 	switch {
 	case bucket == "":
-		return errors.New("the destination names no bucket: use gs://bucket/prefix")
+		return errors.New("the destination has no bucket: use gs://bucket/prefix")
 	case strings.Trim(bucket, "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "", len(bucket) < 3, len(bucket) > 222:
 		return fmt.Errorf("%q is not a valid bucket name: use 3 to 63 lower-case letters, digits, dashes, underscores and dots", bucket)
 	}

@@ -25,13 +25,13 @@ type Store struct {
 	client   remote.Doer
 	tokens   *tokens // nil if no credentials are sent
 	limits   limits
-	// uploading holds a token for every file that is being uploaded.
+	// uploading holds a token for each file that is being uploaded.
 	uploading chan struct{}
-	// own holds the names of the objects that this Store has staged and not tried to commit or drop; see Intact.
+	// own holds the names of the objects that this Store has staged and has not tried to commit or drop; see Intact.
 	own sync.Map
 }
 
-// limits bound the attempts of a request.
+// limits bounds the attempts of a request.
 type limits struct {
 	attempts   int
 	maxBackoff time.Duration
@@ -42,8 +42,8 @@ var (
 	_ sink.StagedReader = (*Store)(nil)
 )
 
-// New returns the store that the options describe. It sends no request; credentials are looked for when the first one
-// is sent. The context bounds the requests for tokens.
+// New returns the store that the options describe. It does not send a request; credentials are looked for when the
+// first request is sent. The context bounds the requests for tokens.
 func New(ctx context.Context, opts Options) (*Store, error) {
 	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
 	if err := opts.check(); err != nil {
@@ -69,7 +69,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// String returns the destination's URL, as ParseURL takes it.
+// String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
 // Info returns how readers reach the bucket, and the permissions of a run.
@@ -80,7 +80,7 @@ func (s *Store) Info() sink.Info {
 		Session: "INSTALL httpfs; LOAD httpfs; " +
 			"CREATE SECRET (TYPE gcs, KEY_ID '<access ID of an HMAC key>', SECRET '<secret of the HMAC key>'" + s.secret() + ");",
 		Permissions: "storage.objects.create, storage.objects.get, storage.objects.list and storage.objects.delete on the bucket, " +
-			"as the role Storage Object User (roles/storage.objectUser) has them",
+			"which the role Storage Object User (roles/storage.objectUser) includes",
 	}
 }
 

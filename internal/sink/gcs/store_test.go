@@ -33,8 +33,8 @@ func TestParseURL(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"s3://bucket":       "does not start with gs://",
-		"gs://":             "names no bucket",
-		"gs:///prefix":      "names no bucket",
+		"gs://":             "has no bucket",
+		"gs:///prefix":      "has no bucket",
 		"gs://Bucket":       "is not a valid bucket name",
 		"gs://ab":           "is not a valid bucket name",
 		"gs://bucket/a//b":  "is not a valid prefix",
@@ -45,7 +45,7 @@ func TestParseURL(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	for want, opts := range map[string]gcs.Options{
-		"names no bucket":                   {},
+		"has no bucket":                     {},
 		"endpoint of Google Cloud Storage:": {Bucket: "bucket", Endpoint: "host:9000"},
 		"must not be negative":              {Bucket: "bucket", Settings: remote.Settings{Attempts: -1}},
 	} {
@@ -70,7 +70,7 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, "http://192.0.2.1:4443", plain.Info().PlainEndpoint)
 }
 
-// TestCheckClearsAway expects that Check removes what a killed Check has left, and nothing else.
+// TestCheckClearsAway expects Check to remove the objects that a killed Check has left, and nothing else.
 func TestCheckClearsAway(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -113,7 +113,7 @@ func TestStagedAndSweep(t *testing.T) {
 	require.Empty(t, server.Objects(t, bucket, "pre/_staging/run-1/"))
 }
 
-// TestOpenStaged reads a file before and after it is committed, and not after it was dropped.
+// TestOpenStaged expects that a file can be read before and after it is committed, but not after it was dropped.
 func TestOpenStaged(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)
@@ -140,7 +140,7 @@ func TestOpenStaged(t *testing.T) {
 	require.ErrorIs(t, err, sink.ErrStagedLost)
 }
 
-// TestReplacedWhileOpen expects that a read does not mix two objects.
+// TestReplacedWhileOpen expects a read not to mix the data of two objects.
 func TestReplacedWhileOpen(t *testing.T) {
 	t.Parallel()
 	store := open(t, options(t, server(t).Bucket(t), ""))
@@ -153,7 +153,8 @@ func TestReplacedWhileOpen(t *testing.T) {
 	require.NoError(t, object.Close())
 }
 
-// TestFortyPercent lets 40 % of all requests fail, in every possible way, and expects the same result as without.
+// TestFortyPercent makes 40 % of all requests fail, in every possible way, and expects the same result as without
+// failures.
 func TestFortyPercent(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)

@@ -21,12 +21,13 @@ import (
 )
 
 const (
-	// chunkSize is how much of a larger file one request sends, so that little has to be sent again after a failure. It is
-	// a multiple of 256 KiB, as the service requires.
+	// chunkSize is how much of a larger file is sent in one request, so that little has to be sent again after a
+	// failure. It is a multiple of 256 KiB, as the service requires.
 	chunkSize = 8 << 20
-	// maxSessions bounds how often an upload starts over because the service has dropped it.
+	// maxSessions is the maximum number of sessions in which an upload is attempted, because the service may drop a
+	// session.
 	maxSessions = 3
-	// idName is the metadata of an object that holds its random id.
+	// idName is the name of the metadata with the random id of an object.
 	idName = "growth-export-id"
 
 	uploadPrefix = "/upload"
@@ -42,7 +43,7 @@ type resource struct {
 	Metadata   map[string]string `json:"metadata"`
 }
 
-// newObject is the description of an object that is uploaded.
+// newObject is the description of an object to upload.
 type newObject struct {
 	Name         string            `json:"name"`
 	ContentType  string            `json:"contentType"`
@@ -59,9 +60,9 @@ func encodeCRC(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// insert uploads an object, if the condition holds: anyGeneration, or the generation to replace, 0 for none. The service
-// verifies the checksum. A refused condition is sink.ErrConflict, unless an earlier attempt of this insert, whose response
-// was lost, has written the object.
+// insert uploads an object if the condition holds: anyGeneration, or the generation to replace, which is 0 if there
+// must not be an object. The service verifies the checksum. If the condition is refused, insert returns
+// sink.ErrConflict, unless an earlier attempt of this insert, whose response was lost, has written the object.
 func (s *Store) insert(
 	ctx context.Context, object newObject, content io.ReaderAt, size, condition int64, short bool,
 ) (found resource, err error) {
@@ -82,7 +83,7 @@ func (s *Store) insert(
 			return resource{}, sink.ErrConflict
 		}
 	case err == nil && (found.Size != size || found.CRC32C != object.CRC32C):
-		err = fmt.Errorf("the service has stored %d bytes with the checksum %s, but %d with %s were sent",
+		err = fmt.Errorf("the service has stored %d bytes with the checksum %s, but %d bytes with %s were sent",
 			found.Size, found.CRC32C, size, object.CRC32C)
 	}
 	return found, err
@@ -148,7 +149,7 @@ func (s *Store) insertInChunks(
 	return resource{}, err
 }
 
-// startSession starts an upload and returns the call that the chunks are sent with.
+// startSession starts an upload and returns the call with which the chunks are sent.
 func (s *Store) startSession(ctx context.Context, object newObject, size, condition int64) (session call, err error) {
 	description, err := json.Marshal(object)
 	if err != nil {
@@ -165,7 +166,7 @@ func (s *Store) startSession(ctx context.Context, object newObject, size, condit
 		body: func() io.Reader { return bytes.NewReader(description) }, size: int64(len(description)),
 	}, func(got answer) error {
 		_ = discard(got)
-		// Only the path counts: a proxy in front of the service may not know its own name.
+		// Only the path is used: the host may be wrong behind a proxy that does not know its own name.
 		location, err := url.Parse(got.header.Get("Location"))
 		if err != nil || location.Path == "" {
 			return &bodyError{status: got.status, cause: errors.New("the address of the upload is missing")}
@@ -176,7 +177,7 @@ func (s *Store) startSession(ctx context.Context, object newObject, size, condit
 	return session, err
 }
 
-// sendChunks sends the content to a session. After a failure it asks how much has arrived.
+// sendChunks sends the content to a session. After a failure it asks the service how much has arrived.
 func (s *Store) sendChunks(ctx context.Context, session call, content io.ReaderAt, size int64) (resource, error) {
 	var offset int64
 	asking := false
@@ -236,7 +237,7 @@ func (s *Store) sendChunk(
 			progress.done = true
 			return decode(&progress.object)(got)
 		}
-		// The service reports the bytes that it has, as "bytes=0-99", or none.
+		// The service reports the bytes that it has received, such as "bytes=0-99". If it has none, there is no header.
 		_, last, some := strings.Cut(got.header.Get("Range"), "-")
 		if n, err := strconv.ParseInt(last, 10, 64); some && err == nil && n < size {
 			progress.received = n + 1

@@ -25,7 +25,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// TestErrorsSayWhatIsWrong expects the cause and the remedy of errors that stop every command.
+// TestErrorsSayWhatIsWrong expects errors that stop every command to contain the cause and the remedy.
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -88,7 +88,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestThrottlingWaits expects that the store waits as long as the service asks, and no longer than that.
+// TestThrottlingWaits expects the store to wait exactly as long as the service asks for.
 func TestThrottlingWaits(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)
@@ -187,7 +187,7 @@ func TestDamagedDownload(t *testing.T) {
 	require.Len(t, f.requests("download"), 2)
 }
 
-// TestLostResponses expects that a request that was carried out, but whose response was lost, is found to be done.
+// TestLostResponses expects the store to notice that a request was carried out although its response was lost.
 func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)
@@ -218,8 +218,8 @@ func TestLostResponses(t *testing.T) {
 	require.Equal(t, []string{"pre/document"}, server(t).Objects(t, bucket, ""))
 }
 
-// TestInterruptedCommit stops a commit between the copy and the removal of the staged object. The next one, of another
-// process, removes it.
+// TestInterruptedCommit stops a commit between the copy and the removal of the staged object. The next commit, by
+// another process, removes the staged object.
 func TestInterruptedCommit(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)
@@ -246,8 +246,8 @@ func TestInterruptedCommit(t *testing.T) {
 	require.Equal(t, "rows", content(t, other, "table/file"))
 }
 
-// TestCommitReplaces commits a file where another process of the owner has committed its own. The condition is its
-// generation, so that nothing unknown is overwritten.
+// TestCommitReplaces commits a file at a path where another process of the owner has committed its own. The condition
+// is the generation of that object, so that nothing unknown is overwritten.
 func TestCommitReplaces(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)
@@ -269,7 +269,7 @@ func TestCommitReplaces(t *testing.T) {
 	require.Empty(t, server(t).Objects(t, bucket, "pre/_staging/"))
 }
 
-// TestLongRewrite copies a file in several requests, as the service may ask for.
+// TestLongRewrite copies a file in several requests, as the service may require.
 func TestLongRewrite(t *testing.T) {
 	t.Parallel()
 	bucket := server(t).Bucket(t)
@@ -290,7 +290,7 @@ func TestLongRewrite(t *testing.T) {
 	require.Equal(t, "rows", content(t, store, "file"))
 }
 
-// TestWritesOnTheWire reads what is sent: conditions, checksum, type and id.
+// TestWritesOnTheWire checks the requests that are sent: conditions, checksum, type and id.
 func TestWritesOnTheWire(t *testing.T) {
 	t.Parallel()
 	type object struct {
@@ -346,7 +346,7 @@ func TestWritesOnTheWire(t *testing.T) {
 	}
 }
 
-// TestStoredOtherwise expects an error if the service says that it has stored something else.
+// TestStoredOtherwise expects an error if the service reports that it has stored different data.
 func TestStoredOtherwise(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request, _ func() *httptest.ResponseRecorder) {
@@ -354,12 +354,12 @@ func TestStoredOtherwise(t *testing.T) {
 		fmt.Fprint(w, `{"generation": "7", "size": "3", "crc32c": "AAAAAA=="}`)
 	})
 	err := open(t, f.wired(t, "bucket")).Write(t.Context(), "document", []byte("abc"), sink.Condition{})
-	require.ErrorContains(t, err, "the service has stored 3 bytes with the checksum AAAAAA==, but 3 with Nks/tw== were sent")
+	require.ErrorContains(t, err, "the service has stored 3 bytes with the checksum AAAAAA==, but 3 bytes with Nks/tw== were sent")
 }
 
 const chunk = 8 << 20
 
-// session is an upload in chunks, which the service knows.
+// session is an upload in chunks, as the service keeps it.
 type session struct {
 	mu       sync.Mutex
 	received []byte
@@ -434,7 +434,7 @@ func TestUploadInChunks(t *testing.T) {
 	require.Len(t, sum, 4)
 }
 
-// TestFailedUpload expects that an upload in chunks that fails drops its session and leaves no object.
+// TestFailedUpload expects an upload in chunks that fails to drop its session and to leave no object.
 func TestFailedUpload(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request, _ func() *httptest.ResponseRecorder) {
@@ -464,7 +464,7 @@ func TestFailedUpload(t *testing.T) {
 	require.NoError(t, draft.Abort())
 }
 
-// TestUploadNotKept expects that an upload ends if the service confirms chunks and keeps none.
+// TestUploadNotKept expects an upload to end if the service confirms chunks but does not keep them.
 func TestUploadNotKept(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, func(w http.ResponseWriter, r *http.Request, _ func() *httptest.ResponseRecorder) {

@@ -11,14 +11,14 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// draft is a file in the scratch folder. Its name is removed at once if the system allows that, so that a killed
+// draft is a file in the scratch folder. If the system allows it, the file is unlinked at once, so that a killed
 // process leaves nothing behind.
 type draft struct {
 	sink.DraftFile
 
 	scratch string
 	upload  func(ctx context.Context, file io.ReaderAt, size int64) (staged []byte, err error)
-	named   bool // the system keeps the name until the file is closed
+	named   bool // the system does not allow unlinking the file while it is open
 }
 
 // NewDraft starts a file in the scratch folder, or in the system's temporary folder if scratch is empty. Stage calls
@@ -63,10 +63,10 @@ func (d *draft) remove() error {
 	return nil
 }
 
-// scratchError names the scratch folder, for errors such as a full disk.
+// scratchError adds the scratch folder to an error, such as a full disk.
 func (d *draft) scratchError(verb string, err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
-		err = e.Err // The name in the error no longer exists.
+		err = e.Err // The path in the error no longer exists.
 	}
 	return fmt.Errorf("%s the scratch file of %s in %s: %w", verb, d.Path, cmp.Or(d.scratch, os.TempDir()), err)
 }

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// maxMessage is the maximum number of bytes of a store's own message that an error repeats.
+// maxMessage is the maximum number of bytes of a store's own message that an error includes.
 const maxMessage = 250
 
 // Shorten returns a store's own message as one line of limited length.
@@ -21,24 +21,25 @@ func Shorten(text string) string {
 	return text
 }
 
-// DescribedError is an error of a client in an operator's words.
+// DescribedError is an error of a client, described in words that an operator understands.
 type DescribedError struct {
 	Text  string
 	Cause error
-	// Status is the HTTP status of the answer; 0 without one.
+	// Status is the HTTP status of the response; 0 if there was no response.
 	Status int
 }
 
 func (e *DescribedError) Error() string { return e.Text }
 func (e *DescribedError) Unwrap() error { return e.Cause }
 
-// Is reports a store that is throttled or failing, or to which there is no connection, as sink.ErrUnavailable.
+// Is makes errors.Is report sink.ErrUnavailable for a store that throttles or fails, or to which there is no
+// connection.
 func (e *DescribedError) Is(target error) bool {
 	return target == sink.ErrUnavailable &&
 		(e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError || unconnected(e.Cause))
 }
 
-// unconnected reports whether an error says that there is no connection to a host that exists.
+// unconnected reports whether an error means that there is no connection, although the host exists.
 func unconnected(err error) bool {
 	if host, ok := errors.AsType[*net.DNSError](err); ok {
 		return !host.IsNotFound

@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Window is how many bytes are fetched for a read that does not continue the last one, such as a Parquet
+// Window is the number of bytes that are fetched for a read that does not continue the last one, such as for a Parquet
 // footer.
 const Window = 256 << 10
 
@@ -28,8 +28,8 @@ type object struct {
 	heldAt int64         // the window's offset
 }
 
-// NewObject returns an object of the given size, of which the last bytes may be known already. open returns its bytes
-// from an offset up to an end. If a body breaks off, pause waits before open is called again.
+// NewObject returns an object of the given size. Its last bytes may already be known. open returns the bytes from an
+// offset up to an end. If a body breaks off, pause waits before open is called again.
 func NewObject(
 	size int64, tail []byte, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
 ) sink.Object {
@@ -87,7 +87,8 @@ func (o *object) read(p []byte, offset int64) (int, error) {
 	return copy(p, o.held[offset-o.heldAt:]), nil
 }
 
-// readStream reads all of p from the stream. It opens one from offset to end if the stream is elsewhere or breaks off.
+// readStream reads all of p from the stream. It opens a new stream, from offset to end, if the current one is at a
+// different offset or breaks off.
 func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
 	if o.stream != nil && o.next != offset {
 		o.closeStream()

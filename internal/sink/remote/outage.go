@@ -12,11 +12,11 @@ import (
 const (
 	// outageQuiet is how long a store may fail before it is logged.
 	outageQuiet = 10 * time.Second
-	// outageAgain is how long later it is logged again.
+	// outageAgain is the time until it is logged again.
 	outageAgain = time.Minute
 )
 
-// outage logs that a store keeps failing, while its client repeats requests. It is safe for concurrent use.
+// outage logs that a store keeps failing while its client repeats requests. It is safe for concurrent use.
 type outage struct {
 	log *slog.Logger // may be nil
 

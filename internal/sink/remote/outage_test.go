@@ -28,8 +28,8 @@ func (a answers) Do(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-// TestOutageIsLogged expects a warning after ten seconds without an answer, another after a minute, and the end; and
-// nothing for a short outage, or for answers that no repetition would change.
+// TestOutageIsLogged expects a warning after ten seconds without a response, another one after a minute, and a message
+// at the end. It expects no messages for a short outage, or for responses that a repetition would not change.
 func TestOutageIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -21,7 +21,7 @@ func SplitURL(text, scheme string) (bucket, prefix string, err error) {
 	return bucket, strings.TrimSuffix(prefix, "/"), nil
 }
 
-// CheckPrefix returns an error unless a prefix, which may be empty, can start the paths of a destination.
+// CheckPrefix returns an error if the paths of a destination cannot start with the prefix, which may be empty.
 func CheckPrefix(prefix string) error {
 	switch {
 	case prefix != "" && !fs.ValidPath(prefix) || prefix == ".":

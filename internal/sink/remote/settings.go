@@ -25,20 +25,20 @@ const (
 	Uploads = 4
 )
 
-// Settings are the options that all stores of this kind have. The zero value is valid.
+// Settings are the options that all cloud stores have. The zero value is valid.
 type Settings struct {
-	// Scratch is the folder where files grow before their upload; the system's temporary folder if empty.
+	// Scratch is the folder where files are written before they are uploaded; the system's temporary folder if empty.
 	Scratch string
 	// Uploads is the maximum number of concurrent uploads over all files; 4 if 0.
 	Uploads int
-	// Attempts is the maximum number of attempts per request; if 0, what the cloud's own configuration says, or 14,
-	// which take more than a minute.
+	// Attempts is the maximum number of attempts per request. If it is 0, the cloud's own configuration determines the
+	// number; the default is 14 attempts, which take more than a minute.
 	Attempts int
 	// MaxBackoff bounds the wait between two attempts, except where the service asks for a longer one; 20 s if 0.
 	MaxBackoff time.Duration
 	// StallTimeout is how long an attempt may transfer nothing before it is cancelled and tried again; 2 min if 0.
 	StallTimeout time.Duration
-	// Log gets warnings about the store; nil discards them.
+	// Log receives warnings about the store; nil discards them.
 	Log *slog.Logger
 	// HTTPClient, if set, sends the requests.
 	HTTPClient *http.Client
@@ -52,10 +52,11 @@ func (s *Settings) CheckLimits() error {
 	return nil
 }
 
-// Limit returns a channel that takes as many tokens as there may be uploads.
+// Limit returns a channel whose capacity is the maximum number of uploads.
 func (s *Settings) Limit() chan struct{} { return make(chan struct{}, cmp.Or(s.Uploads, Uploads)) }
 
-// Watch returns a client that sends requests with next and cancels those that transfer nothing, and logs outages; see Client.
+// Watch returns a client that sends requests with next, cancels requests that transfer nothing, and logs outages; see
+// Client.
 func (s *Settings) Watch(next Doer, answersDocument func(*http.Request) bool) *Client {
 	return &Client{
 		Next: next, Timeout: cmp.Or(s.StallTimeout, StallTimeout), AnswersDocument: answersDocument, outage: outage{log: s.Log},

@@ -19,8 +19,8 @@ type Doer interface {
 }
 
 // Client cancels an attempt that transfers nothing in either direction for too long; the SDK then tries again. It also
-// removes URLs, which contain upload ids or signatures, from errors, and reports an empty body as an error if a
-// document is expected, because an SDK would read it as an empty list. It logs a store that keeps failing.
+// removes URLs, which contain upload ids or signatures, from errors. If a document is expected, it reports an empty
+// body as an error, because an SDK would read it as an empty list. It logs when a store keeps failing.
 type Client struct {
 	Next    Doer
 	Timeout time.Duration
@@ -82,7 +82,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// watchedBody calls read after each Read, which may replace its error, and closed after Close.
+// watchedBody calls read after each Read, and closed after Close. read may replace the error.
 type watchedBody struct {
 	io.ReadCloser
 

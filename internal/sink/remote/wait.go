@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// CheckAttempts and CheckMaxBackoff limit attempts and waits of checks that a user waits for.
+// CheckAttempts and CheckMaxBackoff limit the attempts and the waits of checks that a user waits for.
 const (
 	CheckAttempts   = 10
 	CheckMaxBackoff = time.Second
@@ -19,8 +19,8 @@ const (
 const (
 	// CleanUpPatience bounds the time for removing the leftovers of a failed or cancelled upload.
 	CleanUpPatience = 15 * time.Second
-	// MaxIdleConnections is how many connections are kept open, enough for concurrent requests: a new one costs more than
-	// a request.
+	// MaxIdleConnections is the number of connections that are kept open. It is enough for all concurrent requests,
+	// because a new connection costs more than a request.
 	MaxIdleConnections = sink.MaxConcurrency + 16
 )
 
@@ -66,13 +66,13 @@ func Pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// Answer is the behaviour of a server, which a test determines.
+// Answer caches one aspect of a server's behaviour, which has to be determined by trying.
 type Answer struct {
 	known  atomic.Pointer[bool]
 	trying sync.Mutex
 }
 
-// Known returns the behaviour, and whether it is known.
+// Known returns the behaviour and whether it is known.
 func (a *Answer) Known() (does, known bool) {
 	if answer := a.known.Load(); answer != nil {
 		return *answer, true

@@ -71,7 +71,8 @@ func (s *Store) checkBucket(ctx context.Context) error {
 	return nil
 }
 
-// abortChecks aborts the uploads of killed checks. Another running check does not miss its own.
+// abortChecks aborts the uploads of killed checks. It may also abort the upload of a running check, which does not
+// matter.
 func (s *Store) abortChecks(ctx context.Context) error {
 	for upload, err := range s.uploads(ctx, s.prefix+checkFolder, s.shortRetries) {
 		if err == nil {
@@ -97,8 +98,8 @@ func (s *Store) checkUpload(ctx context.Context) error {
 	return nil
 }
 
-// endCheck aborts the upload that a check has started at path, and further ones if attempts to start it failed: the store may
-// have carried out an attempt whose response was lost.
+// endCheck aborts the upload that a check has started at path. If attempts to start it failed, it also looks for other
+// uploads: the store may have carried out an attempt whose response was lost.
 func (s *Store) endCheck(ctx context.Context, path string, created *s3.CreateMultipartUploadOutput, failed error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 	defer cancel()
@@ -121,9 +122,9 @@ func (s *Store) endCheck(ctx context.Context, path string, created *s3.CreateMul
 	return nil
 }
 
-// ListsStaged starts an upload and reports whether a listing shows it. MinIO and some others list uploads by their
-// exact key only, not by prefix. An upload that is left by a killed process is aborted by the next Check; if one aborts
-// this upload, ListsStaged starts another. If a listing has shown an upload before, it starts none.
+// ListsStaged starts an upload and reports whether a listing shows it. MinIO and some other stores list uploads only by
+// exact key, not by prefix. If the process is killed, the next Check aborts the upload. If a concurrent Check aborts
+// it, ListsStaged starts another. If a listing has already shown an upload, ListsStaged does not start one.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.Ask(func() (listed bool, err error) {
 		for range 3 {
@@ -136,8 +137,8 @@ func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	})
 }
 
-// abortHarms reports whether aborting an upload would remove the object at its path, or the parts of another upload, as on
-// S3Mock. It tries that out if there is an object at the path, or if beside reports another upload.
+// abortHarms reports whether aborting an upload would remove the object at its path, or the parts of another upload, as
+// on S3Mock. It tests this if there is an object at the path, or if beside reports another upload.
 func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool, error)) (bool, error) {
 	if hurts, known := s.abortHurts.Known(); known && !hurts || s.endpoint == "" || strings.HasPrefix(path, checkFolder) {
 		return false, nil
@@ -158,8 +159,8 @@ func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool
 	return s.AbortRemoves(ctx)
 }
 
-// AbortRemoves tries out whether aborting an upload removes an object at its path that another upload has made. On AWS it
-// does not.
+// AbortRemoves tests whether aborting an upload removes an object at its path that another upload has created. On AWS
+// it does not.
 func (s *Store) AbortRemoves(ctx context.Context) (bool, error) {
 	if s.endpoint == "" {
 		return false, nil
@@ -193,7 +194,7 @@ func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err er
 		return false, s.failed("stat", path, err)
 	}
 	if !there {
-		s.warn(ctx, "the store removes a file, and other uploads of it, when an upload is aborted: such uploads are left to its own expiry")
+		s.warn(ctx, "when an upload is aborted, the store also removes the file at its path and other uploads of that file: such uploads are left until the store expires them")
 	}
 	return !there, nil
 }
@@ -221,7 +222,7 @@ func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool
 	return false, gone, err
 }
 
-// Encryption returns how the store says it has encrypted an object, empty if it does not say.
+// Encryption returns how the store says it has encrypted an object; empty if it does not say.
 func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return "", err

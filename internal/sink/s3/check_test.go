@@ -49,7 +49,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestCheckClearsAway expects that Check aborts the uploads of a killed Check and no others.
+// TestCheckClearsAway expects Check to abort the uploads of a killed Check and no others.
 func TestCheckClearsAway(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -63,7 +63,7 @@ func TestCheckClearsAway(t *testing.T) {
 	require.ElementsMatch(t, []string{"_check/elsewhere", "pre/_checked", "pre/_runs/run/ledger.parquet"}, server.Uploads(t, bucket))
 }
 
-// TestChecksWithLostAnswers loses the first answer to each check's request for an upload: no upload remains.
+// TestChecksWithLostAnswers loses the first response when each check starts its upload. No upload must remain.
 func TestChecksWithLostAnswers(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -89,7 +89,7 @@ func TestChecksWithLostAnswers(t *testing.T) {
 	require.False(t, lose.Load())
 }
 
-// TestListsStagedDuringACheck has another process's Check abort the upload that ListsStaged has started.
+// TestListsStagedDuringACheck lets another process's Check abort the upload that ListsStaged has started.
 func TestListsStagedDuringACheck(t *testing.T) {
 	t.Parallel()
 	server := server(t)

@@ -72,7 +72,7 @@ func (s *Store) connect(ctx context.Context) error {
 		if opts.Checksums == "" && o.RequestChecksumCalculation == aws.RequestChecksumCalculationWhenRequired {
 			opts.Checksums = ChecksumsWhenRequired
 		}
-		// This package sends checksums as headers, which more stores understand than the SDK's trailers.
+		// This package sends checksums as headers, which more stores support than the SDK's trailers.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
 		if opts.Checksums == ChecksumsWhenRequired {
@@ -90,7 +90,8 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
-// answersDocument reports whether the answer to a request is an XML document: a list, or the start or end of an upload.
+// answersDocument reports whether the response to a request is an XML document: a list, or the response to the start or
+// end of an upload.
 func answersDocument(req *http.Request) bool {
 	query := req.URL.Query()
 	return req.Method == http.MethodPost ||
@@ -98,7 +99,7 @@ func answersDocument(req *http.Request) bool {
 }
 
 // configuredAttempts returns the maximum number of attempts that the environment (AWS_MAX_ATTEMPTS) or the shared
-// configuration sets, 0 if neither does. The SDK uses it only for its own retryers.
+// configuration sets; 0 if neither does. The SDK uses it only for its own retryers.
 func configuredAttempts(ctx context.Context, cfg aws.Config) (int, error) {
 	for _, source := range cfg.ConfigSources {
 		s, ok := source.(interface {
@@ -114,8 +115,8 @@ func configuredAttempts(ctx context.Context, cfg aws.Config) (int, error) {
 	return 0, nil
 }
 
-// newRetryer returns the SDK's standard retries with other waits, and without its retry quota, which a long run against
-// a failing store would use up.
+// newRetryer returns the SDK's standard retryer with different waits, and without the retry quota, which a long run
+// against a failing store would use up.
 func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
@@ -143,8 +144,8 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 	})
 }
 
-// backoff replaces the SDK's own waits, which start so high that a run crawls where many requests fail, and allow few
-// attempts.
+// backoff replaces the SDK's own waits. These start so high that a run becomes very slow when many requests fail, and
+// that only few attempts are possible.
 func backoff(maxWait time.Duration) retry.BackoffDelayer {
 	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
 		return remote.Backoff(attempt, throttled(err), maxWait), nil

@@ -15,17 +15,17 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Waits before each look at an object. A store that confirmed a completion has the object or is still making it. After
-// NoSuchUpload the object exists only if another process has completed the upload just now.
+// The waits before each check of an object. A store that has confirmed a completion has the object, or is still
+// creating it. After NoSuchUpload, the object exists only if another process has just completed the upload.
 var (
 	afterCompletion = remote.Waits(100*time.Millisecond, 2*time.Second, 30*time.Second)
 	afterNoUpload   = remote.Waits(100*time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
 	atOnce          = remote.Waits(0, 0, 0)
 )
 
-// Commit completes the upload of a staged file and then checks the object, which decides. The upload may have been
-// completed before by another process, or by this one if the response was lost. Some stores confirm a completion that
-// is still in progress, or the completion of a missing upload if there is any object at its key.
+// Commit completes the upload of a staged file and then checks the object, on which the result depends. The upload may
+// have been completed before by another process, or by this one if the response was lost. Some stores confirm a
+// completion that is still in progress, or the completion of a missing upload if there is any object at its key.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -85,8 +85,8 @@ func (s *Store) complete(ctx context.Context, path string, token stagedUpload) e
 	return err
 }
 
-// isCommitted reports whether the object at the file's path is the file: of its size, and with the id of its upload if
-// the store keeps metadata and the id is known.
+// isCommitted reports whether the object at the file's path is the file: it must have the same size, and the id of the
+// upload if the store keeps metadata and the id is known.
 func (s *Store) isCommitted(ctx context.Context, file sink.File, id string, waits []time.Duration) (bool, error) {
 	for _, wait := range waits {
 		if err := remote.Pause(ctx, wait); err != nil {
@@ -161,9 +161,9 @@ func (s *Store) isUploaded(ctx context.Context, path string, token stagedUpload)
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// Intact does the same as Holds for files of other processes: the store has verified the checksum of every part, and
-// Holds compares their ETags. A file that this Store has staged is taken to be intact, without a request, until Commit
-// finds that an upload was lost.
+// Intact does the same as Holds for files of other processes, because the store has verified the checksum of every
+// part, and Holds compares the ETags of the parts. Files that this Store has staged are assumed to be intact, without a
+// request, until Commit finds that an upload was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
 		if _, own := s.own.Load(token.UploadID); own {

@@ -1,29 +1,29 @@
-// Package s3 is the destination on S3 and on stores with its protocol: a [sink.Store] whose staged files are multipart
-// uploads, completed when they are committed. It is the only importer of the AWS SDK.
+// Package s3 is the destination on S3 and on S3-compatible stores: a [sink.Store] whose staged files are multipart
+// uploads, which are completed when the files are committed. It is the only importer of the AWS SDK.
 //
 // # How a file becomes visible
 //
-// A Draft grows in an unnamed file in the scratch folder, so that a killed process leaves nothing there. Stage starts a
-// multipart upload and sends the parts, of equal size and at least 8 MiB; a smaller file is one part. It returns the
-// upload's id and the ETag and checksum of every part. Commit completes the upload: one request, no copy, and no
-// temporary object that a reader could see.
+// A Draft is written to an unnamed file in the scratch folder, so that a killed process leaves nothing there. Stage
+// starts a multipart upload and sends the parts, of equal size and at least 8 MiB; a smaller file is one part. It
+// returns the upload's id and the ETag and checksum of every part. Commit completes the upload: one request, no copy,
+// and no temporary object that a reader could see.
 //
 // # Lost responses
 //
-// If a response is lost, the request may have been carried out. So every upload and document has a random id in its
-// metadata (growth-export-id), and the object is checked where it matters: after each completion, which some stores
-// confirm before it is done or although the upload is gone; when an upload has disappeared; and when a conditional
-// write is refused, perhaps because an earlier attempt of it succeeded.
+// If a response is lost, the request may have been carried out. Every upload and document therefore has a random id in
+// its metadata (growth-export-id), and the object is checked where it matters: after each completion, because some
+// stores confirm it before it is done, or although the upload is gone; when an upload has disappeared; and when a
+// conditional write is refused, perhaps because an earlier attempt succeeded.
 //
 // # Locks
 //
-// There are no locks. Documents are written with If-None-Match and If-Match, and Lock does not exclude other processes. If a store
-// answers NotImplemented to a conditional write, the condition is checked before writing, a warning is logged, and the
-// user must run only one publisher at a time.
+// There are no locks. Documents are written with If-None-Match and If-Match, and Lock does not exclude other processes.
+// If a store answers a conditional write with NotImplemented, this package checks the condition itself before it
+// writes, and logs a warning. The user must then run only one publisher at a time.
 //
 // # Permissions
 //
 // The credentials need s3:ListBucket and s3:ListBucketMultipartUploads on the bucket, and s3:GetObject, s3:PutObject,
-// s3:DeleteObject, s3:AbortMultipartUpload and s3:ListMultipartUploadParts below the prefix. Check tries those that can
-// be tried without leaving anything behind.
+// s3:DeleteObject, s3:AbortMultipartUpload and s3:ListMultipartUploadParts below the prefix. Check tests the
+// permissions that can be tested without leaving anything behind.
 package s3

@@ -21,8 +21,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// noETag is the version of a document that comes without an ETag, as behind some proxies. No object has it, so writes
-// under it are refused; without a version they would be unconditional.
+// noETag is the version of a document whose response has no ETag, as behind some proxies. No object has this ETag, so
+// writes that expect it are refused. With an empty version they would be unconditional.
 const noETag = `"none"`
 
 // Read returns a document; its version is the ETag.
@@ -137,7 +137,7 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// put sends a document, without its checksum if only that is what the server does not implement.
+// put sends a document. If the server does not implement checksums, put sends the document without one.
 func (s *Store) put(ctx context.Context, in *s3.PutObjectInput, data []byte) error {
 	in.Body = bytes.NewReader(data)
 	_, err := s.client.PutObject(ctx, in)

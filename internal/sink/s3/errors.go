@@ -50,7 +50,7 @@ func (s *Store) describe(err error) error {
 	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
-// explain returns the cause of an error and the remedy, empty for errors without advice.
+// explain returns the cause of an error and the remedy; both are empty if there is no advice.
 func (s *Store) explain(err error) (what, step string) {
 	code, status := codeOf(err), statusOf(err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -139,7 +139,7 @@ func reason(err error) string {
 	return e.Err.Error()
 }
 
-// statusOf returns the HTTP status of the response behind an error, 0 without one.
+// statusOf returns the HTTP status of the response behind an error, or 0 if there was none.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return e.HTTPStatusCode()
@@ -147,7 +147,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// codeOf returns the store's code for an error, empty without one.
+// codeOf returns the store's code for an error; empty if there is none.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
 		return e.ErrorCode()
@@ -171,8 +171,8 @@ func notImplemented(err error) bool {
 	return codeOf(err) == "NotImplemented" || statusOf(err) == http.StatusNotImplemented
 }
 
-// noUpload reports whether an error of a request for an upload says that the upload is gone. Stores use other codes than
-// NoSuchUpload too, such as NoSuchKey. A missing bucket is another error.
+// noUpload reports whether an error from a request about an upload means that the upload is gone. Some stores use codes
+// other than NoSuchUpload, such as NoSuchKey. A missing bucket is another error.
 func noUpload(err error) bool {
 	code := codeOf(err)
 	return code == "NoSuchUpload" || statusOf(err) == http.StatusNotFound && code != "NoSuchBucket"

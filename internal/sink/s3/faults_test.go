@@ -13,7 +13,8 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// TestFortyPercent lets 40 % of all requests fail, in every possible way, and expects the same result as without.
+// TestFortyPercent makes 40 % of all requests fail, in every possible way, and expects the same result as without
+// failures.
 func TestFortyPercent(t *testing.T) {
 	t.Parallel()
 	server := server(t)

@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/sink/s3"
 )
 
-// TestInfo expects that readers get the URL, and a secret with the endpoint of the options.
+// TestInfo expects the URL for readers, and a DuckDB secret with the endpoint of the options.
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	store, err := s3.New(t.Context(), s3.Options{Bucket: "bucket", Region: "us-east-1"})

@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Open opens an object by reading its last bytes, which for a small one are all that it has. Reads fail if the object has
-// been replaced since.
+// Open opens an object by reading its last bytes, which are the whole object if it is small. Reads fail if the object
+// has been replaced since.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 		}), nil
 }
 
-// tail holds the last bytes of an object that is opened, and its size.
+// tail holds the last bytes and the size of an object that is being opened.
 type tail struct {
 	size int64
 	etag *string

@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// gets counts the GETs with a range.
+// gets counts the GET requests with a range.
 func gets(n *atomic.Int64) func(*http.Request) s3test.Fault {
 	return func(r *http.Request) s3test.Fault {
 		if r.Method == http.MethodGet && r.Header.Get("Range") != "" {
@@ -70,7 +70,7 @@ func TestReadingIsFewRequests(t *testing.T) {
 	require.Zero(t, requests.Load(), "they were read when it was opened")
 }
 
-// TestSmallObjectsAreOneRequest expects that a small object is read completely when it is opened.
+// TestSmallObjectsAreOneRequest expects a small object to be read completely when it is opened.
 func TestSmallObjectsAreOneRequest(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -113,7 +113,7 @@ func TestReadAtEverywhere(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestBrokenBodies expects that opening is repeated, and that reading continues where a body broke off.
+// TestBrokenBodies expects Open to be repeated, and reading to continue, where a body broke off.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	data := noise(3 << 20)

@@ -35,7 +35,7 @@ type Options struct {
 	PathStyle bool
 	// SSE is the encryption at rest: AES256, aws:kms or aws:kms:dsse; the bucket's default if empty.
 	SSE string
-	// KMSKeyID names the key of aws:kms, which it implies.
+	// KMSKeyID identifies the key for aws:kms. If it is set, aws:kms is the default encryption.
 	KMSKeyID string
 	// Checksums is ChecksumsWhenSupported, the default, or ChecksumsWhenRequired.
 	Checksums string
@@ -47,7 +47,7 @@ type Options struct {
 // defaultRegion is the region if there is an endpoint and none is set.
 const defaultRegion = "us-east-1"
 
-// ParseURL splits a destination such as s3://bucket/some/prefix. Like AWS's own tools it does not percent-decode.
+// ParseURL splits a destination such as s3://bucket/some/prefix. Like AWS's own tools, it does not percent-decode.
 func ParseURL(text string) (bucket, prefix string, err error) {
 	if bucket, prefix, err = remote.SplitURL(text, Scheme); err != nil {
 		return "", "", err
@@ -61,7 +61,7 @@ func ParseURL(text string) (bucket, prefix string, err error) {
 func checkPlace(bucket, prefix string) error {
 	switch {
 	case bucket == "":
-		return errors.New("the destination names no bucket: use s3://bucket/prefix")
+		return errors.New("the destination has no bucket: use s3://bucket/prefix")
 	case strings.Trim(bucket, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_") != "",
 		len(bucket) < 3, len(bucket) > 63:
 		return fmt.Errorf("%q is not a valid bucket name: use 3 to 63 letters, digits, dots and dashes", bucket)
@@ -82,13 +82,13 @@ func (o *Options) check() error {
 	switch o.Checksums {
 	case "", ChecksumsWhenSupported, ChecksumsWhenRequired:
 	default:
-		return fmt.Errorf("S3 checksums %q are not %s or %s", o.Checksums, ChecksumsWhenSupported, ChecksumsWhenRequired)
+		return fmt.Errorf("%q is not a valid value for S3 checksums: use %s or %s", o.Checksums, ChecksumsWhenSupported, ChecksumsWhenRequired)
 	}
 	switch o.SSE {
 	case "", "aws:kms", "aws:kms:dsse":
 	case "AES256":
 		if o.KMSKeyID != "" {
-			return errors.New("S3 encryption AES256 takes no KMS key: use aws:kms")
+			return errors.New("S3 encryption AES256 does not use a KMS key: use aws:kms")
 		}
 	default:
 		return fmt.Errorf("S3 encryption %q is not AES256, aws:kms or aws:kms:dsse", o.SSE)

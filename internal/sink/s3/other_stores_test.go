@@ -20,8 +20,8 @@ import (
 
 const partOfRun = "table/snapshot_date=2026-11-20/part-0000-run.parquet"
 
-// TestAbortsThatRemoveObjects expects that no committed or staged file is lost on a store that removes it with another
-// upload of its key.
+// TestAbortsThatRemoveObjects expects that no committed or staged file is lost on a store that removes a file when
+// another upload with its key is aborted.
 func TestAbortsThatRemoveObjects(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -44,9 +44,9 @@ func TestAbortsThatRemoveObjects(t *testing.T) {
 	data, _, err := store.Read(ctx, partOfRun)
 	require.NoError(t, err)
 	require.Equal(t, "abc", string(data))
-	require.Equal(t, 1, strings.Count(log.String(), "the store removes a file, and other uploads of it, when an upload is aborted"))
+	require.Equal(t, 1, strings.Count(log.String(), "when an upload is aborted, the store also removes the file at its path"))
 
-	// An upload beside which there is nothing can be aborted.
+	// An upload can be aborted if there is nothing else with its key.
 	const ledger = "_runs/run/ledger.parquet"
 	stage(t, open(t, opts), "run", ledger, []byte("of a killed process"))
 	require.NoError(t, store.Sweep(ctx, "run"))
@@ -55,7 +55,7 @@ func TestAbortsThatRemoveObjects(t *testing.T) {
 	require.NoError(t, store.Abort(ctx, "run", alone))
 	require.Equal(t, []string{"pre/" + partOfRun}, server.Uploads(t, bucket))
 
-	// Other stores lose nothing, so nothing is left either.
+	// Other stores lose nothing, so all uploads are aborted.
 	safe := open(t, options(t, bucket, "pre"))
 	require.NoError(t, safe.Sweep(ctx, "run"))
 	require.Empty(t, server.Uploads(t, bucket))
@@ -103,7 +103,8 @@ func TestExactListing(t *testing.T) {
 	require.True(t, newest.IsZero())
 }
 
-// TestRefusedChecksums tells a server that does not implement checksums from one without conditional writes.
+// TestRefusedChecksums expects the store to distinguish a server that does not implement checksums from one that does
+// not implement conditional writes.
 func TestRefusedChecksums(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -127,7 +128,7 @@ func TestRefusedChecksums(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "checksums of uploads"))
 }
 
-// TestListingIsNotTriedOut starts no upload to try out the listing if one was listed before.
+// TestListingIsNotTriedOut expects no upload to be started to test the listing if an upload was listed before.
 func TestListingIsNotTriedOut(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -148,8 +149,8 @@ func TestListingIsNotTriedOut(t *testing.T) {
 	require.EqualValues(t, 1, started.Load())
 }
 
-// TestManyUploads expects all uploads of a server that lists them in pages, but accepts only keys as markers. The first
-// page ends between two uploads of a key.
+// TestManyUploads expects all uploads to be found on a server that lists them in pages, but accepts only keys as
+// markers. The first page ends between two uploads of a key.
 func TestManyUploads(t *testing.T) {
 	t.Parallel()
 	server := server(t)

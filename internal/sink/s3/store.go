@@ -26,17 +26,18 @@ type Store struct {
 	endpoint string // for messages; empty for AWS
 	client   *s3.Client
 	creds    aws.CredentialsProvider
-	// uploading holds a token for every part that is being uploaded.
+	// uploading holds a token for each part that is being uploaded.
 	uploading chan struct{}
-	// own holds the ids of the uploads that this Store has staged and not tried to complete or abort; see Intact.
+	// own holds the ids of the uploads that this Store has staged and has not tried to complete or abort; see Intact.
 	own sync.Map
-	// open holds the paths of the uploads that this Store has started and neither completed nor aborted, by their ids.
+	// open maps the ids of the uploads that this Store has started, and has neither completed nor aborted, to their
+	// paths.
 	open sync.Map
-	// conditions is a sink.Conditions: how conditional writes are made.
+	// conditions is a sink.Conditions. It determines how conditional writes are made.
 	conditions atomic.Int32
-	// refusesChecksums is set once the server has refused a request for its checksum.
+	// refusesChecksums is set once the server has refused a request because of its checksum.
 	refusesChecksums atomic.Bool
-	// listing and abortHurts are the behaviour of the server, as far as it is known.
+	// listing and abortHurts are what is known about the behaviour of the server.
 	listing, abortHurts remote.Answer
 }
 
@@ -48,7 +49,7 @@ var (
 	_ sink.Encrypter        = (*Store)(nil)
 )
 
-// New returns the store that the options describe. It sends no request to it.
+// New returns the store that the options describe. It does not send a request to the store.
 func New(ctx context.Context, opts Options) (*Store, error) {
 	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
 	if err := opts.check(); err != nil {
@@ -68,7 +69,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// String returns the destination's URL, as ParseURL takes it.
+// String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
 // Info returns how readers reach the bucket, and the permissions of a run.
@@ -119,8 +120,8 @@ func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Dra
 	})
 }
 
-// CheckCommit does nothing: an upload is completed where it was started.
+// CheckCommit does nothing, because an upload is completed at the path where it was started.
 func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
 
-// key returns the object's key as the SDK takes it.
+// key returns the key of the object at a path in the form that the SDK expects.
 func (s *Store) key(path string) *string { return aws.String(s.prefix + path) }

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// minPart is the size of a file's parts, unless there would be more than maxParts.
+	// minPart is the size of a file's parts, unless a file would then have more than maxParts.
 	minPart  = 8 << 20
 	maxParts = 10_000
 	partStep = 1 << 20
-	// idName is the metadata of an object that holds its random id.
+	// idName is the name of the metadata with the random id of an object.
 	idName = "growth-export-id"
 )
 
 // stagedUpload is the File.Staged of a Store.
 type stagedUpload struct {
 	UploadID string `json:"upload_id"`
-	// ID is in the metadata of the object that the upload will be.
+	// ID is the random id in the metadata of the object that the upload becomes.
 	ID       string       `json:"id"`
 	Bytes    int64        `json:"bytes"`
 	PartSize int64        `json:"part_size"`
@@ -41,11 +41,11 @@ type stagedUpload struct {
 // stagedPart is an uploaded part; the first is part number 1.
 type stagedPart struct {
 	ETag string `json:"etag"`
-	// CRC32 is in base64 as S3 writes it; empty if no checksum was sent.
+	// CRC32 is in base64, as in S3's own requests; empty if no checksum was sent.
 	CRC32 string `json:"crc32,omitempty"`
 }
 
-// decodeStaged decodes File.Staged; the result is empty if it is.
+// decodeStaged decodes File.Staged. If that is empty, so is the result.
 func decodeStaged(file sink.File) (token stagedUpload, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -65,7 +65,7 @@ func partSizeOf(size int64) int64 {
 	return max(minPart, (needed+partStep-1)/partStep*partStep)
 }
 
-// partsOf returns how many parts a file has; an empty one has an empty part.
+// partsOf returns how many parts a file has. An empty file has one empty part.
 func partsOf(size, partSize int64) int { return int(max(1, (size+partSize-1)/partSize)) }
 
 // newUpload returns the request that starts an upload.
@@ -215,11 +215,11 @@ func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string, besid
 			return err
 		}
 	}
-	return s.failed("abort the upload of", path, errors.New("the store confirmed it, but the upload is still there"))
+	return s.failed("abort the upload of", path, errors.New("the store confirmed the abort, but the upload is still there"))
 }
 
-// uploadGone reports whether an upload is gone. SeaweedFS and S3Proxy list the parts of a missing upload as if it had
-// none, so then the list of the uploads of that key decides.
+// uploadGone reports whether an upload is gone. SeaweedFS and S3Proxy return an empty list of parts for a missing
+// upload. If the list is empty, the list of uploads of that key therefore decides.
 func (s *Store) uploadGone(ctx context.Context, path, uploadID string) (bool, error) {
 	page, err := s.client.ListParts(ctx, &s3.ListPartsInput{
 		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID, MaxParts: aws.Int32(1),
@@ -247,7 +247,8 @@ func (s *Store) sendsChecksums() bool {
 	return s.opts.Checksums != ChecksumsWhenRequired && !s.refusesChecksums.Load()
 }
 
-// stopChecksums sends no more checksums, because the server has answered that it does not implement them.
+// stopChecksums makes the store send no more checksums, because the server has answered that it does not implement
+// them.
 func (s *Store) stopChecksums(ctx context.Context) {
 	if !s.refusesChecksums.Swap(true) {
 		s.warn(ctx, "the store does not support checksums of uploads (501), so none are sent",

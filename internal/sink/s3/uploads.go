@@ -16,7 +16,7 @@ import (
 // openUpload is a multipart upload that is neither completed nor aborted: a staged file, or the leftover of a killed
 // process.
 type openUpload struct {
-	owner   string // empty if the path names none
+	owner   string // empty if the path has no owner
 	path    string // where the file would be visible
 	id      string
 	started time.Time
@@ -67,7 +67,7 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 	}
 }
 
-// position is where the list of uploads continues, in the order of keys.
+// position is the position at which the list of uploads continues, in the order of keys.
 type position struct {
 	before, last string          // the last two keys
 	ids          map[string]bool // of the last key
@@ -83,7 +83,8 @@ func (p *position) again(key, id string) bool {
 	return again
 }
 
-// marker returns the key after which the last key is listed again. If no other key has been listed, it is the last key.
+// marker returns the key after which the list has to continue so that the last key is listed again. If no other key has
+// been listed, it returns the last key.
 func (p *position) marker() *string {
 	if p.before == "" {
 		return &p.last
@@ -91,9 +92,9 @@ func (p *position) marker() *string {
 	return &p.before
 }
 
-// Sweep aborts the uploads of the owner that this Store has started, as a server may not list them, and then every
-// upload of the owner that the server lists. It lists until it finds nothing new: a store may cut a listing short, and
-// an upload whose response was lost may start while Sweep runs.
+// Sweep aborts the uploads of the owner that this Store has started, because a server may not list them, and then every
+// upload of the owner that the server lists. It lists them until it finds no new ones: a store may cut a listing short,
+// and an upload whose response was lost may start while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
 	done, kept := idsOf(keep), pathsOf(keep)
@@ -131,7 +132,7 @@ func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time,
 	return newest, err
 }
 
-// idsOf returns the ids of the uploads of staged files. Commit reports records of uploads that are damaged.
+// idsOf returns the ids of the uploads of staged files. It skips damaged records, which Commit reports.
 func idsOf(files []sink.File) map[string]bool {
 	ids := make(map[string]bool)
 	for _, file := range files {
@@ -164,7 +165,7 @@ func (s *Store) started(owner string) []openUpload {
 	return found
 }
 
-// listed lists the uploads at each path, or all of them if the path is empty, that match.
+// listed lists the matching uploads at each path, or at all paths if the path is empty.
 func (s *Store) listed(ctx context.Context, paths []string, match func(openUpload) bool) ([]openUpload, error) {
 	found, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, path string) ([]openUpload, error) {
 		var found []openUpload
@@ -181,7 +182,8 @@ func (s *Store) listed(ctx context.Context, paths []string, match func(openUploa
 	return slices.Concat(found...), err
 }
 
-// abortNew aborts uploads that are not done yet. Other uploads at the kept paths must not suffer.
+// abortNew aborts the uploads that are not in done yet, and adds them to it. It must not harm other uploads at the kept
+// paths.
 func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done, kept map[string]bool) error {
 	uploads = slices.DeleteFunc(uploads, func(u openUpload) bool { return done[u.id] })
 	for _, upload := range uploads {

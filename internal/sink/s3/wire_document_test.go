@@ -44,8 +44,8 @@ func TestConditionsOnTheWire(t *testing.T) {
 	}
 }
 
-// TestDocumentWithoutETag reads a document through a proxy that removes ETags. Writing it under the version read must
-// not overwrite the document unconditionally.
+// TestDocumentWithoutETag reads a document through a proxy that removes ETags. A write that expects the version that
+// was read must not overwrite the document unconditionally.
 func TestDocumentWithoutETag(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -125,7 +125,7 @@ func TestLostResponseToAConditionalWrite(t *testing.T) {
 	}
 }
 
-// TestConditionOnARemovedObject answers 404 rather than 412.
+// TestConditionOnARemovedObject answers with 404 rather than 412.
 func TestConditionOnARemovedObject(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -190,7 +190,7 @@ func TestRetries(t *testing.T) {
 }
 
 // TestCutResponses cuts the first response to every request short, after the status or before a document begins. The
-// SDK retries neither, and takes the latter for a list of nothing or an upload without an id.
+// SDK does not retry either of these, and takes the latter for an empty list or an upload without an id.
 func TestCutResponses(t *testing.T) {
 	t.Parallel()
 	for _, length := range []string{"0", "7"} {
@@ -235,7 +235,7 @@ func TestCutResponses(t *testing.T) {
 	require.ErrorContains(t, err, "the response was cut short (status 200) (2 attempts)")
 }
 
-// TestErrorsAreShort expects one line without secrets, upload ids and request ids.
+// TestErrorsAreShort expects errors to be one line without secrets, upload ids and request ids.
 func TestErrorsAreShort(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -277,7 +277,7 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatToDo expects an operator's words and the step to take, whatever the operation.
+// TestErrorsSayWhatToDo expects errors of all operations to be in an operator's words and to say what to do.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -308,7 +308,7 @@ func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
-// TestStalledAttempts expects that an attempt that transfers nothing is cancelled and tried again.
+// TestStalledAttempts expects an attempt that transfers nothing to be cancelled and repeated.
 func TestStalledAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -349,7 +349,7 @@ func TestScratch(t *testing.T) {
 	require.ErrorContains(t, err, "scratch")
 }
 
-// TestHoldsUploadedParts expects that a file is held if exactly its parts are uploaded.
+// TestHoldsUploadedParts expects Holds to return true if exactly the parts of the file are uploaded.
 func TestHoldsUploadedParts(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -390,7 +390,7 @@ func TestHoldsUploadedParts(t *testing.T) {
 	}
 }
 
-// TestIntactWithoutRequests expects that a file that the store has staged itself is not checked again until it is
+// TestIntactWithoutRequests expects a file that the store has staged itself not to be checked again until it is
 // committed, or until a file turns out to be lost.
 func TestIntactWithoutRequests(t *testing.T) {
 	t.Parallel()

@@ -22,16 +22,16 @@ type sent struct {
 	body               string
 }
 
-// is reports whether the request is of an operation, by its method and query.
+// is reports whether the request belongs to an operation, by its method and query.
 func (r sent) is(method, query string) bool {
 	return r.method == method && (query == "" && !strings.Contains(r.query, "upload") ||
 		query != "" && strings.Contains(r.query, query))
 }
 
-// wire is a fake store that records requests. It answers as a store does, unless the test answers.
+// wire is a fake server that records requests. It responds as a real one does, unless the test responds.
 type wire struct {
 	endpoint string
-	// answer reports whether it has answered.
+	// answer may respond to a request. It reports whether it has done so.
 	answer func(w http.ResponseWriter, r sent) bool
 
 	mu       sync.Mutex
@@ -55,7 +55,7 @@ func newWire(t *testing.T) *wire {
 	return w
 }
 
-// store returns a store whose requests the wire answers.
+// store returns a store that sends its requests to the wire.
 func (f *wire) store(t *testing.T, change func(*s3.Options)) *s3.Store {
 	t.Helper()
 	opts := s3.Options{
@@ -100,7 +100,7 @@ func (f *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.standard(w, request)
 }
 
-// standard answers as a store does.
+// standard responds as a real server does.
 func (f *wire) standard(w http.ResponseWriter, r sent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +156,7 @@ func (f *wire) standard(w http.ResponseWriter, r sent) {
 	}
 }
 
-// refuse answers with an error.
+// refuse responds with an error.
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)

@@ -1,2 +1,2 @@
-// Package servertest runs the servers of the tests of stores as processes: a real S3 server and emulators of clouds.
+// Package servertest runs the servers that tests of stores use, as processes: a real S3 server and emulators of clouds.
 package servertest

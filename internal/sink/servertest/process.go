@@ -26,11 +26,12 @@ type Process struct {
 	exited  chan struct{}
 }
 
-// Launch starts a program that serves a free local port, and waits until it accepts connections. configure returns its
-// arguments for that port and its environment; nil for this process's. Stop ends it.
+// Launch starts a program that serves a free local port, and waits until it accepts connections. configure returns the
+// program's arguments for that port, and its environment; if that is nil, the program gets the environment of this
+// process. Stop ends it.
 func Launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
 	var err error
-	for range 10 { // Another process may have the port.
+	for range 10 { // Another process may have taken the port.
 		var p *Process
 		if p, err = launch(ctx, program, configure); err == nil {
 			return p, nil
@@ -40,8 +41,8 @@ func Launch(ctx context.Context, program string, configure func(address string) 
 }
 
 func launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
-	// A process that asks for any port gets one above 32767. There another test could get this port before the server does,
-	// and be taken for it.
+	// A process that asks for any port gets one above 32767. In that range, another test could get this port before the
+	// server does, and would be mistaken for the server.
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
 	if err != nil {

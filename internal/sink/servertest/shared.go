@@ -10,7 +10,7 @@ import (
 // Server runs until it is stopped.
 type Server interface{ Stop() }
 
-// Shared is a server of all tests of a package, which starts when the first of them needs it.
+// Shared is a server for all tests of a package. It starts when the first test needs it.
 type Shared[S Server] struct {
 	variable string
 	launch   func(ctx context.Context, program string) (S, error)
@@ -21,12 +21,12 @@ type Shared[S Server] struct {
 	err     error
 }
 
-// NewShared returns a server that launch starts, with the program that an environment variable names.
+// NewShared returns a server that launch starts. The path of the program is in an environment variable.
 func NewShared[S Server](variable string, launch func(ctx context.Context, program string) (S, error)) *Shared[S] {
 	return &Shared[S]{variable: variable, launch: launch}
 }
 
-// Get returns the server; see Program for what happens without one.
+// Get returns the server. If it is not installed, the test is skipped or fails; see Program.
 func (s *Shared[S]) Get(t testing.TB) S {
 	t.Helper()
 	program := Program(t, s.variable)
@@ -51,8 +51,8 @@ func (s *Shared[S]) Stop() {
 	}
 }
 
-// Program returns the program or folder that an environment variable names. If it is not set, the test fails if CI is
-// set, else it is skipped.
+// Program returns the path of the program or folder in an environment variable. If the variable is not set, the test is
+// skipped or, if CI is set, fails.
 func Program(t testing.TB, variable string) string {
 	t.Helper()
 	program := os.Getenv(variable) //nolint:forbidigo // The Makefile passes programs to tests in the environment.
@@ -67,12 +67,12 @@ func Program(t testing.TB, variable string) string {
 	return ""
 }
 
-// Start starts a server that runs until the test ends; see Program for what happens without one. With -short the test is
-// always skipped.
+// Start starts a server that runs until the test ends. If it is not installed, the test is skipped or fails; see
+// Program. With -short, the test is always skipped.
 func Start[S Server](t testing.TB, variable string, launch func(ctx context.Context, program string) (S, error)) S {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("tests with a server take long")
+		t.Skip("tests with a server take a long time")
 	}
 	server, err := launch(t.Context(), Program(t, variable))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Destination is an empty destination under test.
 type Destination struct {
-	// Open returns another Store of the destination, as another process would have.
+	// Open returns another Store for the destination, like the one that another process would have.
 	Open func(t *testing.T) sink.Store
 	// Lose makes the store drop a staged file, as an expiry rule would.
 	Lose func(t *testing.T, owner string, file sink.File)
@@ -106,5 +106,5 @@ func noise(n int) []byte {
 
 func requireSame(t *testing.T, want, got []byte) {
 	t.Helper()
-	require.True(t, bytes.Equal(want, got), "%d bytes came back as %d others", len(want), len(got))
+	require.True(t, bytes.Equal(want, got), "%d bytes were written, and %d different ones read", len(want), len(got))
 }

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// NewDir returns a Dir that calls sync with every file and folder that it would make durable. If sync is nil, it syncs
-// nothing, which saves time.
+// NewDir returns a Dir that calls sync for every file and folder that it would make durable. If sync is nil, nothing is
+// synced, which saves time.
 func NewDir(t *testing.T, root string, sync func(sink.FileHandle) error) *sink.Dir {
 	t.Helper()
 	if sync == nil {

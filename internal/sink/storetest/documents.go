@@ -211,7 +211,7 @@ func concurrent(t *testing.T, d Destination) {
 		store := stores[worker%2]
 		group.Go(func() error {
 			for i := range each {
-				// Folders come and go while others create files in them.
+				// Folders are created and removed while other goroutines create files in them.
 				path := fmt.Sprintf("table-%d/date/part-%d-%d", i, worker, i)
 				file, err := Stage(t.Context(), store, owner, path, []byte(path))
 				if err != nil {
@@ -260,12 +260,13 @@ func check(t *testing.T, d Destination) {
 	require.NotEmpty(t, store.String())
 }
 
-// described checks how readers find the destination, and opens it for reading before and after the first write.
+// described checks the information with which readers find the destination, and opens it for reading before and after
+// the first write.
 func described(t *testing.T, d Destination) {
 	t.Helper()
 	store, other := d.Open(t), d.Open(t)
 	info := store.Info()
-	require.Equal(t, info, other.Info(), "it belongs to the destination")
+	require.Equal(t, info, other.Info(), "it is the same for all stores of the destination")
 	require.NotEmpty(t, info.URL)
 	require.NotEmpty(t, info.HadoopURL)
 	for _, url := range []string{info.URL, info.HadoopURL} {
@@ -273,7 +274,7 @@ func described(t *testing.T, d Destination) {
 	}
 	require.NotContains(t, info.Session, "\n")
 	if info.Folder == "" {
-		require.Contains(t, info.URL, "://", "readers elsewhere find it")
+		require.Contains(t, info.URL, "://", "readers on other machines can find the destination")
 		require.NotEmpty(t, info.Permissions)
 	} else {
 		require.Equal(t, filepath.ToSlash(info.Folder), info.URL)
@@ -283,7 +284,7 @@ func described(t *testing.T, d Destination) {
 	require.Empty(t, d.Leftovers(t))
 }
 
-// requireLocked expects that a lock cannot be taken, unless the store has no locks.
+// requireLocked requires that a lock cannot be acquired, unless the store has no locks.
 func requireLocked(t *testing.T, store sink.Store, name string, mode sink.LockMode) {
 	t.Helper()
 	unlock, err := store.Lock(t.Context(), name, mode, 0)
@@ -331,7 +332,7 @@ func locks(t *testing.T, d Destination) {
 				return err
 			}
 			if held.Add(1) > 1 && excludes {
-				return errors.New("two hold the lock")
+				return errors.New("two goroutines hold the lock")
 			}
 			held.Add(-1)
 			return unlock()

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Insist writes documents and files, in all their states, to stores whose requests fail often, and expects the same result as
-// without failures. It leaves the destination empty but for documents.
+// Insist writes documents and files, in all their states, to stores whose requests often fail, and expects the same
+// result as without failures. It leaves the destination empty except for documents.
 func Insist(t *testing.T, open func() sink.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -36,7 +36,7 @@ func Insist(t *testing.T, open func() sink.Store) {
 						return err
 					}
 					if string(data) != strconv.Itoa(i-1) {
-						return fmt.Errorf("%s holds %s before %d is written", path, data, i)
+						return fmt.Errorf("%s contains %s before %d is written", path, data, i)
 					}
 					when = sink.Condition{Version: version}
 				}
@@ -76,7 +76,7 @@ func Insist(t *testing.T, open func() sink.Store) {
 					return err
 				}
 				if !bytes.Equal(data, back) {
-					return fmt.Errorf("%s came back as other bytes", file.Path)
+					return fmt.Errorf("%s has different content when it is read back", file.Path)
 				}
 			}
 			return nil

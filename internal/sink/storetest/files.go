@@ -134,7 +134,7 @@ func committedTwice(t *testing.T, d Destination) {
 	require.NoError(t, d.Open(t).Commit(t.Context(), owner, file))
 	requireSame(t, data, content(t, store, "a/b"))
 	file.Bytes++
-	require.ErrorIs(t, store.Commit(t.Context(), owner, file), sink.ErrStagedLost, "another size is another file")
+	require.ErrorIs(t, store.Commit(t.Context(), owner, file), sink.ErrStagedLost, "a file with a different size is a different file")
 }
 
 func lost(t *testing.T, d Destination) {

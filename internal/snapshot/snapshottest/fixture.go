@@ -60,7 +60,7 @@ func NewPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	return p
 }
 
-// Planned moves the time of planning.
+// Planned moves the time at which a plan was made.
 func Planned(after time.Duration) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) { p.PlannedAt = p.PlannedAt.Add(after) }
 }
@@ -123,7 +123,7 @@ func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapsho
 		}
 		checkpoint.Files[table.Name], err = file.Stage(ctx)
 		require.NoError(t, err)
-		require.NoError(t, file.Abort(), "after Stage it does nothing")
+		require.NoError(t, file.Abort(), "Abort does nothing after Stage")
 	}
 	require.NoError(t, snapshot.At(store).WriteCheckpoint(ctx, plan.RunID, checkpoint))
 	return checkpoint
@@ -197,7 +197,7 @@ func Names(tree map[string]string) []string {
 	return all
 }
 
-// RequireVerified requires that verify finds files and no problems.
+// RequireVerified requires that Verify reads at least one file and finds no problems.
 func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTarget) *maintenance.VerifyReport {
 	t.Helper()
 	report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)

@@ -20,12 +20,12 @@ import (
 // ErrKilled is the error of every operation of a killed process.
 var ErrKilled = errors.New("the process was killed")
 
-// Mortal is a Store whose process is killed before one of its operations. Its locks can still be released then, as the
-// system does for a killed process.
+// Mortal is a Store whose process is killed before one of its operations. After that, locks can still be released,
+// because the system does this for a killed process.
 type Mortal struct {
 	sink.Store
 
-	Left atomic.Int64 // number of operations before it is killed
+	Left atomic.Int64 // number of operations before the process is killed
 	// Survives makes an operation that only reads fail instead of killing the process, because a kill there leaves the
 	// same files as a kill before the next write.
 	Survives bool
@@ -35,7 +35,7 @@ type Mortal struct {
 	Wait func()
 }
 
-// read does an operation that changes nothing, unless the process is dead.
+// read carries out an operation that changes nothing, unless the process is dead.
 func (m *Mortal) read(do func() error) error {
 	err := m.step(do)
 	if m.Survives {
@@ -44,7 +44,7 @@ func (m *Mortal) read(do func() error) error {
 	return err
 }
 
-// step does an operation, unless the process is dead.
+// step carries out an operation, unless the process is dead.
 func (m *Mortal) step(do func() error) error {
 	if m.Wait != nil {
 		m.Wait()
@@ -58,7 +58,7 @@ func (m *Mortal) step(do func() error) error {
 	return do()
 }
 
-// readTo does an operation that changes nothing and has a result, unless the process is dead.
+// readTo carries out an operation that changes nothing and has a result, unless the process is dead.
 func readTo[T any](m *Mortal, do func() (T, error)) (result T, err error) {
 	err = m.read(func() error {
 		result, err = do()
@@ -67,7 +67,7 @@ func readTo[T any](m *Mortal, do func() (T, error)) (result T, err error) {
 	return result, err
 }
 
-// stepTo does an operation that has a result, unless the process is dead.
+// stepTo carries out an operation that has a result, unless the process is dead.
 func stepTo[T any](m *Mortal, do func() (T, error)) (result T, err error) {
 	err = m.step(func() error {
 		result, err = do()
@@ -200,7 +200,7 @@ func Few(p *snapshot.Plan) {
 	p.Schools, p.Buckets = p.Schools[:2], p.Buckets[:1]
 }
 
-// Lockless is a Store without locks, as S3 is: the conditional writes alone keep publishers apart.
+// Lockless is a Store without locks, like S3: only conditional writes keep publishers from overwriting each other.
 type Lockless struct{ sink.Store }
 
 // Lock grants every lock.

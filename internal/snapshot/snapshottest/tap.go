@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Tap is an observed FileSystem. Before is called before every call that changes something, and may fail it; After is
-// called after every success.
+// Tap is an observed FileSystem. Before is called before every call that changes something, and may make the call fail.
+// After is called after every successful call.
 type Tap struct {
 	sink.FileSystem
 

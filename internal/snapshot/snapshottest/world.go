@@ -17,10 +17,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Record is a row by column name. Columns it does not name are null.
+// Record maps the names of columns to the values of a row. Columns that are not in it are null.
 type Record map[string]string
 
-// The bids and runs of the tests of purges. The bids are long enough to be searched for in bytes.
+// The bids and runs that tests of purges use. The bids are so long that they can be searched for in the bytes of files.
 const (
 	Gone         = "school-that-goes"
 	Stays        = "school-that-stays"

@@ -53,7 +53,7 @@ func (e *Exchange) Forward() {
 	}
 }
 
-// Answer answers as the server did, with the first bytes of the body.
+// Answer responds as the server did, but with only the first bytes of the body.
 func (e *Exchange) Answer(bytes int) {
 	maps.Copy(e.w.Header(), e.header)
 	e.w.WriteHeader(e.status)
@@ -63,16 +63,16 @@ func (e *Exchange) Answer(bytes int) {
 	}
 }
 
-// Pass forwards the request and answers as the server did.
+// Pass forwards the request and responds as the server did.
 func (e *Exchange) Pass() {
 	e.Forward()
 	e.Answer(len(e.Body))
 }
 
-// Write answers with a body, without the server.
+// Write responds with a body, without contacting the server.
 func (e *Exchange) Write(body string) { _, _ = io.WriteString(e.w, body) }
 
-// Refuse answers with an error, without the server.
+// Refuse responds with an error, without contacting the server.
 func (e *Exchange) Refuse(status int, code string) {
 	e.w.Header().Set("X-Ms-Error-Code", code)
 	e.w.WriteHeader(status)

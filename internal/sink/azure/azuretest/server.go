@@ -26,7 +26,7 @@ const Account = "districtdata"
 // Host is the host of the account in the URL of a destination.
 const Host = Account + ".dfs.core.windows.net"
 
-// Variable is the environment variable that names the folder with the emulator.
+// Variable is the environment variable with the path of the emulator's folder.
 const Variable = "AZURITE"
 
 // Server is a running Azurite, with its data in memory.
@@ -82,7 +82,7 @@ func (s *Server) ConnectionString() string {
 	return "DefaultEndpointsProtocol=http;AccountName=" + Account + ";AccountKey=" + s.Key + ";BlobEndpoint=" + s.Endpoint + ";"
 }
 
-// Client returns a client of a container, for changes that a store does not know of.
+// Client returns a client for a container, for changes that a store does not know of.
 func (s *Server) Client(t testing.TB, name string) *container.Client {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(Account, s.Key)
@@ -128,7 +128,7 @@ func (s *Server) Staged(t testing.TB, name string) []string {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if strings.HasSuffix(string(id), fmt.Sprintf(".%010d", *block.Size)) { // It was not dropped.
+				if strings.HasSuffix(string(id), fmt.Sprintf(".%010d", *block.Size)) { // The block was not dropped.
 					names = append(names, *item.Name)
 					break
 				}

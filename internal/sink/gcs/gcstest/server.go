@@ -22,12 +22,12 @@ import (
 	"example.org/growthexport/internal/sink/servertest"
 )
 
-// Variable is the environment variable that names the emulator's binary.
+// Variable is the environment variable with the path of the emulator's binary.
 const Variable = "FAKE_GCS_SERVER"
 
 // Server is a running emulator. It keeps objects in memory.
 type Server struct {
-	// Endpoint is its URL, http.
+	// Endpoint is the http URL of the emulator.
 	Endpoint string
 
 	emulator *url.URL
@@ -81,7 +81,7 @@ func (s *Server) Options(t testing.TB, bucket, prefix string) gcs.Options {
 // rewritePath is the escaped path of a rewrite.
 var rewritePath = regexp.MustCompile(`^/storage/v1/b/[^/]+/o/[^/]+/rewriteTo(/b/[^/]+/o/[^/]+)$`)
 
-// handler forwards requests to the emulator, rewrites only if their condition holds.
+// handler forwards requests to the emulator; it forwards a rewrite only if its condition holds.
 func (s *Server) handler() http.Handler {
 	forward := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(s.emulator) },
@@ -112,7 +112,7 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// generation returns the generation of an object, 0 if there is none.
+// generation returns the generation of an object; 0 if there is none.
 func (s *Server) generation(ctx context.Context, object string) (string, error) {
 	resp, err := s.send(ctx, http.MethodGet, "/storage/v1"+object, nil)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // Fault is a failure of a request.
 type Fault int
 
-// With LostAnswer and CutAnswer the server has carried out the request.
+// With LostAnswer and CutAnswer, the server carries out the request.
 const (
 	NoFault Fault = iota
 	// Reset closes the connection before the server sees the request.
@@ -26,18 +26,18 @@ const (
 	LostAnswer
 	// CutAnswer sends half of the answer's body.
 	CutAnswer
-	// InternalError answers 500.
+	// InternalError responds with 500.
 	InternalError
-	// SlowDown answers 503 as a throttling store does.
+	// SlowDown responds with 503, as a store that throttles does.
 	SlowDown
 	faults
 )
 
 // Proxy forwards requests to the server, and makes some fail.
 type Proxy struct {
-	// Endpoint is its URL. It uses the server's certificate.
+	// Endpoint is the URL of the proxy, which uses the server's certificate.
 	Endpoint string
-	// Requests counts all requests, Failed those that were made to fail.
+	// Requests counts all requests, and Failed the requests that were made to fail.
 	Requests, Failed atomic.Int64
 
 	server    *Server

@@ -13,7 +13,7 @@ import (
 // modes combine. A mode may change responses, but not the parts of a request that its signature covers.
 type Mode func(next http.RoundTripper) http.RoundTripper
 
-// RoundTrip is a function as an http.RoundTripper.
+// RoundTrip is a function that implements http.RoundTripper.
 type RoundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
@@ -44,7 +44,7 @@ func ExactListing(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// IgnoredAborts behaves like a store that confirms the abort of an upload and keeps it.
+// IgnoredAborts behaves like a store that confirms the abort of an upload, but keeps the upload.
 func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodDelete || !r.URL.Query().Has("uploadId") {
@@ -57,8 +57,8 @@ func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// OtherMissing behaves like stores that have other names for a missing upload: NoSuchKey, as Ceph and S3Proxy say, and
-// for a list without uploads 404, as gofakes3 says.
+// OtherMissing behaves like stores that use other errors for missing uploads: NoSuchKey, as in Ceph and S3Proxy, and
+// 404 for a list without uploads, as in gofakes3.
 func OtherMissing(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)

@@ -51,7 +51,7 @@ func (s *Server) UnquotedETags(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		}
 		r = r.Clone(r.Context())
-		r.Header.Set("If-Match", `"`+tag+`"`) // with two pairs of quotes it is the ETag of no object
+		r.Header.Set("If-Match", `"`+tag+`"`) // an ETag with two pairs of quotes matches no object
 		return s.signAndSend(next, r)
 	})
 }

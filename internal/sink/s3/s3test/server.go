@@ -26,7 +26,7 @@ import (
 	"example.org/growthexport/internal/sink/servertest"
 )
 
-// Variable is the environment variable that names the server's binary.
+// Variable is the environment variable with the path of the server's binary.
 const Variable = "VERSITYGW"
 
 // Region is the region of the server.
@@ -34,7 +34,7 @@ const Region = "us-east-1"
 
 // Server is a running versitygw.
 type Server struct {
-	// Endpoint is its URL, https.
+	// Endpoint is the https URL of the server.
 	Endpoint string
 	// AccessKeyID and SecretAccessKey belong to a user with all permissions.
 	AccessKeyID     string
@@ -43,7 +43,7 @@ type Server struct {
 	CAFile string
 	// Root has a folder for each bucket, in which objects are plain files.
 	Root string
-	// HTTPClient trusts the server.
+	// HTTPClient trusts the server's certificate.
 	HTTPClient *http.Client
 
 	binary  string
@@ -147,7 +147,7 @@ func (s *Server) Uploads(t testing.TB, bucket string) []string {
 	return keys
 }
 
-// User creates a user with the permissions that bucket policies give, and returns the secret.
+// User creates a user who has only the permissions that bucket policies grant, and returns the secret.
 func (s *Server) User(t testing.TB, accessKeyID string) (secret string) {
 	t.Helper()
 	secret = rand.Text()
