@@ -153,17 +153,6 @@ func TestBadNights(t *testing.T) {
 			warns: "more than 10% of the rows are gone: table students, district ",
 		},
 		{
-			name: "all results twice under other keys",
-			edits: edits{resultsPath: func(_ string, records []object) []object {
-				for _, r := range records {
-					again := maps.Clone(r)
-					rekey(again)
-					records = append(records, again)
-				}
-				return records
-			}},
-		},
-		{
 			name: "scores of 49 percent are null",
 			edits: edits{resultsPath: func(_ string, records []object) []object {
 				for _, r := range records[:len(records)*49/100] {
@@ -198,6 +187,17 @@ func TestBadNights(t *testing.T) {
 			name:  "half of the calendar is missing",
 			edits: edits{calendarPath: func(_ string, records []object) []object { return records[:len(records)/2] }},
 			warns: "rows of academic_years from ",
+		},
+		{ // the last one: runs with fewer rows that replace it warn
+			name: "all results twice under other keys",
+			edits: edits{resultsPath: func(_ string, records []object) []object {
+				for _, r := range records {
+					again := maps.Clone(r)
+					rekey(again)
+					records = append(records, again)
+				}
+				return records
+			}},
 		},
 	}
 	for i, test := range cases {
