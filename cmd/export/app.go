@@ -66,8 +66,8 @@ func (a *app) endPartly(what string, err error) {
 	a.warn(what, err)
 }
 
-// warn logs an error that does not affect the result of the command, and the alternatives for what to do next, each on its
-// own line.
+// warn logs an error that does not affect the result of the command, and then the possible next steps, each on its own
+// line.
 func (a *app) warn(what string, err error, next ...string) {
 	if a.records != nil {
 		log := a.records

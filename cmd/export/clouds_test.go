@@ -68,8 +68,8 @@ func live(t *testing.T, s *testDest) {
 	require.Contains(t, s.command(t, "status", "--clean").runOK().stdout, "three")
 }
 
-// tableFiles returns the hashes of the data files of snapshots and the history by their paths, without the owner, which in
-// the history is made of the random id of a purge.
+// tableFiles returns the hashes of the data files of snapshots and the history by their paths. The paths lack the owner,
+// which in the history contains the random id of a purge.
 func (s *testDest) tableFiles(t *testing.T) map[string]string {
 	t.Helper()
 	hashes := make(map[string]string)

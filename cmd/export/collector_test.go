@@ -102,7 +102,7 @@ func (c *collector) received() int {
 }
 
 // values returns a metric's values, or a histogram's counts, summed by the given
-// attributes, whose values are joined by blanks.
+// attributes, whose values are joined by spaces.
 func (c *collector) values(t *testing.T, name string, by ...string) map[string]int64 {
 	t.Helper()
 	c.mu.Lock()

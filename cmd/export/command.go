@@ -11,7 +11,7 @@ import (
 )
 
 // newCommand completes a command that only takes flags. When the command runs, it fills in the settings o and calls
-// work. common names the flags that -h shows, in order.
+// work. common lists the flags that -h shows, in order.
 func newCommand[O any](
 	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
 ) *cobra.Command {
@@ -31,7 +31,8 @@ func newCommand[O any](
 	return cmd
 }
 
-// noArguments rejects arguments. Without it, a list of datasets that is given without --datasets would be ignored.
+// noArguments rejects arguments. If they were accepted, a list of
+// datasets without --datasets would be ignored.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -39,9 +40,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	hint := "see " + cmd.CommandPath() + " --help"
 	switch {
 	case cmd.Name() == "schema":
-		hint = "name tables with --table " + wording.ShellWord(args[0])
+		hint = "give tables with --table " + wording.ShellWord(args[0])
 	case cmd.Name() == "diff" && len(args) == 2:
-		hint = fmt.Sprintf("name dates with --from %s --to %s", wording.ShellWord(args[0]), wording.ShellWord(args[1]))
+		hint = fmt.Sprintf("give dates with --from %s --to %s", wording.ShellWord(args[0]), wording.ShellWord(args[1]))
 	}
 	return usagef("%s takes flags only, not %s; %s", cmd.Name(), quoted(args[0]), hint)
 }

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestComparisonOnS3 compares a run with the previous snapshot, which it reads by ranges, and expects the same
-// differences as diff finds.
+// TestComparisonOnS3 compares a run with the previous snapshot, which it reads by ranges, and expects the
+// differences that diff finds.
 func TestComparisonOnS3(t *testing.T) {
 	t.Parallel()
 	s := newS3Storage(t).newDest()

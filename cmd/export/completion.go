@@ -27,7 +27,7 @@ func (a *app) completionCommand() *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usagef("name one shell: %s; see growth-export completion --help", strings.Join(shells, ", "))
+				return usagef("give one shell: %s; see growth-export completion --help", strings.Join(shells, ", "))
 			}
 			return nil
 		},
@@ -113,7 +113,7 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeDatasets completes the last item of a comma list of datasets.
+// completeDatasets completes the last item of a comma-separated list of datasets.
 func completeDatasets(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
 	chosen := strings.Split(before, ",")

@@ -97,7 +97,7 @@ func deltaLakeText(r *deltalake.Report) string {
 	return b.String()
 }
 
-// maxForeign is how many commits of other programs are named for each table.
+// maxForeign is the maximum number of commits of other programs that are listed for each table.
 const maxForeign = 5
 
 // foreignTexts returns a sentence for each of the last commits of other programs, and one that counts the earlier ones.

@@ -14,7 +14,7 @@ import (
 )
 
 // TestCheckpointEveryHundredCommits writes a checkpoint of the hundredth commit after the first. verify compares it with
-// the log, and a purge does not warn of it, but of other programs' files.
+// the log. A purge warns about files of other programs, but not about the checkpoint.
 func TestCheckpointEveryHundredCommits(t *testing.T) {
 	t.Parallel()
 	disk := &testStorage{root: t.TempDir()}
@@ -48,7 +48,7 @@ func TestCheckpointEveryHundredCommits(t *testing.T) {
 	require.Contains(t, found.stdout, checkpoint+": is damaged: ")
 }
 
-// TestForeignTexts names the last commits of other programs, and counts the earlier ones.
+// TestForeignTexts lists the last commits of other programs, and counts the earlier ones.
 func TestForeignTexts(t *testing.T) {
 	t.Parallel()
 	var foreign []deltalake.Foreign

@@ -26,7 +26,7 @@ type destination struct {
 	scratch       string
 	s3            s3.Options
 	azure         azure.Options
-	// env is the environment, in which credentials may be.
+	// env is the environment, which may hold credentials.
 	env map[string]string
 	gcs gcs.Options
 	// command is the name of the running command; log gets the store's warnings.
@@ -222,7 +222,7 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 	return catalog, a.adaptConditions(ctx, catalog, o.log, from)
 }
 
-// newCatalog returns the catalog of a destination. Log lines name the destination from then on.
+// newCatalog returns the catalog of a destination. From then on, log lines include the destination.
 func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	o.env = a.env
 	kind, _ := findStoreKind(o.place.scheme)

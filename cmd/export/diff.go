@@ -69,14 +69,14 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 		return err
 	}
 	if (o.runID == "") != (o.with == "") || which == "run-id" && o.from != "" {
-		return usagef("name two dates (--from and --to) or two runs (--run-id and --with)")
+		return usagef("give two dates (--from and --to) or two runs (--run-id and --with)")
 	}
 	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {
 		return err
 	}
 	if o.to != "" && o.from > o.to {
-		a.newLogger(&o.general).WarnContext(ctx, "the later snapshot is compared with the earlier one, so what is new counts as gone", "from", o.from, "to", o.to)
+		a.newLogger(&o.general).WarnContext(ctx, "--from is later than --to, so rows that are new in the later snapshot count as gone", "from", o.from, "to", o.to)
 	}
 	var earlier, later *snapshot.Manifest
 	found, err := await(ctx, func() (*history.Difference, error) {

@@ -27,7 +27,7 @@ type page struct {
 	path, text string
 	// lines are the lines of code blocks, with continuations joined.
 	lines []string
-	// spans are the texts between backticks.
+	// spans are the strings between backticks.
 	spans []string
 }
 

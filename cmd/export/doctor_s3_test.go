@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// TestDoctorS3 checks a bucket of a real server, without and with typical faults. Each check is a separate process,
+// TestDoctorS3 checks a bucket on a real server, with and without typical faults. Each check is a separate process,
 // because AWS's chain reads the environment.
 func TestDoctorS3(t *testing.T) {
 	t.Parallel()

@@ -88,7 +88,7 @@ func outcomeError(s *pipeline.Summary) (what string, err error) {
 			causes = append(causes, wording.Many(s.Schools.Failed, "school")+" failed")
 		}
 		for _, reason := range s.Accepted {
-			causes = append(causes, "accepted by hand although "+reason.String())
+			causes = append(causes, "accepted by hand: "+reason.String())
 		}
 		if s.Unfinished != "" {
 			causes = append(causes, "not finished: "+s.Unfinished)
@@ -98,7 +98,8 @@ func outcomeError(s *pipeline.Summary) (what string, err error) {
 	return "", nil
 }
 
-// endBeforeRun runs the command onFinish for a run that could not begin, and returns the error of the command.
+// endBeforeRun runs the --on-finish command for a run that could not begin, and returns err, or errInterrupted if the context
+// has ended.
 func (a *app) endBeforeRun(ctx context.Context, onFinish string, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = errInterrupted
@@ -110,7 +111,7 @@ func (a *app) endBeforeRun(ctx context.Context, onFinish string, err error) erro
 // resumable reports whether a failed run can be resumed and its error does not already say so.
 func resumable(summary *pipeline.Summary, err error) bool {
 	if _, stuck := errors.AsType[*snapshot.StuckError](err); stuck || errors.Is(err, sink.ErrConflict) {
-		return false // another run keeps the date
+		return false // another run has taken this date or is blocking it
 	}
 	planned := summary != nil && summary.Planned
 	return planned && exitCode(err) == exitFailed && !errors.Is(err, pipeline.ErrIncomplete)
@@ -119,9 +120,9 @@ func resumable(summary *pipeline.Summary, err error) bool {
 // interrupted returns the error of an interrupted run, which says how to resume it.
 func interrupted(summary *pipeline.Summary) error {
 	if summary == nil || summary.RunID == "" {
-		return fmt.Errorf("%w: the same command continues where it stopped", errInterrupted)
+		return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
 	}
-	return fmt.Errorf("%w: run %s is not published; %s resumes it (on another day with --run-id %s)",
+	return fmt.Errorf("%w: run %s is not published; %s resumes it (on another day, add --run-id %s)",
 		errInterrupted, summary.RunID, sameCommand(summary), summary.RunID)
 }
 

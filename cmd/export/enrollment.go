@@ -25,7 +25,7 @@ type enrollment struct {
 func (o *enrollment) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), selectionGroup}
 	g.list(&o.effectiveDates, "effective-date", expandDates,
-		"as-of runs: enrollment as of these dates, as a comma list or a range with a step, such as 2025-09-01..2026-06-01/1mo"+
+		"as-of runs: enrollment as of these dates, comma-separated or as a range with a step, such as 2025-09-01..2026-06-01/1mo"+
 			" (d: days, w: weeks, mo: months); terms: the last day of each term that has begun")
 	g.shownDefault("effective-date", "none")
 	define(g, &o.modifiedSince, "modified-since", "TIME", "", parseSince,
@@ -39,7 +39,7 @@ const maxDates = 10_000
 // termDates is the word for the dates of the terms, which only the service knows.
 const termDates = "terms"
 
-// findTerms replaces the word terms in the settings by the dates that the service lists.
+// findTerms replaces the word terms in the settings with the dates that the service lists.
 func (o *enrollment) findTerms(ctx context.Context, deps pipeline.Deps, s *pipeline.Settings) error {
 	if s.EffectiveDate != termDates {
 		return nil

@@ -26,7 +26,7 @@ type findOptions struct {
 	general
 	destination
 	bids, numbers []string
-	listFile      string // of the bids or numbers, with the @
+	listFile      string // the file given with --bid or --number, including the @
 	name          string
 	record        string
 }
@@ -39,8 +39,9 @@ func (a *app) findCommand() *cobra.Command {
 		Long: "Looks for a student in all snapshots, changes and the history, and prints the\n" +
 			"student's bids, as purge takes them, and where the rows are. --record writes all\n" +
 			"rows, to answer a request to see a record. Nothing is changed or logged.\n\n" +
-			"Use @FILE: other users of the machine can see the arguments of a process. Rows\n" +
-			"with pseudonyms need the key in " + privacyKeyVariable + ", and hold no names.",
+			"Use @FILE: other users of the machine can see the arguments of a process. To\n" +
+			"search rows with pseudonyms, set the key in " + privacyKeyVariable + ". Such\n" +
+			"rows hold no names.",
 		Example: "  growth-export find --dest /data/growth --name @name.txt\n" +
 			"  growth-export find --dest /data/growth --bid @bid.txt --record record.html",
 	})
@@ -48,8 +49,8 @@ func (a *app) findCommand() *cobra.Command {
 	g := group{cmd.Flags(), "Whom to find"}
 	define(g, &o.name, "name", "TEXT", "", parseName,
 		"a name, or @FILE with one: each word must be the beginning of a first, middle or last name")
-	g.add(&list{target: &o.numbers, file: &o.listFile, students: true}, "number", "the student's school, district or state numbers: a comma list, or @FILE")
-	g.add(&list{target: &o.bids, file: &o.listFile, students: true}, "bid", "the service's own identifiers of the student, as above")
+	g.add(&list{target: &o.numbers, file: &o.listFile, students: true}, "number", "school, district or state numbers: comma-separated, or @FILE")
+	g.add(&list{target: &o.bids, file: &o.listFile, students: true}, "bid", "the service's own identifiers: comma-separated, or @FILE")
 	define(g, &o.record, "record", "FILE", "", parsePath,
 		"also write all rows of the student, readable only by you: a page to print if FILE ends in .html, else JSON")
 	o.general.define(cmd)
@@ -82,7 +83,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 		}
 	}
 	if len(given) != 1 {
-		return usagef("name the student with one of --name, --number and --bid")
+		return usagef("give exactly one of --name, --number and --bid")
 	}
 	if o.record != "" {
 		if err := checkFile(o.record, from["record"].name); err != nil {
@@ -120,7 +121,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	}
 	var schools map[string]string
 	if newest, err := catalog.LatestRun(ctx); err == nil && newest != nil {
-		schools, _ = namesBy(ctx, catalog, bySchool, newest) // Without names, the bids are enough.
+		schools, _ = namesBy(ctx, catalog, bySchool, newest) // If names are unavailable, the bids are enough.
 	}
 	if err := a.writeOutput(o.output, &shown, foundStudentsText(&shown, catalog, o, schools)); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	return a.writeRecord(o, catalog, found)
 }
 
-// withBare adds the texts without the blanks around them.
+// withBare returns the list with, for each value that begins or ends with whitespace, the trimmed value added.
 func withBare(list []string) []string {
 	all := slices.Clone(list)
 	for _, text := range list {
@@ -153,14 +154,19 @@ func searchedText(r *maintenance.FindReport) string {
 	text := wording.Many(r.Runs, "run")
 	switch unnamed := wording.Many(r.Unnamed, "data file"); {
 	case r.History && r.Unnamed > 0:
-		text += ", the history and " + unnamed + " that neither names"
+		text += ", the history and " + unnamed + " listed in neither"
 	case r.History:
 		text += " and the history"
 	case r.Unnamed > 0:
-		text += " and " + unnamed + " that no run names"
+		text += " and " + unnamed + " that no run lists"
 	}
 	if r.Unsearchable > 0 {
-		text += fmt.Sprintf(" (%s not searchable: no names, or pseudonyms under a key that is not set)", wording.Count(r.Unsearchable))
+		subject := "they hold"
+		if r.Unsearchable == 1 {
+			subject = "it holds"
+		}
+		text += fmt.Sprintf(" (%s could not be searched: %s no names, or pseudonyms made with a key that is not set)",
+			wording.Count(r.Unsearchable), subject)
 	}
 	return text
 }
@@ -184,17 +190,17 @@ func isInside(file, folder string) bool {
 // checkOutside checks that a file about students, if there is one, is not in the destination.
 func checkOutside(file string, catalog snapshot.Catalog, setting string) error {
 	if folder := catalog.Info().Folder; file != "" && folder != "" && isInside(file, folder) {
-		return usagef("%s: %q is in the destination, where no purge would find it: name a file elsewhere", setting, file)
+		return usagef("%s: %q is in the destination, where no purge would find it: choose a file elsewhere", setting, file)
 	}
 	return nil
 }
 
-// foundStudentsText lists the students and the places of their rows. schools are names by bid.
+// foundStudentsText lists the students and the places of their rows. The map schools holds names of schools by bid.
 func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *findOptions, schools map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
 	for _, path := range r.Unreadable {
-		fmt.Fprintf(&b, "not searched: %s, which neither a run nor the history names: it cannot be read, or its table is unknown\n", printable(path))
+		fmt.Fprintf(&b, "not searched: %s, which neither a run nor the history lists: this file cannot be read, or its table is unknown\n", printable(path))
 	}
 	if n := len(r.Unknown); n > 0 {
 		fmt.Fprintf(&b, "not searched: %s at the destination, which growth-export did not write: %s\n",
@@ -241,7 +247,12 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 		}
 	}
 	if r.WithoutBid > 0 {
-		fmt.Fprintf(&b, "\n%s with neither a bid nor a number that tells students apart: only a purge of the school erases them\n", wording.Many(r.WithoutBid, "more row"))
+		match, them := "match the name, but have", "them"
+		if r.WithoutBid == 1 {
+			match, them = "matches the name, but has", "it"
+		}
+		fmt.Fprintf(&b, "\n%s %s no bid and no number that identifies a student: only purging the school erases %s\n",
+			wording.Many(r.WithoutBid, "more row"), match, them)
 	}
 	if len(r.Students) == 1 && o.record != "" {
 		fmt.Fprintf(&b, "record     %s\n", printable(o.record))
@@ -255,8 +266,8 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 	return b.String()
 }
 
-// next returns the commands that a user may want next. For a bid or number that the user has not typed, they name a file, so
-// that the arguments of the process do not show it.
+// next returns the commands that a user may want next. If the user has not typed the bid or number, the commands read it from
+// a file, so that it does not appear in the arguments of the process.
 func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 	value, list, noun := s.Bid, "students", "bid"
 	if value == "" {
@@ -274,7 +285,7 @@ func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 		if i := slices.IndexFunc(s.Numbers, func(number string) bool { return slices.Contains(o.numbers, number) }); i >= 0 {
 			who, whom = s.Numbers[i], s.Numbers[i]
 		}
-	case len(o.bids) > 0: // a pseudonym, or typed with blanks
+	case len(o.bids) > 0: // a pseudonym, or typed with whitespace around it
 	default: // found by number
 		by, who = "number", cmp.Or(o.listFile, strings.Join(o.numbers, ","))
 	}
@@ -291,7 +302,8 @@ func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 	return next
 }
 
-// foundByNumber counts the rows of a student that have no bid and were found by a number alone, if there are any.
+// foundByNumber describes the rows of a student that have no bid and were found by a number alone. The text is empty if
+// there is no such row.
 func foundByNumber(s *maintenance.FoundStudent) string {
 	rows := int64(0)
 	for _, p := range s.Places {
@@ -300,8 +312,8 @@ func foundByNumber(s *maintenance.FoundStudent) string {
 	return byNumberText(rows, mostStudents(s))
 }
 
-// mostStudents returns how many students have the most common number by which rows of a student were found; 0 if no other
-// student has one of these numbers.
+// mostStudents returns the number of students who share a number by which rows of a student were found. For several such
+// numbers, it returns the maximum, and 0 if no other student has one of them.
 func mostStudents(s *maintenance.FoundStudent) int {
 	most := 0
 	for _, n := range s.SharedNumbers {
@@ -310,7 +322,7 @@ func mostStudents(s *maintenance.FoundStudent) int {
 	return most
 }
 
-// bidText returns a bid, in quotes if it begins or ends with a blank, which is invisible otherwise.
+// bidText returns a bid, in quotes if it begins or ends with whitespace, which would be invisible otherwise.
 func bidText(bid string) string {
 	if _, blank := privacy.WithoutBlanks(bid); blank {
 		return quoted(bid)
@@ -329,7 +341,7 @@ func writePlaces(b *strings.Builder, places []maintenance.FoundPlace) {
 		name := "history"
 		switch {
 		case first.File != "":
-			name = "file " + printable(first.File) + ", which neither a run nor the history names"
+			name = "file " + printable(first.File) + ", which neither a run nor the history lists"
 		case first.RunID != "":
 			name = fmt.Sprintf("%s, run %s", snapshotName(first.Kind, first.SnapshotDate), first.RunID)
 		}
@@ -353,7 +365,7 @@ type studentRecord struct {
 	Destination string `json:"destination"`
 	ToolVersion string `json:"tool_version"`
 	At          string `json:"searched_at"`
-	// Unsearchable is how many runs could not be searched.
+	// Unsearchable is the number of runs that could not be searched.
 	Unsearchable int `json:"unsearchable_runs"`
 }
 
@@ -400,7 +412,8 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 	return nil
 }
 
-// maxPlaces is the maximum number of places that the page lists for a row. If there are more, it counts the others.
+// maxPlaces is the maximum number of places that the page lists for a row. If a row is in more places, the page shows the
+// first and the last place and the total number.
 const maxPlaces = 4
 
 func recordRow(r maintenance.FoundRecord) report.RecordRow {

@@ -6,9 +6,9 @@ import (
 	"runtime/metrics"
 )
 
-// heapSlack is how many bytes may be allocated between two collections, or half as many if the heap is large. Nearly
+// heapSlack is the number of bytes that may be allocated between two collections; for a large heap, half of it. Nearly
 // all of the heap is reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack
-// were proportional to the heap, as with GOGC, small runs would collect all the time, or large ones would hold twice
+// were proportional to the heap, as with GOGC, small runs would collect constantly, or large ones would hold twice
 // the memory that they need.
 const heapSlack = 16 << 20
 
@@ -47,13 +47,13 @@ type sentinel struct{ _ *sentinel }
 // minHeap is the size of the heap, at 100 percent, below which the runtime does not collect.
 const minHeap = 4 << 20
 
-// smallHeap is the size up to which a heap is not collected: it would soon be larger anyway.
+// smallHeap is the size up to which a heap is not collected, because it would soon be larger anyway.
 const smallHeap = 32 << 20
 
 // minGaps is the room for gaps between objects in a small heap.
 const minGaps = 1 << 20
 
-// slackPercent returns the percentage of live that corresponds to slack, or in a small heap, to the rest of smallHeap.
+// slackPercent returns the percentage of live that corresponds to slack or, in a small heap, to the rest of smallHeap.
 func slackPercent(slack, live uint64) int {
 	if live+slack < smallHeap {
 		slack = smallHeap - live

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The width of help in columns: the terminal's, within bounds. Short help fits any terminal.
+// The width of help in columns: the terminal's, within these bounds. Short help is at most shortWidth
+// columns wide.
 const (
 	minWidth   = 60
 	maxWidth   = 100
@@ -97,11 +98,11 @@ func (h *helpText) writeLong(cmd *cobra.Command) {
 		h.writeLine("Precedence: flag, environment variable, --config file, default.")
 	}
 	if cmd.Flags().Lookup("base-url") != nil {
-		h.writeLine("Secrets come from the environment only: " + apiKeyVariable + " and " + apiSecretVariable +
-			", or " + accessTokenVariable + "; each also as ..._FILE with the path of a file.")
+		h.writeLine("Secrets come only from the environment: " + apiKeyVariable + " and " + apiSecretVariable +
+			", or " + accessTokenVariable + ". To read one from a file, append _FILE to its name and give the path of the file.")
 	}
 	if slices.Contains(measuredCommands(), cmd.Name()) {
-		h.writeLine("OpenTelemetry metrics and traces are sent to OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP; see docs/telemetry.md.")
+		h.writeLine("OpenTelemetry metrics and traces are sent to the URL in OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP; see docs/telemetry.md.")
 	}
 }
 
@@ -125,7 +126,7 @@ func (h *helpText) writeIntro(cmd *cobra.Command) {
 	}
 }
 
-// writeFlags shows flags, each with a note on its last line or, if it does not fit there, below.
+// writeFlags shows flags. The note on a flag is on its last line or, if it does not fit there, below.
 func (h *helpText) writeFlags(title string, flags []*pflag.Flag, indent int, note func(f *pflag.Flag) string) {
 	if len(flags) == 0 {
 		return
@@ -149,7 +150,8 @@ func (h *helpText) writeLine(text string) {
 	h.b.WriteByte('\n')
 }
 
-// wrap wraps words from a column on, with an indent on later lines, and returns the column after the last one.
+// wrap writes the words of a text from a column on, with an indent on further lines. It returns the column after the last
+// word.
 func (h *helpText) wrap(column, indent int, text string) int {
 	for word := range strings.FieldsSeq(text) {
 		switch {

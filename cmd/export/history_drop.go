@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// dropEnded drops old versions from the history, with a proof. On a terminal it asks first.
+// dropEnded drops old versions from the history and writes a proof. On a terminal, it asks for confirmation first.
 func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot.Catalog) error {
 	drop := func(dryRun bool) (*maintenance.PurgeReport, error) {
 		options := a.sessionOptions(&o.destination)

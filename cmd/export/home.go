@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// expandHome replaces a leading ~ by the home folder. Shells do not expand it in configuration files, in --dest=~/data
+// expandHome replaces a leading ~ with the home folder. Shells do not expand it in configuration files, in --dest=~/data
 // or in quoted words. A path that begins with a variable, such as $HOME, is an error.
 func expandHome(path string) (string, error) {
 	first, rest, _ := strings.Cut(path, "/")
@@ -29,7 +29,7 @@ func expandHome(path string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// isVariable reports whether a shell would replace the beginning of a name by an environment variable.
+// isVariable reports whether a shell would replace the beginning of a name with the value of a variable.
 func isVariable(name string) bool {
 	next, found := strings.CutPrefix(name, "$")
 	return found && next != "" && strings.ContainsAny(strings.ToLower(next[:1]), "{_abcdefghijklmnopqrstuvwxyz")

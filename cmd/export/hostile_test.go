@@ -199,7 +199,7 @@ func hostileAnswers(t *testing.T, location string) []hostileAnswer {
 	)
 }
 
-// writeForever writes until the reader leaves.
+// writeForever writes until the reader closes the connection.
 func writeForever(w io.Writer, first, more []byte) {
 	_, err := w.Write(first)
 	for err == nil {

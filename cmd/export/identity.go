@@ -22,7 +22,7 @@ func (i *identity) setDestination(destination string) {
 	i.destination.Store(&destination)
 }
 
-// setProgress records the progress that knows the run.
+// setProgress records the progress of the run, which provides the id of the run.
 func (i *identity) setProgress(progress *pipeline.Progress) { i.progress.Store(progress) }
 
 func (i *identity) attrs() []slog.Attr {

@@ -112,7 +112,7 @@ func writeJSON(w io.Writer, value any) error {
 	return nil
 }
 
-// notNil replaces a nil list by an empty one, which JSON shows as [] instead of null.
+// notNil replaces a nil list with an empty one, which JSON shows as [] instead of null.
 func notNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}

@@ -116,7 +116,7 @@ func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, e.AboutTime, o)
 }
 
-// serviceLines names the service of a run, and what publishing the run changes at the destination.
+// serviceLines shows the service of a run, and the changes that publishing the run makes at the destination.
 func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	text := fmt.Sprintf("service   %s\n", e.BaseURL)
 	if e.MovesFrom != "" {
@@ -182,7 +182,7 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 	return b.String()
 }
 
-// shardsLine says how a run of several shards is divided, and how many shards suit the number that runs at the same time.
+// shardsLine describes how a run is divided into shards, and how many shards suit the number that run at the same time.
 func shardsLine(e *pipeline.Estimate, atOnce int) string {
 	text := ""
 	if e.Shards > 1 {

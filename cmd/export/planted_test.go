@@ -27,8 +27,8 @@ const (
 )
 
 // plantedService is a simulated service with further children, in every place where a service might put them. Ada and
-// Ben are missing if without is true. Names change from night to night, so that the history has versions that have
-// ended.
+// Ben are missing if without is true. Names change from night to night, so that the history also has ended
+// versions.
 type plantedService struct {
 	without atomic.Bool
 	night   atomic.Int64

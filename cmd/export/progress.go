@@ -90,8 +90,8 @@ func (v *progressView) refresh() {
 	v.show(p)
 }
 
-// throttled shows the first reading of each phase, and then one per lineInterval, or less often as time passes, above all
-// while the service is failing.
+// throttled shows the first reading of each phase, and then at most one per lineInterval. The interval grows as time passes,
+// and faster while the service is failing.
 func throttled(show func(p pipeline.Reading)) func(p pipeline.Reading) {
 	phase, last := "", time.Duration(0)
 	return func(p pipeline.Reading) {

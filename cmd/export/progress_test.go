@@ -139,7 +139,7 @@ func TestBarFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestTroublesAreNamed expects progress to name the calls that are being retried, and to say why there is no progress.
+// TestTroublesAreNamed expects progress to list the calls that are being retried, and to say why there is no progress.
 func TestTroublesAreNamed(t *testing.T) {
 	t.Parallel()
 	p := pipeline.Reading{Phase: "plan", Elapsed: 12 * time.Second, Retrying: []pipeline.Retry{
@@ -171,7 +171,7 @@ func TestTroublesAreNamed(t *testing.T) {
 	require.Contains(t, plainLine(p, pace{left: -1}), `8 schools are being retried: "a\x1b[31m\n" (students: `)
 }
 
-// TestSlowSchoolsAreLogged expects a run without progress to log a school that is retried for half a minute, once.
+// TestSlowSchoolsAreLogged expects a run without progress to log a school once if it is retried for half a minute.
 func TestSlowSchoolsAreLogged(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -212,7 +212,7 @@ func TestLinesBecomeRare(t *testing.T) {
 	require.Less(t, len(shown), 60)
 }
 
-// TestWrapLines breaks lines at blanks, loses nothing, and leaves JSON alone.
+// TestWrapLines breaks lines at spaces, loses nothing, and leaves JSON unchanged.
 func TestWrapLines(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "short\nlevel=WARN msg=\"the\n    service is\n    failing\"\nanswer? ", wrapLines("short\nlevel=WARN msg=\"the service is failing\"\nanswer? ", 20))

@@ -32,7 +32,7 @@ func (a *app) pruneCommand() *cobra.Command {
 	cmd := newCommand(a, o, a.prune, "dest keep keep-days kind dry-run config", &cobra.Command{
 		Use:   "prune",
 		Short: "Removes whole old snapshots",
-		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind names\n" +
+		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind selects\n" +
 			"another kind; --keep and --keep-days then apply to each kind separately. The\n" +
 			"snapshot in _latest.json is always kept, and so are the history, the snapshots that it\n" +
 			"does not hold, and the snapshots that a rebuild needs to add one of these. The next\n" +

@@ -24,9 +24,9 @@ func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*s
 		case err != nil:
 			return nil, fmt.Errorf("read run %s: %w", id, err)
 		case manifest.Status != snapshot.Published:
-			return nil, usagef("run %s at %s was replaced and its files are gone: name the run that replaced it, see growth-export status", id, catalog)
+			return nil, usagef("run %s at %s was replaced and its files are gone: give the run that replaced it (see growth-export status)", id, catalog)
 		case len(ids) > 1 && manifest.Kind != snapshot.Delta:
-			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be combined: name only this run", id)
+			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be combined: give only this run", id)
 		}
 		runs = append(runs, manifest)
 	}

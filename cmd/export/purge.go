@@ -53,9 +53,9 @@ func (a *app) purgeCommand() *cobra.Command {
 	})
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What to remove (as flags only: elsewhere these names restrict runs)"}
-	g.listExactly(&o.schools, "schools", "rows of these schools: bids as a comma list, or @FILE")
+	g.listExactly(&o.schools, "schools", "rows of these schools: comma-separated bids, or @FILE")
 	g.listExactly(&o.districts, "districts", "rows of these districts and their schools: bids as above")
-	g.listStudents(&o.students, &o.places, "students", "rows about these students: bids as above, @FILE is safer")
+	g.listStudents(&o.students, &o.places, "students", "rows about these students: bids as above; @FILE is safer")
 	g.listStudents(&o.studentNumbers, &o.places, "student-numbers", "rows of students without a bid: their numbers, as above")
 	define(g, &o.endedForDays, "ended-for", "DAYS", "", parseDays,
 		"rows of schools denied or missing for this long, such as 60d")
@@ -146,7 +146,7 @@ func checkFile(path, setting string) error {
 		return usagef("%s: %w", setting, err)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usagef("%s: %q is a folder: name a file in it", setting, path)
+		return usagef("%s: %q is a folder: give a file in it", setting, path)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 // findBid says how to erase a student for whom only the number is known.
 const findBid = "growth-export find --number gives the bid, and purge --students erases by bid"
 
-// placesOf returns where the lists have some students, in the order of the lists.
+// placesOf returns the positions of some students in the given lists, in the order of the lists.
 func (o *purgeOptions) placesOf(students []string) string {
 	among := make(map[string]bool)
 	for _, text := range students {
@@ -252,7 +252,8 @@ func (o *purgeOptions) placesOf(students []string) string {
 	return strings.Join(places, ", ")
 }
 
-// unmatchedText says where the list has students for whom nothing was found. It does not name them.
+// unmatchedText gives the positions in the list of students for whom nothing was found. It does not repeat their bids or
+// numbers.
 func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 	if len(r.Unmatched) == 0 {
 		return ""
@@ -263,8 +264,8 @@ func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 		if r.DryRun {
 			includes = "would include"
 		}
-		text += " (the suppression list " + includes + " them all the same; to notice a wrong bid or number, see in the summary of the next run " +
-			"how many students of the list it left out)"
+		text += " (the suppression list " + includes + " them all the same; to notice a wrong bid or number, check in the summary of the next run " +
+			"how many listed students it left out)"
 	}
 	text += "\n"
 	if hint := o.otherFormsText(r.OtherForms); hint != "" {
@@ -273,8 +274,8 @@ func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 	return text
 }
 
-// otherFormsText says where the list has bids that differ from the bid of a student only in case or hyphens. It does not name
-// them.
+// otherFormsText gives the positions in the list of bids that differ from the bid of a student only in case or hyphens. It does
+// not repeat the bids.
 func (o *purgeOptions) otherFormsText(bids []string) string {
 	if len(bids) == 0 {
 		return ""
@@ -326,7 +327,7 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 		return nil, o.notIDs(wrong)
 	}
 	if wrong, ok := errors.AsType[*maintenance.NotAloneError](err); ok {
-		return nil, usagef("nothing was purged: %s of the list: no row has this text, and it contains quotes, commas or the like: "+
+		return nil, usagef("nothing was purged: %s of the list: no row contains this value, which includes quotes, commas or similar characters: "+
 			"correct the list, so that each line holds the bid or number of one student and nothing else", o.placesOf(wrong.Listed))
 	}
 	if wrong, ok := errors.AsType[*maintenance.PseudonymError](err); ok {

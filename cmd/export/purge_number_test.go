@@ -15,9 +15,9 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPurgeNumberOfBid refuses to purge the number of a student with a bid, in either list, naming only its line, and a
-// name in a list of bids. The
-// same student is erased by bid, even though the line ends with a tab.
+// TestPurgeNumberOfBid expects purge to reject the number of a student with a bid in either list, with an error that gives
+// only the line, and to reject a name in a list of bids. The same student is erased by bid, even though the line ends with a
+// tab.
 func TestPurgeNumberOfBid(t *testing.T) {
 	t.Parallel()
 	s := newPurgeDest(t)

@@ -129,8 +129,8 @@ func (s *purgeDest) dataFiles() map[string][]byte {
 	return found
 }
 
-// requireGone expects none of the bids in the raw bytes of any file, which include bounds, or in the values of any
-// page.
+// requireGone requires that the bids are gone from the raw bytes of all files, which include column bounds, and from the
+// values of all pages.
 func (s *purgeDest) requireGone(bids ...string) {
 	s.t.Helper()
 	for name, data := range s.dataFiles() {
@@ -142,7 +142,7 @@ func (s *purgeDest) requireGone(bids ...string) {
 	}
 }
 
-// requireUnnamed requires that no manifest or report names the schools. Paths may name a district.
+// requireUnnamed requires that the schools are not mentioned in any manifest or report. Paths may contain a district.
 func (s *purgeDest) requireUnnamed(schools ...string) {
 	s.t.Helper()
 	for _, pattern := range []string{"_runs/*/manifest.json", "_runs/*/report.html", "_runs/index.html"} {
@@ -159,7 +159,7 @@ func (s *purgeDest) requireUnnamed(schools ...string) {
 	}
 }
 
-// textValues returns all texts of a Parquet file, dictionaries included.
+// textValues returns all strings of a Parquet file, including its dictionaries.
 func textValues(t *testing.T, data []byte) []byte {
 	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
@@ -173,8 +173,8 @@ func textValues(t *testing.T, data []byte) []byte {
 	return texts
 }
 
-// eachValue passes all values of a Parquet file and of its dictionaries to use. It does not read them with the
-// command's library.
+// eachValue calls use with each value of a Parquet file and of its dictionaries. It does not read them with the library of
+// the command.
 func eachValue(t *testing.T, file *parquet.File, use func(parquet.Value)) {
 	t.Helper()
 	for _, group := range file.RowGroups() {
@@ -233,7 +233,7 @@ func (s *purgeDest) requirePurged() {
 	}
 	for name, data := range s.dataFiles() {
 		if !named[name] {
-			require.Equal(s.t, before[name], data, "%s was not to be rewritten", name)
+			require.Equal(s.t, before[name], data, "%s should not have been rewritten", name)
 		}
 	}
 	require.Contains(s.t, s.command("purge", "--schools", school), "nothing to erase")
@@ -259,7 +259,7 @@ func TestPurge(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(s.root, "_staging"))
 }
 
-// TestPurgeS3 purges at a bucket of a real server.
+// TestPurgeS3 purges data in a bucket on a real S3 server.
 func TestPurgeS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -302,9 +302,8 @@ func TestPurgeExactListing(t *testing.T) {
 	require.FileExists(t, filepath.Join(s.root, filepath.FromSlash(maintenance.PurgePath(report.ID))))
 }
 
-// TestPurgeThenRun purges four of ten schools that the service no longer lists.
-// The next run is not held back for having fewer rows and schools, as it would be
-// without the purge.
+// TestPurgeThenRun purges the four of ten schools that the service no longer lists. The next run is not held back for having
+// fewer rows and schools, as it would be without the purge.
 func TestPurgeThenRun(t *testing.T) {
 	t.Parallel()
 	sizes := []int{3, 2, 4, 3, 2, 3, 4, 2, 3, 2}
@@ -358,11 +357,11 @@ func TestPurgeScratch(t *testing.T) {
 	report := s.purge("--districts", snapshottest.GoneDistrict, "--scratch", t.TempDir())
 	require.Equal(t, "done", report.State)
 	s.command("verify", "--history")
-	require.NotContains(t, strings.Join(report.NotReached, "\n"), "coverage", "the history was made again")
+	require.NotContains(t, strings.Join(report.NotReached, "\n"), "coverage", "the history was rebuilt")
 }
 
-// TestPurgeKilled kills purges with SIGKILL at random moments: every run is complete
-// at any time, and repeating the command gives the same result.
+// TestPurgeKilled kills purges with SIGKILL at random moments. After each kill, every run is complete, and repeating the
+// command gives the same result.
 func TestPurgeKilled(t *testing.T) {
 	t.Parallel()
 	s := newPurgeDest(t)
@@ -384,7 +383,7 @@ func TestPurgeKilled(t *testing.T) {
 			cmd := k.prepare("purge", "--schools", school)
 			require.NoError(t, cmd.Start())
 			timer := time.AfterFunc(time.Duration(random.Int64N(int64(duration))), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
-			_ = cmd.Wait() // The state holds the result.
+			_ = cmd.Wait() // ProcessState holds the result.
 			timer.Stop()
 			status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 			require.True(t, ok)
@@ -400,7 +399,7 @@ func TestPurgeKilled(t *testing.T) {
 		require.Equal(t, undisturbed.dataFiles(), k.dataFiles())
 		proofs, err := filepath.Glob(filepath.Join(k.root, "_purges", "*.json"))
 		require.NoError(t, err)
-		require.Len(t, proofs, 1, "one purge, one proof")
+		require.Len(t, proofs, 1, "one purge leaves one proof")
 		data, err := os.ReadFile(proofs[0])
 		require.NoError(t, err)
 		var got maintenance.PurgeReport

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// mentionText names the columns in which rows of others mention purged schools, districts or students.
+// mentionText lists the columns in which rows of others mention purged schools, districts or students.
 func mentionText(r *maintenance.PurgeReport) string {
 	var columns []string
 	for _, column := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
@@ -22,7 +22,7 @@ func mentionText(r *maintenance.PurgeReport) string {
 func purgeText(r *maintenance.PurgeReport) string {
 	var b strings.Builder
 	for _, bid := range r.Unknown {
-		fmt.Fprintf(&b, "no table, plan, ledger or manifest names %s\n", quoted(bid))
+		fmt.Fprintf(&b, "no table, plan, ledger or manifest contains %s\n", quoted(bid))
 	}
 	writeAsked(&b, r)
 	verb, dropped := "removed", "dropped run"
@@ -59,7 +59,7 @@ func purgeText(r *maintenance.PurgeReport) string {
 	}
 	writeSuppressed(&b, r)
 	for _, path := range r.Orphans {
-		fmt.Fprintf(&b, "rows to erase are also in %s, which neither a published run nor the history names; purge does not remove this file\n",
+		fmt.Fprintf(&b, "rows to erase are also in %s, which neither a published run nor the history lists; purge does not remove this file\n",
 			printable(path))
 	}
 	switch {
@@ -85,12 +85,12 @@ func byNumberText(rows int64, students int) string {
 		text = "1 of these rows has no bid and was found by a number alone"
 	}
 	if students > 1 {
-		text += fmt.Sprintf("; %s have the same number, so it does not say whose rows these are", wording.Many(students, "student"))
+		text += fmt.Sprintf("; %s have the same number, so the number does not show whose rows these are", wording.Many(students, "student"))
 	}
 	return text
 }
 
-// writeAsked writes whose rows are purged if the command line does not name them. It does not name students.
+// writeAsked describes whose rows are purged, if the command line does not list them. It does not identify students.
 func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
 		text := foundText(erasing(r))
@@ -122,7 +122,7 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	}
 }
 
-// otherKeysText says what a purge under one privacy key does not find, and how to erase it.
+// otherKeysText describes the data that a purge with one privacy key does not find, and how to erase it.
 func otherKeysText(fingerprints []string) string {
 	keys, again := "another privacy key (fingerprint ", "that key"
 	if n := len(fingerprints); n > 1 {
@@ -181,7 +181,7 @@ func foundText(r *maintenance.PurgeReport) string {
 	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)
 }
 
-// writeSuppressed writes whether later runs leave the students out.
+// writeSuppressed writes a line about whether later runs leave out the students.
 func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	s := r.Suppressed
 	switch {

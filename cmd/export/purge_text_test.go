@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestNearlyText checks the reasons why a school that misses its datasets is not chosen.
+// TestNearlyText checks the reasons why a school that lacks some of its datasets is not chosen.
 func TestNearlyText(t *testing.T) {
 	t.Parallel()
 	for want, n := range map[string]maintenance.NearlyEnded{
@@ -41,7 +41,7 @@ func TestFoundText(t *testing.T) {
 	}
 }
 
-// TestRewrittenText checks that a run's files are counted with all tables, also with those that only lost _extra.
+// TestRewrittenText checks that a run's files are counted for all tables, including those that only lost _extra.
 func TestRewrittenText(t *testing.T) {
 	t.Parallel()
 	text := purgeText(&maintenance.PurgeReport{DryRun: true, Runs: []maintenance.PurgedRun{{
@@ -51,7 +51,7 @@ func TestRewrittenText(t *testing.T) {
 	require.Contains(t, text, "run r: 2 files of 2 tables\n")
 }
 
-// TestBidText checks that blanks at the ends of a bid can be seen.
+// TestBidText checks that whitespace at the ends of a bid is visible.
 func TestBidText(t *testing.T) {
 	t.Parallel()
 	for bid, want := range map[string]string{"a b": "a b", "a ": `"a "`, "\ta": `"\ta"`} {

@@ -11,10 +11,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// repeater completes the commands that this process suggests: it adds the flags of this process that name its destination or
-// the service, so that the command can be run as it is printed. Only what is printed is completed. Documents at the
-// destination never hold these flags, which may name local files, and settings from environment variables are not repeated.
-// The zero value changes nothing.
+// repeater completes the commands that this process suggests: it adds the flags of this process that select the destination
+// or the service, so that the command can be run as it is printed. Only what is printed is completed. Documents at the
+// destination never hold these flags, which may contain paths of local files. Settings from environment variables are not
+// repeated. The zero value changes nothing.
 type repeater struct {
 	root  *cobra.Command
 	flags []repeatedFlag
@@ -48,11 +48,11 @@ func newRepeater(cmd *cobra.Command) repeater {
 	return r
 }
 
-// isPublishingFlag reports whether a flag of run says what happens after publishing. A suggested publish command needs such
+// isPublishingFlag reports whether a flag of run controls what happens after publishing. A suggested publish command needs such
 // flags, too; other commands have flags of the same names that mean something else.
 func isPublishingFlag(name string) bool { return name == "history" || name == "delta-lake" }
 
-// isServiceFlag reports whether a flag says which service is read. Of the commands that are suggested, doctor needs it.
+// isServiceFlag reports whether a flag selects the service. Of the suggested commands, doctor needs such flags.
 func isServiceFlag(name string) bool {
 	return name == "base-url" || name == "allow-http" || name == "simulate"
 }

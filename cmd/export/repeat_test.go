@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRepeat expects that advised commands repeat the flags of a process that say where its destination is.
+// TestRepeat expects that advised commands repeat the flags of a process that select its destination.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	a := &app{env: map[string]string{}}

@@ -63,7 +63,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_ = cmd.Help() // it always succeeds
-			return usagef("name a command: %s; see growth-export --help", strings.Join(commandNames(cmd), ", "))
+			return usagef("give a command: %s; see growth-export --help", strings.Join(commandNames(cmd), ", "))
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -58,7 +58,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	o.enrollment.define(cmd)
 	publishing := group{cmd.Flags(), publishingGroup}
 	o.limits.define(publishing, true)
-	choose(publishing, &o.compare, "compare", "WHEN", "on", []string{"on", "off"}, "compare a full snapshot with the one before it, while it is exported: on or off")
+	choose(publishing, &o.compare, "compare", "WHEN", "on", []string{"on", "off"}, "while exporting a full snapshot, compare it with the one before: on or off")
 	publishing.toggle(&o.StrictChecks, "strict-checks", "do not publish if a check of the service's own rules fails")
 	defineReplace(publishing, &o.replace)
 	publishing.toggle(&o.ifMissing, "if-missing", "do nothing if this date is already published with the same scope")

@@ -69,7 +69,7 @@ func (s *screen) Write(p []byte) (int, error) {
 // wrapIndent is the indent of the lines that continue a wrapped line.
 const wrapIndent = "    "
 
-// wrapLines breaks lines at blanks so that they fit into a terminal. Lines of JSON stay as they are.
+// wrapLines breaks lines at spaces so that they fit the terminal. Lines of JSON stay as they are.
 func wrapLines(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

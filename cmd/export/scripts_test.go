@@ -26,13 +26,14 @@ import (
 // TestScripts runs testdata/script/*.txtar. Besides testscript's own commands, scripts can use:
 //
 //	exits CODE COMMAND...    runs a command that must end with the exit code
-//	oneline FILE|stderr      the text is exactly one line
+//	oneline FILE|stderr      checks that the text is exactly one line
 //	tree FOLDER FILE         writes the names of all files below a folder to a file
 //	serve [KIND...]          starts a simulated service, in place of the one before,
-//	                         and sets the variables of its users; KIND is failing,
-//	                         denied, unauthorized, empty, nonsense, or elsewhere for
-//	                         another base URL
-//	jsonfield FILE NAME TEXT a member at the top of a JSON object starts with TEXT
+//	                         and sets the variables for clients; KIND is failing,
+//	                         denied, missing, unauthorized, empty, large, nonsense,
+//	                         or elsewhere for another base URL
+//	jsonfield FILE NAME TEXT checks that a top-level member of a JSON object starts
+//	                         with TEXT
 //
 // The variable IN_12_HOURS is a time of day for --deadline.
 func TestScripts(t *testing.T) {

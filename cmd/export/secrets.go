@@ -158,7 +158,7 @@ func checkSecret(value string) error {
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return errors.New("the secret contains a line break or another control character")
 	case strings.TrimSpace(value) != value:
-		return errors.New("the secret starts or ends with a blank")
+		return errors.New("the secret starts or ends with whitespace")
 	}
 	return nil
 }

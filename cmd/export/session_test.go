@@ -23,7 +23,7 @@ var errKilledAtChange = errors.New("killed")
 
 func (killedAtChange) Commit(context.Context, string, sink.File) error { return errKilledAtChange }
 
-// TestEveryCommandFinishesWhatWasKilled kills a publishing once its change is written. Whichever command comes next
+// TestEveryCommandFinishesWhatWasKilled kills a process that publishes a run, once its change is written. Whichever command comes next
 // publishes the run, says so, and leaves no outdated page.
 func TestEveryCommandFinishesWhatWasKilled(t *testing.T) {
 	t.Parallel()

@@ -46,18 +46,18 @@ func (s *setting[T]) String() string { return s.text }
 // Type returns the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several texts: a comma list, or @file with one text per line, which is not split further.
+// list is a flag that holds several strings: comma-separated, or @file with one string per line, which is not split further.
 // Repeating the flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string
 	// expand turns the given words into the words of the target; nil for no change.
 	expand func(words []string) ([]string, error)
-	// places receives the first place of each text in the list; may be nil.
+	// places, if not nil, receives the position at which each string first occurs in the list.
 	places *map[string]string
-	// blank reports whether a line that holds only blanks counts as a text.
+	// blank reports whether a line that holds only whitespace counts as a string.
 	blank bool
-	// students reports whether the texts are bids or numbers of students. A file of them must not begin with a header, which
+	// students reports whether the strings are bids or numbers of students. A file of them must not begin with a header, which
 	// would count as a student.
 	students bool
 	// file, if not nil, is set to the file of the list, with the @.
@@ -88,7 +88,7 @@ func (l *list) Set(text string) error {
 	} else {
 		for item := range strings.SplitSeq(text, ",") {
 			if item = strings.TrimSpace(item); namesFile(item, l.students) {
-				return fmt.Errorf("%s is a file: write @%s for a list of its lines", quoted(item), item)
+				return fmt.Errorf("%s is a file: write @%s to read the list from it", quoted(item), item)
 			}
 			if item != "" {
 				items = append(items, item)
@@ -102,7 +102,7 @@ func (l *list) Set(text string) error {
 	return l.add(items)
 }
 
-// notePlace notes where the list first has an item.
+// notePlace records the line or position at which an item first occurs in the list.
 func (l *list) notePlace(item, what string, number int) {
 	if l.places == nil {
 		return
@@ -118,7 +118,7 @@ func (l *list) notePlace(item, what string, number int) {
 // add appends items without splitting them. It omits duplicates.
 func (l *list) add(items []string) (err error) {
 	if len(items) == 0 {
-		return errors.New("the list is empty: leave it out for the default")
+		return errors.New("the list is empty: omit the setting to use the default")
 	}
 	known := make(map[string]bool) // a list of students may be long
 	for _, word := range l.words {
@@ -148,13 +148,15 @@ func (l *list) String() string { return strings.Join(l.words, ",") }
 // Type returns the placeholder of the value in help.
 func (l *list) Type() string { return "LIST" }
 
-// readLines returns the lines of a file unchanged, except blank ones: a bid may begin with any character.
+// readLines returns the lines of a file without the blank lines. It does not trim lines, because a bid may begin with any
+// character.
 func readLines(path string) ([]string, error) {
 	items, _, err := readNumberedLines(path, false)
 	return items, err
 }
 
-// readNumberedLines works like readLines, and also returns the numbers of the lines. With blank, it only omits empty lines.
+// readNumberedLines works like readLines, and also returns the numbers of the lines. If blank is true, it omits only
+// empty lines.
 func readNumberedLines(path string, blank bool) (items []string, numbers []int, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -180,8 +182,8 @@ func readNumberedLines(path string, blank bool) (items []string, numbers []int, 
 	return items, numbers, nil
 }
 
-// namesFile reports whether a text that should be a bid names a file instead. A word without an extension counts only with
-// anyName.
+// namesFile reports whether a string that should be a bid is the name of a file. A name without an extension counts only if
+// anyName is true.
 func namesFile(text string, anyName bool) bool {
 	if filepath.Ext(text) == "" && !anyName {
 		return false
@@ -239,18 +241,18 @@ func (g group) toggle(target *bool, name, doc string) {
 	g.shownDefault(name, "off")
 }
 
-// list adds a flag that holds several texts; expand may be nil.
+// list adds a flag that holds several strings; expand may be nil.
 func (g group) list(target *[]string, name string, expand func([]string) ([]string, error), doc string) {
 	g.add(&list{target: target, expand: expand}, name, doc)
 }
 
-// listExactly works like list for bids that are compared as they are, even if they hold only blanks.
+// listExactly works like list for bids that are compared as they are, even if they hold only whitespace.
 func (g group) listExactly(target *[]string, name, doc string) {
 	g.add(&list{target: target, blank: true}, name, doc)
 }
 
-// listStudents works like list for bids or numbers of students. Unless it is nil, places receives where the list has each
-// text, such as "line 3".
+// listStudents works like list for bids or numbers of students. If places is not nil, it receives the position of each
+// string in the list, such as "line 3".
 func (g group) listStudents(target *[]string, places *map[string]string, name, doc string) {
 	g.add(&list{target: target, places: places, students: true}, name, doc)
 }

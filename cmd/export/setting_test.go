@@ -33,7 +33,7 @@ func TestList(t *testing.T) {
 		given []string
 		want  []string
 	}{
-		{"comma list", []string{"a, b,,a"}, []string{"a", "b"}},
+		{"comma-separated", []string{"a, b,,a"}, []string{"a", "b"}},
 		{"given twice", []string{"a,b", "b,c"}, []string{"a", "b", "c"}},
 		{"one a line", []string{"@" + writeFile(t, "\ufeffa\r\n#7, x\n\n b c \n")}, []string{"a", "#7, x", " b c "}},
 		{"commas", []string{"@" + writeFile(t, "a,b\nc")}, []string{"a,b", "c"}},
@@ -250,7 +250,7 @@ func TestShards(t *testing.T) {
 		},
 		{
 			name: "two that differ", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},
-			env: map[string]string{"CLOUD_RUN_TASK_INDEX": "1", "JOB_COMPLETION_INDEX": "0"}, err: "name different shards",
+			env: map[string]string{"CLOUD_RUN_TASK_INDEX": "1", "JOB_COMPLETION_INDEX": "0"}, err: "give different shard numbers",
 		},
 		{
 			name: "no index", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2}, err: "the index of this shard, one of 2, is unknown",

@@ -37,7 +37,7 @@ type general struct {
 
 func (o *general) define(cmd *cobra.Command) group {
 	g := group{cmd.Flags(), generalGroup}
-	define(g, &o.config, "config", "FILE", "", parsePath, "YAML file of settings, with the names of the flags")
+	define(g, &o.config, "config", "FILE", "", parsePath, "YAML file of settings, named like the flags")
 	choose(g, &o.output, "output", "FORMAT", outputText, []string{outputText, outputJSON}, "output format: text or json")
 	choose(g, &o.logFormat, "log-format", "FORMAT", "text", []string{"text", "json"}, "log format on stderr: text or json")
 	choose(g, &o.logLevel, "log-level", "LEVEL", "info", []string{"debug", "info", "warn", "error"},
@@ -98,7 +98,7 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.shownDefault("students", "all")
 	choose(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
 		[]string{pipeline.AllPerspectives, pipeline.OwnPerspective},
-		"read enrollment through every district that names the school (all), or only its own (own)")
+		"read enrollment through every district that lists the school (all), or only its own (own)")
 	define(g, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "date of the snapshot")
 	g.shownDefault("snapshot-date", "today in UTC")
 	g.toggle(&o.backdate, "backdate", "allow storing today's data under a date before yesterday")
@@ -170,7 +170,7 @@ func defineLimit[T any](
 	}
 }
 
-// override replaces the limits of a plan by those that were set.
+// override replaces the limits of a plan with those that were set.
 func (o *limits) override(plan *review.Limits) {
 	o.Limits = *plan
 	for _, flag := range o.flags {

@@ -67,7 +67,7 @@ func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 		case source == "":
 			source, text = variable, value
 		case value != text:
-			return shard{}, usagef("%s: %s and %s name different shards: set --shard I/N", from["shards"].name, source, variable)
+			return shard{}, usagef("%s: %s and %s give different shard numbers: set --shard I/N", from["shards"].name, source, variable)
 		}
 	}
 	if source == "" {

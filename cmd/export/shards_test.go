@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestThreeShards takes a snapshot with three processes that start at the same time. One is killed, which publish
-// reports, and then run again.
+// TestThreeShards takes a snapshot with three processes that start at the same time. One of them is
+// killed. publish reports this, and the killed process is run again.
 func TestThreeShards(t *testing.T) {
 	t.Parallel()
 	onDiskAndS3(t, func(t *testing.T, g *testStorage) {

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestSharedNumber finds and erases a student whose number is a placeholder that others have too. All outputs tell the
-// rows apart that have no bid and were found by the number alone.
+// TestSharedNumber finds and erases a student whose number is a placeholder that others have too. All outputs
+// distinguish the rows that have no bid and were found by the number alone.
 func TestSharedNumber(t *testing.T) {
 	t.Parallel()
 	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
@@ -33,7 +33,7 @@ func TestSharedNumber(t *testing.T) {
 	store := snapshottest.NewDir(t, s.dest.folder)
 	snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("student_school_associations"))
 	snapshottest.PublishRun(t, store, "night")
-	const want = "2 of these rows have no bid and were found by a number alone; 2 students have the same number, so it does not say whose rows these are"
+	const want = "2 of these rows have no bid and were found by a number alone; 2 students have the same number, so the number does not show whose rows these are"
 
 	folder := t.TempDir()
 	page, data, notice := filepath.Join(folder, "record.html"), filepath.Join(folder, "record.json"), filepath.Join(folder, "notice.html")

@@ -222,7 +222,7 @@ func (a *app) simulateCommand() *cobra.Command {
 	define(group{cmd.Flags(), serviceGroup}, &addr, "addr", "HOST:PORT", "127.0.0.1:0", parseLoopback,
 		"loopback address to serve on; port 0 picks a free port")
 	o.define(cmd)
-	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parsePath, "YAML file of settings, with the names of the flags")
+	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parsePath, "YAML file of settings, named like the flags")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name {
 		case "date", "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied", "denied-all", "break":

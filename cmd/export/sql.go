@@ -68,9 +68,9 @@ func (a *app) sqlCommand() *cobra.Command {
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
 		Long: "Prints SQL that creates a view for each table, over exactly the files of one run or of the" +
-			" history. For delta runs, a view shows the latest row of each key. --views adds views for" +
-			" analysts, or with the columns of other programs' files. --format ducklake prints a script for a" +
-			" catalogue of all snapshots.",
+			" history. For delta runs, a view shows the latest row of each key. --views analysis" +
+			" adds views for analysts; sector adds others, with columns of other programs' files." +
+			" --format ducklake prints a script for a catalogue.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dialect spark --history --views analysis > views.sql",
 	})
@@ -83,15 +83,15 @@ func (a *app) sqlCommand() *cobra.Command {
 	which.list(&o.runIDs, "run-id", checkRunIDs, "a published run, or several delta runs")
 	which.toggle(&o.changes, "changes", "all delta runs at the destination")
 	which.toggle(new(bool), "history", "the history of all snapshots")
-	which.toggle(new(bool), "delta-lake", "the Delta Lake tables, all or of one snapshot")
-	choose(which, &o.format, "format", "FORMAT", sqlViews, []string{sqlViews, duckLake}, "views, or ducklake for all snapshots")
+	which.toggle(new(bool), "delta-lake", "the Delta Lake tables of all snapshots, or of one")
+	choose(which, &o.format, "format", "FORMAT", sqlViews, []string{sqlViews, duckLake}, "views, or ducklake (for a catalogue)")
 	choose(which, &o.views, "views", "VIEWS", tableViews, viewsNames(), "tables, analysis or sector")
 	define(which, &o.norms, "norms", "FILE", "", parsePath,
 		"growth norms, CSV or Parquet; implies --views analysis")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
 		"create the views in this schema")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
-		"YAML file of settings, with the names of the flags")
+		"YAML file of settings, named like the flags")
 	return cmd
 }
 
@@ -110,13 +110,14 @@ func viewsNames() []string { return []string{tableViews, "analysis", "sector"} }
 // kind returns the value of --views.
 func (o *sqlOptions) kind() render.Views { return render.Views(slices.Index(viewsNames(), o.views)) }
 
-// checkNorms checks a local file of norms. Only views for analysts use it.
+// checkNorms checks a local file of norms. If --views is not given, it selects the views for analysts, because the views of
+// tables do not use norms.
 func (o *sqlOptions) checkNorms(from sources) error {
 	switch {
 	case o.norms == "":
 		return nil
 	case o.kind() == render.TableViews && from.given("views"):
-		return usagef("--norms is for views of growth: use it with --views analysis or sector")
+		return usagef("--norms has no effect on --views tables: use it with --views analysis or --views sector")
 	case o.kind() == render.TableViews:
 		o.views = viewsNames()[render.AnalysisViews]
 	}
@@ -141,7 +142,7 @@ func checkRunIDs(ids []string) ([]string, error) {
 // parseSchema accepts a name that is valid in every dialect.
 func parseSchema(text string) (string, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`).MatchString(text) {
-		return "", fmt.Errorf("%s is not a name of letters, digits and underscores, such as night_2026_11_20", quoted(text))
+		return "", fmt.Errorf("%s is not a valid schema name: use 1 to 64 letters, digits or underscores, such as night_2026_11_20", quoted(text))
 	}
 	return text, nil
 }
@@ -206,10 +207,10 @@ func (o *sqlOptions) placeOf(catalog snapshot.Catalog, title string) render.Plac
 // describeSnapshot describes the runs for SQL.
 func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog snapshot.Catalog) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
-	what := map[snapshot.Kind]string{snapshot.Full: "Snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Changes of "}
+	what := map[snapshot.Kind]string{snapshot.Full: "Snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Delta run of "}
 	title := what[first.Kind] + first.SnapshotDate + ", run " + first.RunID + "."
 	if len(manifests) > 1 {
-		title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
+		title = fmt.Sprintf("Changes from %s to %s, in %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
 	}
 	if first.Parameters.Filtered() {
 		title += " It covers only some schools or students."

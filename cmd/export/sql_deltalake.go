@@ -42,7 +42,7 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 		lake.Date, lake.Profile = run.SnapshotDate, run.Parameters.Profile()
 		lake.Title = "Delta Lake tables, snapshot of " + lake.Date + ", run " + run.RunID + "."
 		if run.Kind != snapshot.Full {
-			return nil, usagef("run %s is not a full snapshot, and only these have Delta Lake tables", run.RunID)
+			return nil, usagef("run %s is not a full snapshot, and only full snapshots have Delta Lake tables", run.RunID)
 		}
 		return deltalake.Versions(ctx, catalog, run)
 	})

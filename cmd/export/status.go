@@ -90,7 +90,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	for _, pointer := range pointers {
 		problems = append(problems, pointer.Problem+": "+pointerAdvice(catalog, pointer.Path, runs, newest))
 		if pointer.Path == snapshot.LatestPath {
-			newest = "" // said
+			newest = "" // this problem is already listed
 		}
 	}
 	purges, err := await(ctx, func() ([]snapshot.UnfinishedPurge, error) { return catalog.UnfinishedPurges(ctx) })
@@ -115,10 +115,10 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		return err
 	}
 	for _, proof := range proofs {
-		problems = append(problems, proof+": this proof of a purge is missing, although a manifest names it: "+snapshot.RestoreProof)
+		problems = append(problems, proof+": this proof of a purge is missing, although a manifest refers to it: "+snapshot.RestoreProof)
 	}
 	if newest != "" {
-		problems = append(problems, snapshot.LatestPath+" does not name the newest snapshot: "+wording.WriteAgain(catalog.String(), newest))
+		problems = append(problems, snapshot.LatestPath+" does not refer to the newest snapshot: "+wording.WriteAgain(catalog.String(), newest))
 	}
 	lost, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.LostPointers(ctx, runs) })
 	if err != nil {

@@ -56,7 +56,7 @@ func parseDest(text string) (place, error) {
 	kind, known := findStoreKind(strings.ToLower(scheme))
 	switch name, _, isURL := strings.Cut(text, "://"); {
 	case text == "":
-		return place{}, errors.New("the value is empty: name a folder")
+		return place{}, errors.New("the value is empty: give a folder or a URL")
 	case scheme != text && known:
 	case isURL:
 		var forms []string
@@ -64,7 +64,7 @@ func parseDest(text string) (place, error) {
 			forms = append(forms, kind.form)
 		}
 		last := len(forms) - 1
-		return place{}, fmt.Errorf("%s destinations are not supported: name %s, or %s", quoted(name), strings.Join(forms[:last], ", "), forms[last])
+		return place{}, fmt.Errorf("%s destinations are not supported: use %s, or %s", quoted(name), strings.Join(forms[:last], ", "), forms[last])
 	default:
 		kind = storeKinds()[0]
 	}

@@ -88,7 +88,7 @@ func TestOtherStores(t *testing.T) {
 	}
 }
 
-// TestExactListing drops uploads that processes of a published run have left behind and no checkpoint names, on a store
+// TestExactListing drops uploads that processes of a published run have left behind and no checkpoint lists, on a store
 // that lists uploads by exact key only.
 func TestExactListing(t *testing.T) {
 	t.Parallel()

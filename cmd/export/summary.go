@@ -59,7 +59,8 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 	return r
 }
 
-// maxListed bounds the failures, denials and kinds of drift in a summary; the ledger and the manifest list all of them.
+// maxListed is the maximum number of failures, denials or kinds of drift that a summary lists. The ledger and the manifest
+// list all of them.
 const maxListed = 20
 
 // summaryText formats the summary of a run.
@@ -73,7 +74,7 @@ func summaryText(s *pipeline.Summary) string {
 		fmt.Fprintf(&b, "  because %s\n", reason)
 	}
 	for _, reason := range s.Accepted {
-		fmt.Fprintf(&b, "  accepted by hand although %s\n", reason)
+		fmt.Fprintf(&b, "  accepted by hand: %s\n", reason)
 	}
 	if s.Unfinished != "" {
 		fmt.Fprintf(&b, "  published, but not finished: %s\n", s.Unfinished)
@@ -124,7 +125,7 @@ func summaryText(s *pipeline.Summary) string {
 	return b.String()
 }
 
-// studentsLine names the cohort of a run.
+// studentsLine describes the cohort of a run.
 func studentsLine(s *snapshot.Students) string {
 	switch {
 	case s == nil:
@@ -385,7 +386,7 @@ func countQuery(s *pipeline.Summary, table string) string {
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet(%s, hive_partitioning = true);", glob)
 }
 
-// failureText names a failed school and its error. Most errors of the service already name the dataset and the bid. A
+// failureText describes a failed school and its error. Most errors of the service already contain the dataset and the bid. A
 // school may have no bid.
 func failureText(f snapshot.SchoolFailure) string {
 	text := printable(f.Error)

@@ -24,7 +24,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// suppressionTest is a destination of nights whose students are suppressed under testPrivacyKey.
+// suppressionTest is a destination of nightly runs whose students are suppressed under testPrivacyKey.
 type suppressionTest struct {
 	t       *testing.T
 	dest    *testDest
@@ -87,7 +87,7 @@ func (s *suppressionTest) students() map[string][]string {
 }
 
 // traces returns the places at the destination, in the scratch folder and in the output of commands that hold one of the
-// texts.
+// strings.
 func (s *suppressionTest) traces(texts []string) []string {
 	s.t.Helper()
 	var found []string
@@ -220,7 +220,7 @@ func TestErasedByPseudonym(t *testing.T) {
 }
 
 // TestLostSuppressionList loses the suppression list of a student who opted out and never had rows. Nothing else at the
-// destination names that purge, but the earlier nights show that there was a list.
+// destination refers to that purge, but the earlier nights show that there was a list.
 func TestLostSuppressionList(t *testing.T) {
 	t.Parallel()
 	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
@@ -377,8 +377,8 @@ func TestUnsuppressByNumber(t *testing.T) {
 	require.NotContains(t, s.night(3).stdout, "exported again", "the student is no longer to be left out")
 }
 
-// TestUnsuppressSharedNumber refuses a number that two students on the list have, without naming it, and names the key of
-// another list.
+// TestUnsuppressSharedNumber expects purge to reject a number that two students on the list share, without printing it. If
+// only another key has a list, the error gives the fingerprint of that key.
 func TestUnsuppressSharedNumber(t *testing.T) {
 	t.Parallel()
 	s := newSuppressionTest(t, &testStorage{root: t.TempDir()})
@@ -396,7 +396,7 @@ func TestUnsuppressSharedNumber(t *testing.T) {
 	for _, flags := range [][]string{{}, {"--dry-run"}, {"--allow-unknown"}} {
 		result := s.run("purge", append([]string{"--unsuppress", list}, flags...)...)
 		require.Contains(t, result.stderr, "nothing was changed: several students on the suppression list have the number in line 2 (2 students): "+
-			"give the bids of those who are to be taken off instead")
+			"give the bids of the students to take off instead")
 		require.NotContains(t, result.stderr+result.stdout, "null")
 		require.Equal(t, before, snapshottest.Tree(t, s.dest.folder))
 	}
@@ -425,7 +425,7 @@ func (s *testDest) newestRun(t *testing.T) string {
 }
 
 // requireNamesNobody tries to identify the students on the suppression list with the whole roster and everything at the
-// destination, but without the key. It expects that neither a text on the list nor a guessed key identifies a student.
+// destination, but without the key. It expects that neither a string on the list nor a guessed key identifies a student.
 func (s *suppressionTest) requireNamesNobody(roster map[string][]string, erased []string) {
 	s.t.Helper()
 	var list snapshot.SuppressionList

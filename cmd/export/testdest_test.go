@@ -93,8 +93,8 @@ func (g *testStorage) String() string {
 }
 
 // testDest is a destination of commands that run as processes. Tests read its files
-// directly; the S3 server of the tests stores objects as files, too. Those of a cloud
-// are read through its store.
+// directly; the S3 server of the tests stores objects as files, too. Objects in a
+// cloud are read through its store.
 type testDest struct {
 	storage *testStorage
 	prefix  string

@@ -31,7 +31,7 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 		if err != nil {
 			return err
 		}
-		return usagef("nothing was changed: %s, but none on the suppression list of the key whose fingerprint is %s at %s; %s",
+		return usagef("nothing was changed: %s, but none is on the suppression list of the key whose fingerprint is %s at %s; %s",
 			wording.Many(unknown.Students, "listed student"), key.Fingerprint(), catalog, remedy)
 	}
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 	return nil
 }
 
-// sharedNumbers says which numbers of the list do not say who is meant. It does not name them.
+// sharedNumbers lists the positions of the given numbers that do not identify one student. It does not repeat the numbers.
 func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) error {
 	var numbers []string
 	for i, number := range shared.Numbers {
@@ -65,7 +65,7 @@ func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) erro
 		}
 		numbers = append(numbers, fmt.Sprintf("%s (%s)", o.placesOf([]string{number}), wording.Many(shared.Students[i], "student")))
 	}
-	return usagef("nothing was changed: several students on the suppression list have the number in %s: give the bids of those who are to be taken off instead",
+	return usagef("nothing was changed: several students on the suppression list have the number in %s: give the bids of the students to take off instead",
 		strings.Join(numbers, ", "))
 }
 

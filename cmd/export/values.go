@@ -72,7 +72,7 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s has no unit: write %ss, %sm or %sh", quoted(text), text, text, text)
 	}
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%s is not a time above 0 with its unit, such as 500ms, 60s or 1h30m", quoted(text))
+		return 0, fmt.Errorf("%s is not a time above 0 with a unit, such as 500ms, 60s or 1h30m", quoted(text))
 	}
 	return d, nil
 }
@@ -165,7 +165,7 @@ func parseSize(text string) (int64, error) {
 		return 0, fmt.Errorf("%s has no unit, such as B, KiB or MiB: write %s%s", quoted(text), text, likely)
 	}
 	if err != nil || !known || n < 1 || n > math.MaxInt64/unit {
-		return 0, fmt.Errorf("%s is not a size above 0 with its unit, such as 32MiB, 8MB or 1048576B", quoted(text))
+		return 0, fmt.Errorf("%s is not a size above 0 with a unit, such as 32MiB, 8MB or 1048576B", quoted(text))
 	}
 	return n * unit, nil
 }
@@ -200,11 +200,11 @@ func parseBaseURL(text string) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, errors.New("the URL has no host: " + want)
 	case u.User != nil:
-		return nil, errors.New("the URL contains a user or password: leave it out, credentials come from GROWTH_EXPORT_API_KEY and GROWTH_EXPORT_API_SECRET")
+		return nil, errors.New("the URL contains a user or password: remove them, because credentials come from GROWTH_EXPORT_API_KEY and GROWTH_EXPORT_API_SECRET")
 	case u.RawQuery != "" || u.ForceQuery:
-		return nil, errors.New("the URL contains a query: leave out the ? and what follows")
+		return nil, errors.New("the URL contains a query: remove the ? and everything after it")
 	case u.Fragment != "" || strings.Contains(text, "#"):
-		return nil, errors.New("the URL contains a fragment: leave out the # and what follows")
+		return nil, errors.New("the URL contains a fragment: remove the # and everything after it")
 	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
 		return nil, errors.New("the URL has a colon and no port: " + want)
 	case u.Port() != "":
@@ -238,7 +238,7 @@ func parseScratch(text string) (string, error) {
 	return text, nil
 }
 
-// expandDatasets replaces the words default and all by names, checks the others, and returns the names in the order of
+// expandDatasets replaces the words default and all with names, checks the others, and returns the names in the order of
 // their declaration.
 func expandDatasets(words []string) ([]string, error) {
 	selected := make(map[string]bool)

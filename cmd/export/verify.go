@@ -118,7 +118,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	}
 	slices.Sort(done.missingProofs)
 	for _, proof := range slices.Compact(done.missingProofs) {
-		o.log.WarnContext(ctx, "the proof of a purge is missing, although a manifest names it", "proof", proof, "remedy", snapshot.RestoreProof)
+		o.log.WarnContext(ctx, "the proof of a purge is missing, although a manifest refers to it", "proof", proof, "remedy", snapshot.RestoreProof)
 	}
 	var text strings.Builder
 	writeFirst(&text, "", done.problems)
@@ -213,7 +213,7 @@ func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, e
 	}
 	var remedies []string
 	for _, problem := range report.Problems {
-		remedy := "growth-export delta-lake brings them up to date, or says what to do"
+		remedy := "growth-export delta-lake brings the Delta logs up to date, or says what to do"
 		switch {
 		case problem.Path == snapshot.HistoryPointerPath, problem.DataFile && problem.History:
 			remedy = wording.RebuildHistory("")
@@ -236,7 +236,7 @@ type verifiedAll struct {
 	// History and DeltaLake are nil if the destination has none.
 	History   any `json:"history,omitempty"`
 	DeltaLake any `json:"delta_lake,omitempty"`
-	// Unnamed are data files that no published run and no history names.
+	// Unnamed are the data files that neither a published run nor the history lists.
 	Unnamed []*maintenance.UnnamedFiles `json:"unnamed_files,omitempty"`
 }
 
@@ -325,11 +325,11 @@ func withoutFolder(ctx context.Context, catalog snapshot.Catalog, runs []snapsho
 	return targets, nil
 }
 
-// unnamedRemedies says what to do about data files that nothing names.
+// unnamedRemedies says what to do about data files that neither a published run nor the history lists.
 func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFiles) []string {
 	var remedies []string
 	for _, u := range unnamed {
-		remedy := "remove the files that neither a published run nor the history names"
+		remedy := "remove the files that neither a published run nor the history lists"
 		if u.Run != "" {
 			remedy = wording.Command("publish", wording.Setting("dest"), catalog, wording.Setting("abandon"), wording.Setting("run-id"), u.Run) +
 				" removes the files of run " + u.Run + "; if they do not belong to a run of this destination, remove them yourself"

@@ -38,7 +38,7 @@ func (e *UnknownBidsError) Error() string {
 	if more := len(e.Bids) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return "no table, plan, ledger or manifest names " + text
+	return "no table, plan, ledger or manifest contains " + text
 }
 
 // WrongKindError means that bids listed as schools are bids of districts, or the other way round.
