@@ -23,6 +23,7 @@ VERSITYGW   := .tools/versitygw
 FAKE_GCS    := .tools/fake-gcs-server
 GOTESTSUM   := .tools/gotestsum
 AZURITE     := .tools/azurite
+PIP         := .tools/pip/bin/pip
 
 # For slow machines.
 TIMEOUT := -timeout 40m
@@ -411,7 +412,6 @@ $(FAKE_GCS): $(TOOLS)/go.mod $(TOOLS)/go.sum
 
 # A Python environment for the comparison with other exporters, and for each example. They share one pip, because every
 # environment with a pip of its own takes three seconds longer.
-PIP := .tools/pip/bin/pip
 venv = python3 -m venv --clear --without-pip $@ && \
 	$(PIP) --python $@/bin/python install --quiet --disable-pip-version-check --requirement $< && touch $@
 
