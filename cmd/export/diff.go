@@ -153,8 +153,8 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
-// namesBy returns the names of schools or districts from the plans of the runs. A district whose name is not known gets
-// the names of its schools.
+// namesBy returns the names of schools or districts from the plans of the runs. A district without a known
+// name is described by its schools: the first name, and how many others there are.
 func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
 	names := make(map[string]string)
 	if by != bySchool && by != byDistrict {

@@ -236,7 +236,7 @@ type verifiedAll struct {
 	// History and DeltaLake are nil if the destination has none.
 	History   any `json:"history,omitempty"`
 	DeltaLake any `json:"delta_lake,omitempty"`
-	// Unnamed are the data files that neither a published run nor the history lists.
+	// Unnamed holds the unlisted data files: those that neither a published run nor the history lists.
 	Unnamed []*maintenance.UnnamedFiles `json:"unnamed_files,omitempty"`
 }
 
@@ -297,8 +297,8 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	return all, nil
 }
 
-// withoutFolder returns the dates of damaged pointers, and of pointers to missing manifests, that do not belong to one of the
-// runs.
+// withoutFolder returns a target for each date whose pointer is damaged or refers to a missing manifest, unless the pointer
+// belongs to one of the runs.
 func withoutFolder(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunState) ([]maintenance.VerifyTarget, error) {
 	damaged, err := catalog.DamagedPointers(ctx)
 	if err != nil {
@@ -341,7 +341,7 @@ func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFil
 	return remedies
 }
 
-// add adds a part of the destination, and returns its report; nil if there is no such part.
+// add adds the result of verifying one part of the destination. It returns the part's report, or nil if there is no such part.
 func (v *verified) add(part verified, err error) (any, error) {
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return nil, nil

@@ -36,7 +36,8 @@ func endedNights() []struct {
 	}
 }
 
-// endedSite publishes the nights, and a cohort and a run of one school that must not count as nights.
+// endedSite publishes a full snapshot for each night. It also publishes a run of a cohort and a run of one school, neither of
+// which may count as a night.
 func endedSite(t *testing.T, store sink.Store, fold bool) {
 	t.Helper()
 	for _, night := range endedNights() {
@@ -72,7 +73,8 @@ func endedOptions(days int) maintenance.PurgeOptions {
 	return maintenance.PurgeOptions{EndedForDays: days, Now: snapshottest.PublishedAt, ToolVersion: "1.0.0"}
 }
 
-// TestPurgeEnded checks that a purge erases exactly the schools whose last good night is long enough ago.
+// TestPurgeEnded checks that a purge erases exactly the schools that could not be read in at least two later snapshots, over
+// the given number of days.
 func TestPurgeEnded(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()
@@ -105,7 +107,7 @@ func TestPurgeEnded(t *testing.T) {
 			}
 			require.Equal(t, bids, report.Asked.Schools)
 
-			// The same schools, given one by one.
+			// Listing the same schools must leave the same data files.
 			named := snapshottest.CopyTree(t, start)
 			if len(bids) > 0 {
 				_, err = maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, named)), purgeOptions(bids, nil))
@@ -183,14 +185,14 @@ func TestPurgeEndedKilled(t *testing.T) {
 	}
 }
 
-// TestPurgeEndedNeedsEveryDataset checks that a night counts only if it requested every dataset that the school once
-// had, according to the ledgers or the history, and that there must be two such nights.
+// TestPurgeEndedNeedsEveryDataset checks that a night counts only if it requested every dataset that the school ever had,
+// according to the ledgers or the history, and that at least two such nights are needed.
 func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
 	t.Parallel()
 	all, one := []string{"schools", "students", "test_results"}, []string{"schools", "students"}
 	dates := []string{"2026-01-01", "2026-01-02", "2026-02-01", "2026-03-05", "2026-03-06"}
 	for name, test := range map[string]struct {
-		nights [][]string // nil if there was no snapshot
+		nights [][]string // the datasets requested on each date; nil if there was no snapshot
 		want   []string   // the first night that counts
 	}{
 		"every night":          {[][]string{all, all, all, all, all}, []string{"2026-01-02"}},

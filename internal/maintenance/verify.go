@@ -28,7 +28,7 @@ const (
 // damaged or altered objects are listed as problems. The error is non-nil only if Verify cannot read the destination;
 // it is a *RefusedError if no trace of the target exists, or if it is not published or was replaced.
 //
-// A snapshot that another process replaces or purges at the same time is not damaged. If a problem is found, the
+// A snapshot that another process replaces or purges at the same time is not reported as damaged. If a problem is found, the
 // pointers are read again, and if they have changed, everything else is read again too.
 func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) (*VerifyReport, error) {
 	for {

@@ -21,8 +21,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at many places, and removes each file. It
-// expects a problem with the path of the file.
+// TestVerifyFindsEveryChange changes single bytes at many positions of every file, and then truncates, empties and removes the
+// file. Each time, Verify must report a problem that gives the path of the file.
 func TestVerifyFindsEveryChange(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -50,7 +50,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		for range 5 {
 			places = append(places, source.IntN(len(data)))
 		}
-		if len(data) < 300 { // a pointer: every byte, in three runs of the test
+		if len(data) < 300 { // a pointer: every third byte from a random start
 			for i := source.IntN(3); i < len(data); i += 3 {
 				places = append(places, i)
 			}
@@ -245,7 +245,7 @@ func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("b", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
 			meddled := meddling{Store: store, opened: new(atomic.Int64), before: before + 1, act: func() { snapshottest.PublishRun(t, store, "b") }}
 			report, err := maintenance.Verify(t.Context(), snapshot.At(meddled), target)
-			if refused, ok := errors.AsType[*snapshot.RefusedError](err); i == 2 && ok { // otherwise all files were already open
+			if refused, ok := errors.AsType[*snapshot.RefusedError](err); i == 2 && ok { // not all files were open before the run was replaced
 				require.ErrorContains(t, refused, "was replaced by run b")
 				continue
 			}

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// stuckRuns are runs whose publication was interrupted and cannot be finished.
+// stuckRuns are the runs whose interrupted publish, purge or prune could not be finished.
 type stuckRuns []*snapshot.StuckError
 
 // of returns the error of a stuck run, or nil if the run is not stuck.
@@ -62,7 +62,8 @@ func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summar
 	return nil
 }
 
-// describePublished fills in the summary of a run that was published before, and removes leftovers of its publisher.
+// describePublished fills in the summary of a run that is already published. Unless publishing is unfinished, it also removes
+// leftover staged files.
 func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *snapshot.Manifest, stuck stuckRuns) {
 	if unfinished := stuck.of(manifest.RunID); unfinished != nil {
 		s.addUnfinished(unfinished.Cause())
@@ -110,8 +111,8 @@ func (s *Summary) restoreLatest(ctx context.Context, deps *Deps, manifest *snaps
 	return err
 }
 
-// tidy removes leftover staged files of a published run, and of the reports of the runs that it replaced, because a
-// publisher may have been killed during its last steps. A failure is only logged.
+// tidy removes whatever staging has left behind for a published run and for the runs that it replaced, because a publisher
+// may have been killed during its last steps. A failure is only logged.
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
 		if err := deps.Catalog.RemoveStaging(ctx, run); err != nil && ctx.Err() == nil {
