@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -371,28 +372,76 @@ func TestLimitIgnoresOutdatedRejections(t *testing.T) {
 	})
 }
 
-// TestLimitAtARealServer uses a server with capacity for four requests.
+// TestLimitAtARealServer uses net/http's client and server, in virtual time, and a capacity for four requests.
 func TestLimitAtARealServer(t *testing.T) {
 	t.Parallel()
-	var working, requested, rejected atomic.Int64
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		requested.Add(1)
-		defer working.Add(-1)
-		if working.Add(1) > 4 {
-			rejected.Add(1)
-			w.WriteHeader(http.StatusTooManyRequests)
-			return
-		}
-		wait(r.Context(), 20*time.Millisecond)
-		_, _ = io.WriteString(w, "[]")
-	}, func(o *extract.Options) { o.Concurrency = 32 })
-	over, seen := make(chan struct{}), make(chan []int64)
-	go func() { seen <- limits(c, over) }()
-	require.NoError(t, all(t, c, 400, discard))
-	close(over)
-	f := figures{limits: <-seen}
-	t.Logf("settled at %.1f, %d of %d wasted", f.settled(), rejected.Load(), requested.Load())
-	require.Less(t, float64(rejected.Load()), 0.1*float64(requested.Load()))
-	require.InDelta(t, 4, f.settled(), 2)
-	require.Equal(t, requested.Load(), c.Stats().Requests)
+	synctest.Test(t, func(t *testing.T) {
+		var working, requested, rejected atomic.Int64
+		c := dial(t, inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			requested.Add(1)
+			defer working.Add(-1)
+			if working.Add(1) > 4 {
+				rejected.Add(1)
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			wait(r.Context(), 20*time.Millisecond)
+			_, _ = io.WriteString(w, "[]")
+		}), withToken, func(o *extract.Options) { o.Concurrency = 32 })
+		over, seen := make(chan struct{}), make(chan []int64)
+		go func() { seen <- limits(c, over) }()
+		require.NoError(t, all(t, c, 400, discard))
+		close(over)
+		f := figures{limits: <-seen}
+		t.Logf("settled at %.1f, %d of %d wasted", f.settled(), rejected.Load(), requested.Load())
+		require.Less(t, float64(rejected.Load()), 0.1*float64(requested.Load()))
+		require.InDelta(t, 4, f.settled(), 2)
+		require.Equal(t, requested.Load(), c.Stats().Requests)
+	})
 }
+
+// inMemory returns a transport to a server without a network, for tests in virtual time.
+func inMemory(t *testing.T, handler http.HandlerFunc) *http.Transport {
+	t.Helper()
+	listener := pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialTLSContext: listener.dial}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = server.Close()
+	})
+	return transport
+}
+
+// pipeListener accepts connections that dial opens in memory.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.conns <- far:
+		return near, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l pipeListener) Close() error {
+	close(l.closed)
+	return nil
+}
+
+func (l pipeListener) Addr() net.Addr { return &net.IPAddr{} }
