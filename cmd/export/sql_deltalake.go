@@ -18,8 +18,11 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if err != nil {
 		return nil, err
 	}
-	if which != "" && which != "snapshot-date" && which != "run-id" || len(o.runIDs) > 1 {
+	switch {
+	case which != "" && which != "snapshot-date" && which != "run-id":
 		return nil, usagef("--delta-lake can be used with one --snapshot-date or --run-id, but not with %s", from[which].name)
+	case len(o.runIDs) > 1:
+		return nil, usagef("--delta-lake can be used with only one run: give a single %s", from[which].name)
 	}
 	if o.kind() != render.TableViews && which == "" {
 		return nil, usagef("--views %s needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id", o.views)

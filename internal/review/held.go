@@ -38,7 +38,7 @@ func (h Held) Advice() []wording.Advice {
 		if !h.FixedDate {
 			say += " (on a later day, add " + wording.Setting("run-id").String() + " " + h.RunID + "; these schools then have that day's data)"
 		}
-		add(say+".", "")
+		add(say+". If a school's error says what to change, change it first.", "")
 	}
 	if i := slices.IndexFunc(h.Reasons, func(r Reason) bool { return r.Check == DatasetDenied }); i >= 0 {
 		add("If the app should have access to "+h.Reasons[i].datasets()+", ask the service's support; otherwise choose other "+
