@@ -225,7 +225,7 @@ func (p *Plan) check(run string) error {
 	if p.FormatVersion != FormatVersion {
 		return fmt.Errorf("its format version is %d, but this growth-export reads only version %d", p.FormatVersion, FormatVersion)
 	}
-	if p.RunID != run {
+	if p.RunID != run && sink.Escape(p.RunID) != run {
 		return fmt.Errorf("%w: it is the plan of another run", sink.ErrDamaged)
 	}
 	for _, b := range p.Buckets {
