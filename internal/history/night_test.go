@@ -33,6 +33,7 @@ type night struct {
 	world     map[string][]record
 	lacks     []string // columns that the snapshot's files lack
 	only      []string // the value of --schools
+	removed   bool     // the value of --include-removed
 }
 
 func (n *night) covers(dataset, school string) bool {
@@ -57,7 +58,7 @@ func (n *night) publish(ctx context.Context, store sink.Store) error {
 	catalog := snapshot.At(store)
 	plan := snapshottest.NewPlan(n.run, snapshottest.Datasets(n.datasets...), snapshottest.OnDate(n.date), func(p *snapshot.Plan) {
 		p.Schools, p.Buckets, p.Replace = nil, nil, true
-		p.Scope.Schools = n.only
+		p.Scope.Schools, p.Scope.IncludeRemoved = n.only, n.removed
 		for i, bid := range n.schools {
 			p.Schools = append(p.Schools, snapshot.School{Bid: bid, District: "d"})
 			if i%3 == 0 {

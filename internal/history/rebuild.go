@@ -22,7 +22,17 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 		return &NeedsRebuildError{Pruned: gone}
 	}
 	chosen := u.choose(&snapshot.HistoryManifest{}, before, all)
-	if len(chosen) == 0 {
+	if len(chosen) == 0 && len(before.Snapshots) > 0 { // all were replaced by snapshots of another scope, so the history gets that scope
+		chosen = u.choose(&snapshot.HistoryManifest{}, &snapshot.HistoryManifest{}, all)
+	}
+	switch {
+	case len(chosen) > 0:
+	case len(before.Snapshots) > 0:
+		return &wording.AdvisedError{
+			Err:    errors.New("the snapshots of the history were replaced by others that cannot be in a history"),
+			Advice: "publish one of all schools and students for " + before.Through() + ", or move " + snapshot.HistoryPointerPath + " away",
+		}
+	default:
 		return nil
 	}
 	return u.makeAnew(ctx, before, chosen, func(*snapshot.HistoryManifest) {})
@@ -123,21 +133,28 @@ func (u *updater) makeAnew(
 	return nil
 }
 
-// dropLast rebuilds the history without its last date, because that snapshot was replaced by one that does not belong
-// to the history.
+// dropLast removes the last date from the history, because that snapshot was replaced by one that does not belong to the
+// history. If a rebuild is not possible because earlier snapshots are pruned, it undoes the last fold.
 func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
-	if len(before.Snapshots) == 1 {
-		return fmt.Errorf("the only snapshot of the history, of %s, was replaced by one that does not belong to it: publish one that does, "+
-			"or move %s away", before.Through(), snapshot.HistoryPointerPath)
+	if len(pruned(before, all)) == 0 {
+		if err := u.rebuild(ctx, before, all); err != nil {
+			return fmt.Errorf("remove the snapshot of %s, which was replaced, from the history: %w", before.Through(), err)
+		}
+		return nil
 	}
-	if err := u.rebuild(ctx, before, all); err != nil {
-		return fmt.Errorf("remove the snapshot of %s, which was replaced, from the history: %w", before.Through(), err)
+	err := u.undoLast(ctx, before, func(w *workspace, earlier *snapshot.HistoryManifest) error {
+		return u.replace(ctx, w, before, earlier, before.ReplacedBy(earlier))
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return u.update(ctx)
 }
 
-// refold folds the snapshot that has replaced the last one folded.
-func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, p *published) (err error) {
+// undoLast passes the history before the last fold to use, and a workspace with the files that it needs.
+func (u *updater) undoLast(
+	ctx context.Context, before *snapshot.HistoryManifest, use func(w *workspace, earlier *snapshot.HistoryManifest) error,
+) (err error) {
 	w, remove, err := u.workspace()
 	if err != nil {
 		return err
@@ -149,18 +166,25 @@ func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, 
 		err = cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
 		return fmt.Errorf("remove the snapshot of %s from the history: %w", before.Through(), err)
 	}
-	f, err := u.fold(ctx, snapshot.At(w), earlier, p)
-	if err != nil {
-		return cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
-	}
-	if err := w.commit(ctx, f.files.staged); err != nil {
-		return err
-	}
-	if err := u.replace(ctx, w, before, f.after, before.ReplacedBy(f.after), p); err != nil {
-		return err
-	}
-	u.folded(f)
-	return nil
+	return use(w, earlier)
+}
+
+// refold folds the snapshot that has replaced the last one folded.
+func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, p *published) error {
+	return u.undoLast(ctx, before, func(w *workspace, earlier *snapshot.HistoryManifest) error {
+		f, err := u.fold(ctx, snapshot.At(w), earlier, p)
+		if err != nil {
+			return cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
+		}
+		if err := w.commit(ctx, f.files.staged); err != nil {
+			return err
+		}
+		if err := u.replace(ctx, w, before, f.after, before.ReplacedBy(f.after), p); err != nil {
+			return err
+		}
+		u.folded(f)
+		return nil
+	})
 }
 
 func (u *updater) workspace() (*workspace, func() error, error) {
@@ -244,8 +268,12 @@ func (u *updater) holds(ctx context.Context, file sink.File) (_ bool, err error)
 
 // undo returns the history before the last fold. It restores the files that the fold has replaced in the workspace.
 func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snapshot.HistoryManifest, error) {
-	if m.Previous.HistoryID == "" {
+	switch {
+	case m.Previous.HistoryID != "":
+	case len(m.Snapshots) == 1:
 		return &snapshot.HistoryManifest{}, nil
+	default:
+		return nil, errors.New("the fold before it was undone too, so its files are not known: run " + wording.Command("history", wording.Setting("rebuild")))
 	}
 	earlier := &snapshot.HistoryManifest{
 		FormatVersion: m.FormatVersion, HistoryID: m.Previous.HistoryID, BaseURL: m.BaseURL, Scope: m.Scope,

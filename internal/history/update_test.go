@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -262,87 +261,6 @@ func TestChangedSnapshotIsFoldedAgain(t *testing.T) {
 	require.Empty(t, slices.DeleteFunc(slices.Collect(maps.Keys(staged)), func(owner string) bool { return strings.HasPrefix(owner, "run") }))
 }
 
-// TestReplacedSnapshotIsFoldedAgain replaces a snapshot while it is being folded, which removes its files.
-func TestReplacedSnapshotIsFoldedAgain(t *testing.T) {
-	t.Parallel()
-	store := snapshottest.NewDir(t, t.TempDir())
-	require.NoError(t, nightOf(0, []string{"1"}, 0).publish(t.Context(), store))
-	replaced := &meddler{Store: store, act: func(ctx context.Context) error {
-		other := nightOf(0, []string{"1"}, 1)
-		other.run = "other"
-		return other.publish(ctx, store)
-	}}
-	_, err := update(t.Context(), t, replaced, false)
-	require.NoError(t, err)
-	current, err := snapshot.At(store).ReadHistory(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "other", current.Manifest.Snapshots[0].RunID)
-}
-
-// TestReplacedByOneThatIsLeftOut replaces a folded snapshot by one that has only some schools. If it is the newest, its
-// date is removed from the history. If it is older, nothing changes and the error contains the date.
-func TestReplacedByOneThatIsLeftOut(t *testing.T) {
-	t.Parallel()
-	for _, date := range []int{0, 1, 2} {
-		root := t.TempDir()
-		store := snapshottest.NewDir(t, root)
-		last := max(1, date)
-		want := map[string]string{}
-		for i := range last + 1 {
-			require.NoError(t, nightOf(i, []string{strconv.Itoa(i)}, i).publish(t.Context(), store))
-			_, err := update(t.Context(), t, store, false)
-			require.NoError(t, err)
-			if i < last || date < last {
-				want = historyFiles(t, root)
-			}
-		}
-		other := nightOf(date, []string{"9"}, 0)
-		other.run, other.only = "other", other.schools
-		require.NoError(t, other.publish(t.Context(), store))
-		report, err := update(t.Context(), t, store, false)
-		if date < last {
-			needs, ok := errors.AsType[*history.NeedsRebuildError](err)
-			require.True(t, ok, err)
-			require.Equal(t, []string{other.date}, needs.Dates)
-		} else {
-			require.NoError(t, err)
-			require.Equal(t, "other", report.LeftOut[0].RunID)
-		}
-		require.Equal(t, want, historyFiles(t, root))
-		if date < last {
-			continue
-		}
-		again := nightOf(date, []string{"1"}, 0)
-		again.run = "again"
-		require.NoError(t, again.publish(t.Context(), store))
-		_, err = update(t.Context(), t, store, false)
-		require.NoError(t, err)
-		folded := historyFiles(t, root)
-		_, err = update(t.Context(), t, store, true)
-		require.NoError(t, err)
-		require.Equal(t, folded, historyFiles(t, root))
-	}
-}
-
-// TestReplacedSnapshotAfterTableWasEmpty replaces a snapshot that brought rows back to a table without open versions,
-// and folds it again. The versions that had ended before are kept.
-func TestReplacedSnapshotAfterTableWasEmpty(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	store := snapshottest.NewDir(t, root)
-	other := nightOf(2, []string{"3"}, 0)
-	other.run = "other"
-	for _, n := range []*night{nightOf(0, []string{"1"}, 0), nightOf(1, nil, 0), nightOf(2, []string{"2"}, 0), other} {
-		require.NoError(t, n.publish(t.Context(), store))
-		_, err := update(t.Context(), t, store, false)
-		require.NoError(t, err)
-	}
-	folded := historyFiles(t, root)
-	_, err := update(t.Context(), t, store, true)
-	require.NoError(t, err)
-	require.Equal(t, historyFiles(t, root), folded)
-}
-
 // TestPrunedSnapshotIsPublishedAgain checks that a fold notices different rows of a folded date although the run has
 // the same id.
 func TestPrunedSnapshotIsPublishedAgain(t *testing.T) {
@@ -356,8 +274,7 @@ func TestPrunedSnapshotIsPublishedAgain(t *testing.T) {
 	require.NoError(t, err)
 
 	n := nightOf(0, []string{"2"}, 0)
-	require.NoError(t, os.Remove(filepath.Join(root, snapshot.PointerPath(snapshot.Full, n.date))))
-	require.NoError(t, os.RemoveAll(filepath.Join(root, "_runs", n.run)))
+	n.prune(t, root)
 	require.NoError(t, n.publish(t.Context(), store))
 	_, err = update(t.Context(), t, store, false)
 	var rebuild *history.NeedsRebuildError
@@ -383,14 +300,10 @@ func TestPrunedDateIsExportedAgain(t *testing.T) {
 			_, err := update(t.Context(), t, store, false)
 			require.NoError(t, err)
 			before, _ := readHistory(t, store)
-			prune := func(n *night) {
-				require.NoError(t, os.Remove(filepath.Join(root, snapshot.PointerPath(snapshot.Full, n.date))))
-				require.NoError(t, os.RemoveAll(filepath.Join(root, "_runs", n.run)))
-			}
-			prune(nightOf(0, nil, 0))
+			nightOf(0, nil, 0).prune(t, root)
 			again := nightOf(1, []string{"9"}, 0)
 			if test.pruned {
-				prune(again)
+				again.prune(t, root)
 			}
 			pruned := again.run
 			again.run = cmp.Or(test.run, again.run)
