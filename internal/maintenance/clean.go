@@ -17,10 +17,10 @@ import (
 const MinCleanAge = 15 * time.Minute
 
 // Clean removes the leftovers of dead runs and of other killed processes, and returns the ids of these runs, escaped as
-// in paths. A run is dead if no process holds it and it is published or replaced, or if no process holds it, it has no
-// plan or is staging, and it has made no progress for longer than age. A run that was staging is removed with its
-// documents: it can be started again from the beginning, but not resumed. Clean never touches runs that are staged,
-// held or being published.
+// in paths. A run is dead if no process holds it and it is published or replaced. A run without a plan, or in the state
+// staging, is also dead if no process holds it and it has made no progress for longer than age. A run that was staging
+// is removed with its documents: it can be started again from the beginning, but not resumed. Clean never touches runs
+// that are staged, held or being published.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	if err := catalog.Check(ctx); err != nil {
 		return nil, err
@@ -92,7 +92,8 @@ func removable(state *snapshot.RunState) bool {
 	return state.State == snapshot.StateStaging && len(state.Problems) == 0 && !state.ManifestMissing
 }
 
-// cleanRun removes the staged files of a run, and if it was staging, the run itself, unless a process holds the run.
+// cleanRun removes the staged files of a run and, if the run was staging, the run itself. done is false if a process
+// holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (done bool, err error) {
 	release, err := hold(ctx, catalog, run, state)
 	if errors.Is(err, sink.ErrLocked) {

@@ -46,10 +46,11 @@ func (e *evidence) note(school, dataset, night, status string) {
 	}
 }
 
-// endedSchools returns the schools whose agreement ended at least that many days ago, sorted by bid: at least two
-// snapshots, spanning that time, requested every dataset of the school and got none. A school that was never exported
-// has no rows and is left out. A school that an earlier purge erased counts as ended until it is ok again, because rows
-// of other schools may contain its bid. The second result lists other schools that lack a dataset they once had.
+// endedSchools returns the schools whose agreement ended at least the given number of days ago, sorted by bid: at least
+// two snapshots, spanning that time, requested every dataset that the school once had, and received none of them. A
+// school that was never exported has no rows and is left out. A school that an earlier purge erased counts as ended
+// until it is ok again, because rows of other schools may contain its bid. The second result lists other schools that
+// lack a dataset they once had.
 func endedSchools(
 	ctx context.Context, catalog snapshot.Catalog, days int, earlier []*PurgeReport,
 ) ([]EndedSchool, []NearlyEnded, error) {
@@ -194,7 +195,7 @@ func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, e
 }
 
 // addErased adds the schools that earlier purges erased and that have been neither ok nor failed since. The purges are
-// given in order.
+// given in order, oldest first.
 func (e *evidence) addErased(ended []EndedSchool, earlier []*PurgeReport) []EndedSchool {
 	for _, purge := range slices.Backward(earlier) {
 		for _, school := range purge.Ended {

@@ -34,7 +34,7 @@ type purger struct {
 	// killed, or was still running when another one published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
-	held       map[string]func() error // runs, until the purge ends
+	held       map[string]func() error // releases the lock, by run
 	undeclared erase.Set               // tables that this release does not declare
 	seen       erase.Set               // requested bids that were found in a row
 	pseudonyms erase.Set               // listed texts that were found in rows that hold pseudonyms
@@ -42,7 +42,7 @@ type purger struct {
 	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
 	occurs     erase.Occurs            // listed bids and numbers of students, by column
 	byNumber   int64                   // rows to be purged that have no bid and were found only by a number
-	numbers    erase.Set               // these numbers
+	numbers    erase.Set               // the numbers by which these rows were found
 	carriers   map[string]int          // how many students with a bid have a number by which rows are found
 	students   *erase.Students         // nil unless students are purged
 	suppressed *snapshot.Suppression   // the list with the students; nil without a privacy key, and in a dry run
@@ -102,7 +102,8 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 			continue
 		}
 		p.report.Earlier = other
-		// Only the request may contain the purged schools and districts.
+		// Once that purge has erased them, schools and districts may occur only in its request, and must not count as
+		// unknown.
 		for _, bid := range slices.Concat(asked.Schools, asked.Districts) {
 			p.seen[bid] = p.seen[bid] || !slices.Contains(other.Unknown, bid)
 		}

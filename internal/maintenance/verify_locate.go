@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// VerifyTarget is a run, the snapshot of a date, the enrollment as of a date, or, if all are
-// empty, the latest snapshot.
+// VerifyTarget selects a run, the snapshot of a date, the enrollment as of a date, or, if all are empty, the latest
+// snapshot.
 type VerifyTarget struct {
 	RunID         string
 	SnapshotDate  string
@@ -46,7 +46,7 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (located
 	return v.locateLatest(ctx)
 }
 
-// unknown returns the error of a target that does not exist.
+// unknown returns the error for a target that does not exist.
 func (t VerifyTarget) unknown(catalog snapshot.Catalog) error {
 	what := "no snapshot of all schools is published at " + catalog.String() + ": give the date or the id of a run (see growth-export status)"
 	switch {
@@ -158,8 +158,8 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}
-	// _latest.json is written after the pointer of the date. List the runs being published after reading both: if one
-	// ends before that, _latest.json has changed, and everything is read again.
+	// _latest.json is written after the pointer of the date. The change of the newest run is read after both: if
+	// publishing ends before that, _latest.json has changed, and everything is read again.
 	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
 		follows, err := v.publishing(ctx, newest.RunID)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // UnnamedFiles are data files in the folders of the tables that are not listed in a published run, the history or a
 // change in progress. Readers that use globs read them.
 type UnnamedFiles struct {
-	// Run is the run with which the names of the files end; empty if that is not a run that can be given up.
+	// Run is the id of a run, from the names of the files; empty if that run cannot be abandoned.
 	Run   string   `json:"run_id,omitempty"`
 	Paths []string `json:"paths"`
 }
@@ -137,8 +137,8 @@ type unnamedFinder struct {
 	changes   map[string]*snapshot.Change
 }
 
-// runOf returns the run that can be given up to remove a file; empty if there is none. elsewhere is true if the file is
-// part of a change in progress, or of a snapshot whose pointer or manifest is damaged or missing.
+// runOf returns the run that can be abandoned to remove a file; empty if there is none. elsewhere is true if the file
+// is part of a change in progress, or of a snapshot whose pointer or manifest is damaged or missing.
 func (f *unnamedFinder) runOf(ctx context.Context, file string) (run string, elsewhere bool, err error) {
 	kind, date, ok := snapshot.FileOfRun(file)
 	if !ok {

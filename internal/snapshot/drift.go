@@ -27,8 +27,8 @@ const (
 )
 
 // DriftSums adds up drift. The zero value is empty. It counts the MaxDriftFields most frequent fields of a table
-// separately, with ties broken by name, and all others together as OtherFields. Its size is bounded, so with far more
-// fields the sums depend on the order of the additions.
+// separately, with ties broken by name, and all others together as OtherFields. To bound its size, it merges rare
+// fields before all drift is added, so with far more fields the sums depend on the order of the additions.
 type DriftSums struct {
 	counts map[Drift]int64 // by drift without its count
 	full   int             // number of counts at which fields are merged
@@ -63,7 +63,7 @@ func (s *DriftSums) List() []Drift {
 	return all
 }
 
-// cap merges the fields beyond the limit into one.
+// cap merges the rarest fields of each table, beyond MaxDriftFields, into OtherFields.
 func (s *DriftSums) cap() {
 	if len(s.counts) <= MaxDriftFields {
 		return

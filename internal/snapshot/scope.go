@@ -20,8 +20,8 @@ const (
 // district.
 const OwnPerspective = "own"
 
-// Scope is the data that a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the
-// scopes are equal.
+// Scope is the data that a run covers. Unless --replace is given, a run replaces the snapshot of its date only if both
+// have the same scope. It is compared with an earlier snapshot only if the scopes differ at most in their datasets.
 type Scope struct {
 	Datasets  []string `json:"datasets"`
 	Schools   []string `json:"schools,omitempty"`
@@ -75,7 +75,7 @@ func (s *Students) equal(other *Students) bool {
 	return s.Listed == other.Listed && s.Digest == other.Digest
 }
 
-// Filtered reports whether the run is restricted to some schools or students. Such a run never becomes _latest.json.
+// Filtered reports whether the run is restricted to some schools or students. _latest.json never refers to such a run.
 func (s Scope) Filtered() bool {
 	return len(s.Schools) > 0 || len(s.Districts) > 0 || s.Students != nil
 }

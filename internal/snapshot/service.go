@@ -12,7 +12,7 @@ import (
 )
 
 // ServicePath is the path of the document that records the service to which the destination was moved. A destination
-// that was never moved has none: it belongs to the service of its runs.
+// that was never moved has no such document and belongs to the service of its runs.
 const ServicePath = "_destination.json"
 
 // serviceDocument is _destination.json.
@@ -24,8 +24,8 @@ type serviceDocument struct {
 }
 
 // CheckDestination returns a *RefusedError if the destination is partitioned differently or, unless acceptBaseURL is
-// set, belongs to a service other than the one at baseURL. If nothing is published yet, runs with staged files decide.
-// Runs that were only planned do not count, so that a mistyped base URL can simply be corrected.
+// set, belongs to a service other than the one at baseURL. If nothing is published yet, it looks at unpublished runs.
+// Of these, only runs with staged files determine the service, so that a mistyped base URL can simply be corrected.
 func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	index, err := c.Index(ctx)
 	if err != nil {
