@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// documentsFolder is where documents are written before they are renamed. Only the holder of documentsLock writes
-	// there.
+	// documentsFolder is the folder in which documents are written before they are renamed. Only the holder of
+	// documentsLock writes there.
 	documentsFolder = StagingPrefix + "~documents"
 	documentsLock   = "documents"
-	// documentsPatience bounds the wait for a lock that is held for one small write. If the wait takes longer, the
-	// holder hangs.
+	// documentsPatience is the maximum wait for a lock that is held for one small write. A process that holds it for
+	// longer hangs.
 	documentsPatience = time.Minute
 )
 
@@ -136,7 +136,7 @@ func (d *Dir) writeTemporary(root FileSystem, folder, name string, data []byte) 
 	})
 }
 
-// replace moves the temporary file to its name.
+// replace moves the temporary file to its name. It returns ErrConflict if the name must be absent and is not.
 func replace(root FileSystem, temporary, name string, when Condition) error {
 	if !when.Absent {
 		return root.Rename(temporary, name)

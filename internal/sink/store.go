@@ -49,11 +49,11 @@ type Store interface {
 	// returns ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when
 	// the next Write returns.
 	Commit(ctx context.Context, owner string, file File) error
-	// Abort drops a staged file; a missing one is not an error. When Abort returns nil, the file is known to be gone.
+	// Abort drops a staged file; a missing file is not an error. When Abort returns nil, the file is known to be gone.
 	Abort(ctx context.Context, owner string, file File) error
 	// Sweep drops all uncommitted staged files and abandoned drafts of the owner, except the files to keep. If
-	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would remove
-	// another one at its path, Sweep drops neither.
+	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would also remove
+	// another file at its path, Sweep drops neither.
 	Sweep(ctx context.Context, owner string, keep ...File) error
 
 	// Write replaces a document in one step if the condition holds; otherwise it fails with ErrConflict. The document is
@@ -65,10 +65,10 @@ type Store interface {
 	// document in a subfolder of its owner's folder, is durable once the next document has been written or removed.
 	Remove(ctx context.Context, path string) error
 
-	// Lock takes the named lock, against other processes and other users of this Store, until unlock is called or the
-	// process ends. While others hold the lock, Lock waits for up to patience or until ctx is done, and then fails with
-	// a *LockedError that contains the holder. It logs waits of more than ten seconds. Stores with conditional writes
-	// do not need locks, and may return a lock that does not exclude other processes.
+	// Lock takes the named lock until unlock is called or the process ends. The lock applies to other processes and to
+	// other users of this Store. While others hold the lock, Lock waits for up to patience or until ctx is done, and
+	// then fails with a *LockedError that contains the holder. It logs waits of more than ten seconds. Stores with
+	// conditional writes do not need locks, and may return a lock that does not exclude other processes.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
@@ -104,7 +104,8 @@ type Reader interface {
 	Staged(ctx context.Context) (map[string]time.Time, error)
 }
 
-// Condition describes the document that a Write expects to replace. The zero Condition replaces anything.
+// Condition describes the document that a Write expects to replace. With the zero Condition, Write replaces any
+// document, or creates it.
 type Condition struct {
 	// Absent requires that there is no object at the path.
 	Absent bool
@@ -198,7 +199,7 @@ type AbortProber interface {
 type PathLister interface {
 	// StagedAt returns when the newest file at any of the paths was staged; zero if there is no staged file.
 	StagedAt(ctx context.Context, paths []string) (time.Time, error)
-	// SweepAt drops the staged files at the paths, like Sweep.
+	// SweepAt drops the staged files at the paths, except the files to keep, like Sweep.
 	SweepAt(ctx context.Context, paths []string, keep ...File) error
 }
 

@@ -104,7 +104,7 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 }
 
 // attemptBody is the body of one attempt. The connection may continue to read after the attempt has ended, while the
-// SDK rewinds the body for the next one.
+// SDK rewinds the body for the next attempt.
 type attemptBody struct {
 	io.ReadCloser
 
@@ -173,7 +173,7 @@ func retries(attempts int, maxBackoff time.Duration) policy.RetryOptions {
 
 const firstWait = 100 * time.Millisecond
 
-// shortRetries limits attempts and waits, for checks that a user waits for.
+// shortRetries returns a context that limits attempts and waits, for checks that a user waits for.
 func (s *Store) shortRetries(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, retries(min(cmp.Or(s.opts.Attempts, remote.Attempts), remote.CheckAttempts), min(s.maxBackoff(), remote.CheckMaxBackoff)))
 }

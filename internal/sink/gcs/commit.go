@@ -15,7 +15,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// maxReplacements bounds how often Commit replaces a file that another process commits at the same path.
+// maxReplacements is the maximum number of times that Commit replaces a file that another process commits at the same
+// path.
 const maxReplacements = 5
 
 // stagedObject is the File.Staged of a Store.
@@ -193,7 +194,7 @@ func (s *Store) rewrite(ctx context.Context, from string, generation int64, to s
 	}
 }
 
-// Holds compares the size and the checksum of the staged object, or looks for the committed one.
+// Holds compares the size and the checksum of the staged object, or looks for the committed object.
 func (s *Store) Holds(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
@@ -231,7 +232,7 @@ func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool,
 	return s.Holds(ctx, owner, file)
 }
 
-// Abort removes a staged object. The committed one is left alone.
+// Abort removes a staged object. A committed object is left alone.
 func (s *Store) Abort(ctx context.Context, owner string, file sink.File) error {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (s *Settings) Watch(next Doer, answersDocument func(*http.Request) bool) *C
 	}
 }
 
-// NewHTTPClient returns a client that keeps enough connections open and follows no redirects.
+// NewHTTPClient returns a client that keeps enough connections open and does not follow redirects.
 func NewHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{

@@ -41,7 +41,7 @@ func Backoff(attempt int, throttled bool, maxWait time.Duration) time.Duration {
 	return wait - rand.N(wait/2+1)
 }
 
-// Waits returns zero, followed by doubling waits of up to maxWait that add up to total.
+// Waits returns zero, followed by doubling waits of up to maxWait that add up to at least total.
 func Waits(first, maxWait, total time.Duration) []time.Duration {
 	list := []time.Duration{0}
 	for wait, sum := first, time.Duration(0); sum < total; wait = min(2*wait, maxWait) {

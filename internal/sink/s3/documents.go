@@ -22,7 +22,7 @@ import (
 )
 
 // noETag is the version of a document whose response has no ETag, as behind some proxies. No object has this ETag, so
-// writes that expect it are refused. With an empty version they would be unconditional.
+// writes that expect it are refused. With an empty version, such writes would be unconditional.
 const noETag = `"none"`
 
 // Read returns a document; its version is the ETag.
@@ -179,7 +179,7 @@ func encodeCRC(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// Remove removes an object; a missing one is not an error.
+// Remove removes an object; a missing object is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err

@@ -47,7 +47,7 @@ func Stage(ctx context.Context, store sink.Store, owner, path string, data []byt
 	return sink.File{Path: path, Bytes: size, Staged: staged}, errors.Join(err, draft.Abort())
 }
 
-// stage stages data for a path of the owner of the suite.
+// stage stages data for a path, for the owner of the suite.
 func stage(t *testing.T, store sink.Store, path string, data []byte) sink.File {
 	t.Helper()
 	file, err := Stage(t.Context(), store, owner, path, data)

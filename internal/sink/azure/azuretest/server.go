@@ -156,7 +156,7 @@ func (s *Server) Env() []string {
 	return []string{"AZURE_STORAGE_CONNECTION_STRING=" + s.ConnectionString()}
 }
 
-// Signature returns a shared access signature for a container that ends at a time.
+// Signature returns a shared access signature for a container that expires at the given time.
 func (s *Server) Signature(t testing.TB, name string, expiry time.Time) string {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(Account, s.Key)
