@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits of a log. Beyond maxSteps, steps double in length.
+// The limits of a log. When there are more than maxSteps steps, their length is doubled. maxSlowest limits Slowest.
 const (
 	maxSteps   = 240
 	maxSlowest = 20
@@ -19,7 +19,7 @@ type Log struct {
 	StepSeconds int64 `json:"step_seconds"`
 	// Steps are the steps with activity, by time.
 	Steps []Step `json:"steps,omitempty"`
-	// Operations are by name; "token" is the token endpoint.
+	// Operations holds the activity of each operation by name; "token" is the token endpoint.
 	Operations map[string]Operation `json:"operations,omitempty"`
 	// Slowest lists the schools' datasets that took longest, slowest first.
 	Slowest []SchoolTime `json:"slowest,omitempty"`
@@ -32,7 +32,8 @@ type Step struct {
 	Requests int64 `json:"requests"` // requests that ended
 	// Bytes is the size of the bodies, decompressed.
 	Bytes int64 `json:"bytes"`
-	// Retries are by the outcome of the previous attempt: a status code, or timeout, network, unreadable, cancelled.
+	// Retries counts the retries by the outcome of the previous attempt: a status code, or timeout, network,
+	// unreadable, cancelled.
 	Retries map[string]int64 `json:"retries,omitempty"`
 	Latency Histogram        `json:"latency"`
 	// InFlight is the maximum number of concurrent requests of one process.
@@ -140,7 +141,7 @@ func (s *Step) add(other *Step) {
 	s.allow(other.Limit)
 }
 
-// allow records a concurrency limit.
+// allow records a concurrency limit if it is the lowest of the step.
 func (s *Step) allow(limit int64) {
 	if limit > 0 && (s.Limit == 0 || limit < s.Limit) {
 		s.Limit = limit

@@ -40,7 +40,7 @@ type Students struct {
 	// asked is the list in the forms that rows hold: the original values, and their pseudonyms under the key. Rows can be
 	// searched for both at once, because a pseudonym never equals an original value.
 	asked Set
-	bids  Set // asked, or nil
+	bids  Set // asked, or nil if ByNumber is set
 	// others are the names of members whose values are not ids of students.
 	others Set
 	// numbers maps the listed numbers, and the numbers found in rows, to the level of the rows that are found by them.
@@ -141,7 +141,7 @@ func (s *Students) NumbersOf() map[string]Set {
 	return found
 }
 
-// Identifies reports whether a number can identify a student. For an unknown number, schools enter a string of one
+// Identifies reports whether a number can identify a student. If a number is unknown, schools enter a string of one
 // repeated character, such as 000.
 func Identifies(number []byte) bool {
 	for i := range number {
