@@ -32,8 +32,8 @@ type Step struct {
 	Requests int64 `json:"requests"` // requests that ended
 	// Bytes is the size of the bodies, decompressed.
 	Bytes int64 `json:"bytes"`
-	// Retries counts the retries by the outcome of the previous attempt: a status code, or timeout, network,
-	// unreadable, cancelled.
+	// Retries counts the retries by the outcome of the previous attempt: a status code, or one of timeout, network,
+	// unreadable and cancelled.
 	Retries map[string]int64 `json:"retries,omitempty"`
 	Latency Histogram        `json:"latency"`
 	// InFlight is the maximum number of concurrent requests of one process.
@@ -56,7 +56,7 @@ type SchoolTime struct {
 	Dataset  string  `json:"dataset"`
 	Seconds  float64 `json:"seconds"`  // the duration
 	Requests int64   `json:"requests"` // requests sent
-	Retries  int64   `json:"retries"`  // requests that repeated another one
+	Retries  int64   `json:"retries"`  // requests that repeated an earlier request
 }
 
 // Add adds another log, which it does not change. It ignores malformed steps, because they come from a file, and bad
@@ -148,7 +148,7 @@ func (s *Step) allow(limit int64) {
 	}
 }
 
-// operation updates an operation.
+// operation updates the activity of an operation, which it creates if necessary.
 func (l *Log) operation(name string, change func(*Operation)) {
 	if l.Operations == nil {
 		l.Operations = make(map[string]Operation)
@@ -177,7 +177,7 @@ func (l *Log) slow(school SchoolTime) {
 	}
 }
 
-// addCounts adds counts to a map, which it creates if necessary.
+// addCounts adds counts to a map, which it creates if necessary, and returns the map.
 func addCounts(to, counts map[string]int64) map[string]int64 {
 	if to == nil {
 		return maps.Clone(counts)

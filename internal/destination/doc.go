@@ -3,6 +3,6 @@
 // which records the runs that it changes. At the end the session writes everything that depends on them: reports, the
 // page of all runs, the history and the Delta logs.
 //
-// The package decides when these are written. It does not know how: pipeline draws the pages, history folds snapshots,
-// deltalake reconciles logs.
+// The package decides when these are written. How they are written is up to other packages: pipeline draws the pages,
+// history folds snapshots, and deltalake reconciles logs.
 package destination

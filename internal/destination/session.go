@@ -144,8 +144,8 @@ func (s *Session) Abandon(ctx context.Context, deps pipeline.Deps, run string) (
 	return summary, err
 }
 
-// finishRun writes the pages after a run, and brings history and Delta logs up to date. If that fails, it writes the run's
-// report again, with the error.
+// finishRun writes the pages after a run, and brings the history and the Delta logs up to date. If one of these updates
+// fails, it writes the run's report again, with the error.
 func (s *Session) finishRun(ctx context.Context, summary *pipeline.Summary) {
 	s.writePagesOf(ctx, summary)
 	s.updateDependents(ctx, summary)
@@ -165,8 +165,8 @@ func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
 	return deps
 }
 
-// updateDependents brings history and Delta logs up to date after a run. If that fails, the summary of a published run
-// says so, and the next command tries again.
+// updateDependents brings the history and the Delta logs up to date after a run. If an update fails, the summary of a
+// published run contains the error, and the next command tries again.
 func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summary) {
 	if summary != nil {
 		summary.UnfinishedPurges = s.unfinishedPurges

@@ -86,7 +86,7 @@ type Match struct {
 	// Occurs says where rows passed to Locate have listed bids and numbers.
 	Occurs Occurs
 	// ByNumber holds the numbers by which the last row was found to belong to a student, if the row has no bid and does
-	// not mention one.
+	// not mention a bid.
 	ByNumber Set
 
 	schoolAt, districtAt, studentAt, numberAt []int
@@ -387,8 +387,7 @@ func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	}
 }
 
-// inJSON reports whether JSON contains any of the target's bids and numbers, and passes each one that it contains to
-// use.
+// inJSON reports whether JSON contains any of the target's bids and numbers, and passes those that it contains to use.
 func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	privacy.EachValue(text, func(value []byte) bool {
 		if t.named(value) {

@@ -23,7 +23,7 @@ type FindOptions struct {
 	Name          string
 	// Key is the privacy key of runs that hold pseudonyms.
 	Key *privacy.Key
-	// Records adds the students' rows to the report.
+	// Records means that the students' rows are added to the report.
 	Records bool
 }
 
@@ -40,13 +40,13 @@ type FindReport struct {
 	Runs    int  `json:"runs"`
 	History bool `json:"history"`
 	// Unnamed is the number of data files that are listed neither in a run nor in the history. They were also searched,
-	// except for the Unreadable ones.
+	// except for the files in Unreadable.
 	Unnamed    int      `json:"unnamed_files"`
 	Unreadable []string `json:"unreadable_files,omitempty"`
 	// Unknown are other files at the destination, which were not searched because they are not Parquet files.
 	Unknown []string `json:"unknown_files,omitempty"`
-	// Unsearchable is the number of runs that could not be searched, because they hold no names, or hold pseudonyms
-	// made with a key that was not given.
+	// Unsearchable counts the runs, and the history, that could not be searched, because they hold no names, or because
+	// they hold pseudonyms made with a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
 
@@ -90,7 +90,8 @@ type FoundPlace struct {
 type FoundRecord struct {
 	Table string `json:"table"`
 	Row   Row    `json:"row"`
-	// Places are the dates of snapshots, or the days from which and until which the history has the row.
+	// Places are the snapshots that hold the row, the ranges of days for which the history has it, and unlisted files
+	// with it.
 	Places []string `json:"places"`
 	// ByNumber means that the row has no bid and was found only by a number of the student.
 	ByNumber bool `json:"by_number,omitempty"`

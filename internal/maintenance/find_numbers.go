@@ -150,7 +150,8 @@ func joined(groups []erase.Set, set erase.Set) []erase.Set {
 	return append(others, all)
 }
 
-// intersects reports whether two sets have a member in common, and includes whether a set has all members of another.
+// intersects reports whether two sets have a member in common, and includes whether the first set has all members of
+// the second.
 func intersects(a, b erase.Set) bool {
 	for member := range b {
 		if a[member] {

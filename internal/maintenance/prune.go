@@ -178,8 +178,8 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 }
 
 // keepForHistory returns the expired runs that the history does not need, and reports the others. If an expired
-// snapshot can only be added by rebuilding the history, and that is possible, the rebuild needs all snapshots that are
-// in the history.
+// snapshot can only be added by a rebuild of the history, and a rebuild is possible, it needs all snapshots that are in
+// the history.
 func (p *pruner) keepForHistory(
 	ctx context.Context, expired []*snapshot.Manifest, runs map[string]*snapshot.Manifest, history *snapshot.HistoryManifest,
 ) ([]*snapshot.Manifest, error) {

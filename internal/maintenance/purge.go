@@ -450,7 +450,7 @@ func (p *purger) completeReport() {
 	}
 	if p.moved > 0 {
 		r.NotReached = append(r.NotReached, fmt.Sprintf("the coverage of %s in the history: they changed districts, and "+
-			"some of the snapshots that the history was built from are pruned, so it is unknown", wording.Many(p.moved, "school")))
+			"some of the snapshots that the history was built from are pruned, so the coverage is unknown", wording.Many(p.moved, "school")))
 	}
 	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)
 }

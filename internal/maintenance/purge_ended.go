@@ -96,7 +96,7 @@ func endedSchools(
 }
 
 // addLedger adds the outcomes in the ledger of a run. Any run shows which schools were exported, but only a full run of
-// all schools shows which ones are missing.
+// all schools shows which schools are missing.
 func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *snapshot.Manifest) error {
 	night := m.SnapshotDate
 	if m.Kind == snapshot.AsOf {
@@ -151,7 +151,7 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 	return nil
 }
 
-// noteCoverage records what a row of the coverage says about a dataset of a school on some nights.
+// noteCoverage records the outcome that a row of the coverage table has for a dataset of a school on the given nights.
 func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	dataset, status := erase.TextOf(batch, i, "dataset"), erase.TextOf(batch, i, "status")
 	if len(nights) == 0 {
@@ -166,7 +166,7 @@ func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	}
 }
 
-// ended implements endedSchools.
+// ended finds the schools that endedSchools returns.
 func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, err error) {
 	for _, school := range slices.Sorted(maps.Keys(e.lastOK)) {
 		lastOK := e.lastOK[school]
@@ -241,7 +241,7 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	return &n, err
 }
 
-// nightsAfter returns, sorted, the nights after a given one that requested all of the given datasets.
+// nightsAfter returns, sorted, the nights after the given night that requested all of the given datasets.
 func (e *evidence) nightsAfter(night string, datasets erase.Set) []string {
 	var nights []string
 	for _, other := range slices.Sorted(maps.Keys(e.nights)) {

@@ -22,7 +22,7 @@ import (
 // rewriteConcurrency is the number of files that are rewritten at once. Each needs memory for a row group.
 const rewriteConcurrency = 2
 
-// rewrittenPath returns the path of the file that replaces the one at path. It fails if the path has no generation
+// rewrittenPath returns the path of the file that replaces the file at path. It fails if the path has no generation
 // left.
 func rewrittenPath(path string, generation int) (string, error) {
 	part, ok := sink.ParsePart(path)

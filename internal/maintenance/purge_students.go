@@ -60,7 +60,7 @@ func (p *purger) continues() bool {
 }
 
 // learnNumbers finds the numbers in rows of the listed students, in runs and in the history. Rows without a bid are
-// found by these numbers, and may contain more numbers.
+// found by these numbers and may contain more numbers, so the search is repeated until it finds no more.
 func (p *purger) learnNumbers(ctx context.Context) error {
 	if p.students == nil {
 		return nil

@@ -15,7 +15,7 @@ type purger struct {
 	catalog snapshot.Catalog
 	opts    PurgeOptions
 	report  *PurgeReport
-	fresh   *PurgeReport // the report of a purge that resumes no earlier one
+	fresh   *PurgeReport // the report of a purge that does not resume an earlier purge
 	index   *erase.DistrictIndex
 
 	runs  map[string]*snapshot.Manifest // published
@@ -50,7 +50,7 @@ type purger struct {
 	deepest int
 	// moved counts schools that have changed districts and whose history could not be rebuilt.
 	moved     int
-	otherKeys erase.Set // fingerprints of keys, other than the given one, under which runs were taken
+	otherKeys erase.Set // fingerprints of keys, other than the given key, under which runs were taken
 	clear     bool      // runs or the history hold bids themselves, not pseudonyms
 	// notSearched are files at the destination that the purge cannot search, for NotReached.
 	notSearched []string
@@ -130,7 +130,7 @@ func (p *purger) notReached() []string {
 	places := unreachable()
 	if p.report.Asked.Students == nil {
 		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests of runs "+
-			"restricted to certain schools, which name schools and districts but hold no student data")
+			"restricted to certain schools, which list schools and districts but hold no student data")
 	} else {
 		again := "the next run exports them again"
 		if s := p.report.Suppressed; s != nil {

@@ -19,7 +19,7 @@ type VerifyTarget struct {
 	EffectiveDate string
 }
 
-// located is a run that was found. If run is empty, no run was found.
+// located describes the run to verify. If run is empty, no run was found.
 type located struct {
 	run string
 	// pointer is the document that refers to the run, and hash the hash of the manifest in that document. Both are
@@ -27,8 +27,8 @@ type located struct {
 	pointer, hash string
 }
 
-// publishing reports whether the run is being published, or publishing it was interrupted. In that case, some of the
-// steps that follow the pointer may be missing.
+// publishing reports whether publishing the run is in progress or was interrupted. In both cases, some of the steps
+// that follow the pointer may be missing.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
 	change, _, err := v.catalog.CurrentChange(ctx, run)
 	return change != nil && change.Publishes(), err
@@ -136,7 +136,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 	if pointer != nil {
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	// The pointer is unusable: search all runs for the one that it should refer to.
+	// The pointer is unusable: search all runs for the run that it should refer to.
 	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err

@@ -11,7 +11,7 @@ import (
 type Ahead struct {
 	open  func(ctx context.Context, path string) (Object, error)
 	paths []string
-	after map[string]int // the index of the path after this one
+	after map[string]int // by path, the index of the next path
 	depth int
 
 	mu     sync.Mutex

@@ -46,7 +46,7 @@ type Dir struct {
 	// that excludes other processes.
 	writing chan struct{}
 	// syncing admits one goroutine at a time that syncs folders: a goroutine whose folder is already being synced by
-	// another one must not return before that is done.
+	// another goroutine must not return before that is done.
 	syncing chan struct{}
 
 	mu   sync.Mutex

@@ -158,8 +158,8 @@ func replace(root FileSystem, temporary, name string, when Condition) error {
 }
 
 // Remove removes a file and the folders that become empty. To other processes, a missing document may mean that files
-// were committed or removed, and they may remove further files because of it. The removal of a document therefore
-// becomes durable after every earlier change and before every later one.
+// were committed or removed, and these processes may then remove further files. The removal of a document therefore
+// becomes durable after every earlier change and before every later change.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := ready(ctx, name); err != nil {
 		return err

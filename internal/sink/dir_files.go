@@ -103,7 +103,7 @@ func (f *dirDraft) Abort() error {
 	})
 }
 
-// fileCheck reports whether the file at name is the one that was staged at from.
+// fileCheck reports whether the file at name is the file that was staged at from.
 type fileCheck func(ctx context.Context, root FileSystem, name, from string, file File) (bool, error)
 
 // locate returns the path at which a file exists and passes the check, or "" if there is none, and the path at which it

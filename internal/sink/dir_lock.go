@@ -34,8 +34,9 @@ const (
 // Lock takes a file system lock on a file in _staging/~locks. The system releases it when the process ends, however it
 // ends, so a file that a killed process has left is not locked. The last holder removes the file.
 //
-// Some file systems do not support locks, nor do operating systems other than Linux, macOS, the BSDs and Windows. The
-// lock then does not exclude other processes, and the user must run only one command at a time on the destination.
+// Some file systems do not support locks, nor do operating systems other than Linux, macOS, the BSDs and Windows. In
+// both cases, the lock does not exclude other processes, and the user must run only one command at a time on the
+// destination.
 //
 // Locks are taken on files that the root has opened. Packages such as gofrs/flock open a path themselves, which follows
 // links out of the root. On Windows they also lock the bytes that identify the holder, so that other processes cannot
@@ -191,8 +192,8 @@ func (d *Dir) sweepKilled(root FileSystem) {
 	}
 }
 
-// holderRecord is a line of a lock's file. A holder appends one when it takes the lock and, if it shares the lock,
-// another when it releases it.
+// holderRecord is a line of a lock's file. A holder appends a record when it takes the lock and, if it shares the lock,
+// another record when it releases the lock.
 type holderRecord struct {
 	ID string `json:"id"`
 	LockHolder

@@ -89,9 +89,10 @@ type Reader interface {
 	// behind. The error says what prevents this and what to do.
 	CheckCommit(ctx context.Context, owner string, paths []string) error
 
-	// Read returns a document and its version for a later Write. It may return ErrNotFound.
+	// Read returns a document and its version for a later Write. It returns ErrNotFound if there is no document at the
+	// path.
 	Read(ctx context.Context, path string) (data []byte, version string, err error)
-	// Open opens a visible object for reading. It may return ErrNotFound.
+	// Open opens a visible object for reading. It returns ErrNotFound if there is no visible object at the path.
 	Open(ctx context.Context, path string) (Object, error)
 	// List yields the visible objects whose path starts with prefix, ordered by path.
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
@@ -113,7 +114,7 @@ type Condition struct {
 	Version string
 }
 
-// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort; further calls of either
+// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort; further calls to either
 // have no effect.
 type Draft interface {
 	io.Writer
@@ -161,7 +162,7 @@ type Info struct {
 	Permissions string
 }
 
-// The interfaces below are optional abilities of stores. Callers find them by a type assertion.
+// The interfaces below describe optional abilities of stores. Callers find them by a type assertion.
 
 // StagedReader can read back a staged file. A store that stages files as multipart uploads cannot.
 type StagedReader interface {
@@ -183,7 +184,7 @@ type Conditions int32
 const (
 	// StandardConditions are the conditions of S3.
 	StandardConditions Conditions = iota
-	// UnquotedConditions have versions without quotes, as Ceph expects them.
+	// UnquotedConditions contain versions without quotes, which Ceph expects.
 	UnquotedConditions
 	// EmulatedConditions are checked by the Store itself before it writes, for servers that do not check them. That
 	// shortens the time in which two writers can overwrite each other, but does not eliminate it.

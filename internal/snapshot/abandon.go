@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Abandon removes everything an unpublished run has staged or committed, and its documents. It fails with a
+// Abandon removes everything that an unpublished run has staged or committed, and its documents. It fails with a
 // *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it. If
 // the run's plan and change are lost, its data files are found by their names.
 //
@@ -52,7 +52,7 @@ func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
 }
 
 // abandonable reads the plan and change of a run that may be abandoned. Either is nil if it is missing or damaged. If
-// the run must not be abandoned, it returns a *RefusedError.
+// the run must not be abandoned, the error is a *RefusedError.
 func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, error) {
 	refuse := func(format string, args ...any) (*Plan, *Change, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}
@@ -201,7 +201,7 @@ func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) erro
 	pointer, _, err := ReadDocument[Pointer](ctx, c, path, sink.ErrNotFound)
 	switch {
 	case errors.Is(err, sink.ErrDamaged):
-		return &RefusedError{Reason: fmt.Sprintf("%v, so it may name run %s: %s", err, run, wording.Restore)}
+		return &RefusedError{Reason: fmt.Sprintf("%v, so it may refer to run %s: %s", err, run, wording.Restore)}
 	case err == nil && pointer != nil && pointer.RunID == run:
 		return &RefusedError{Reason: fmt.Sprintf("run %s is the snapshot of %s, but its manifest is missing: %s", run, date, wording.Restore)}
 	}

@@ -34,9 +34,9 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	return err
 }
 
-// beginChange checks that the change can be made visible and writes it. If it is to replace a damaged change, damaged
-// is that change's version. It returns ErrConflict if another change of the run, or of the history, has begun. After
-// any other error it aborts the staged files, unless the change was written after all.
+// beginChange checks that the change can be made visible and writes it. damaged is the version of the damaged change
+// that it replaces, or empty. The error is ErrConflict if another change of the run, or of the history, has begun.
+// After any other error it aborts the staged files, unless the change was written after all.
 func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
 	path := changePath(change.folder())
 	var err error
@@ -94,8 +94,8 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 	return a.manifest, nil
 }
 
-// applying is a change being applied. Any step may already have been done, by this process or a killed one, and on a
-// store without locks two processes may do a step at once.
+// applying is a change being applied. Any step may already have been done, by this process or by a killed process, and
+// on a store without locks, two processes may do the same step at the same time.
 type applying struct {
 	catalog Catalog
 	change  *Change
@@ -196,7 +196,7 @@ func (a *applying) writeManifest(ctx context.Context) error {
 	return cmp.Or(err, overtaken)
 }
 
-// replaceLedger writes the ledger of a purge, unless a later purge has already written another one.
+// replaceLedger writes the ledger of a purge, unless a later purge has already written another ledger.
 func (a *applying) replaceLedger(ctx context.Context) error {
 	if len(a.change.Ledger) == 0 || a.manifest.Ledger.SHA256 != sink.Hash(a.change.Ledger) {
 		return nil
@@ -240,9 +240,9 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 		case !unreadable && *current == mine():
 			return nil
 		}
-		// Another process may have completed this change and a later one since the manifest was read, so it is read
-		// again. If the manifest changes after this read, so does the pointer: the write below then fails or is
-		// followed by a correct one.
+		// Since the manifest was read, another process may have completed this change and a later change, so the
+		// manifest is read again. If it changes after this read, so does the pointer: the write below then fails, or a
+		// correct write follows.
 		if _, err := a.readManifest(ctx); err != nil {
 			return err
 		}

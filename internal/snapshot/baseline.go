@@ -17,7 +17,7 @@ import (
 type Baseline struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
-	// ManifestSHA256 is the hash of the manifest. It changes when the snapshot is replaced or purged.
+	// ManifestSHA256 is the hash of the manifest. The hash changes when the snapshot is replaced or purged.
 	ManifestSHA256 string `json:"manifest_sha256"`
 	// SchoolsGone and DistrictsGone are the schools and districts of the baseline that are not in the run.
 	SchoolsGone   []string `json:"schools_gone,omitempty"`
@@ -68,7 +68,7 @@ func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(point
 	earlier, err := c.ReadPlan(ctx, before.RunID)
 	if err != nil {
 		if Unreadable(err) {
-			err = nil // OpenBaseline reports it
+			err = nil // history.OpenBaseline reports it
 		}
 		return err
 	}
@@ -131,8 +131,8 @@ func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
 }
 
 // Previous returns the previous snapshot of a published full run, or nil: the baseline in its plan if that run is still
-// published, otherwise the snapshot that would be chosen as its baseline now. A damaged document of a snapshot in
-// between is an error, because that snapshot may be the previous one.
+// published, otherwise the snapshot that would be chosen as its baseline now. A damaged document of a snapshot that may
+// be the previous one is an error.
 func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind != Full {
 		return nil, nil
@@ -155,8 +155,8 @@ func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error)
 // errBaselineChanged reports that the baseline of a run is no longer the one pinned in the run's plan.
 var errBaselineChanged = errors.New("it was replaced, purged or pruned after this run had begun")
 
-// ReadBaseline returns the manifest of a baseline. It fails with errBaselineChanged if the manifest is missing or is
-// not the pinned one.
+// ReadBaseline returns the manifest of a baseline. It fails with errBaselineChanged if the manifest is missing or has
+// changed since it was pinned.
 func (c Catalog) ReadBaseline(ctx context.Context, baseline *Baseline) (*Manifest, error) {
 	path := ManifestPath(baseline.RunID)
 	data, _, err := c.Read(ctx, path)

@@ -20,7 +20,7 @@ import (
 //	change the history  History is its new manifest
 type Change struct {
 	FormatVersion int `json:"format_version"`
-	// RunID, Kind and SnapshotDate are empty in a change of the history.
+	// RunID, Kind and SnapshotDate are empty in a change to the history.
 	RunID        string `json:"run_id,omitempty"`
 	Kind         Kind   `json:"kind,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
@@ -31,7 +31,7 @@ type Change struct {
 	History *HistoryManifest `json:"history,omitempty"`
 	// Staged holds, by path, the data that the store needs to commit a file.
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
-	// Ledger is the ledger after a purge, if the purge changes it. It replaces the old one under the same name.
+	// Ledger is the ledger after a purge, if the purge changes it. It replaces the old ledger under the same name.
 	Ledger []byte `json:"ledger,omitempty"`
 	// Remove lists the objects that are not in any manifest after the change.
 	Remove []string `json:"remove,omitempty"`
@@ -118,7 +118,7 @@ func (c *Change) check(folder string) error {
 		sound = sound && c.After.RunID == c.RunID
 	}
 	if !sound {
-		return fmt.Errorf("read %s: %w: it is not a change of the run", changePath(folder), sink.ErrDamaged)
+		return fmt.Errorf("read %s: %w: its content is not a valid change", changePath(folder), sink.ErrDamaged)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, stri
 }
 
 // Changes returns the changes in progress for which match returns true, by the folders of their runs. A damaged change
-// counts as one that publishes; if its run has a manifest, Recover reports it.
+// counts as a change that publishes; if its run has a manifest, Recover reports it.
 func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[string]*Change, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -209,8 +209,8 @@ func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[str
 	return changes, err
 }
 
-// PublishingStarted reports whether publishing of a run has started or finished. From then on its checkpoints are
-// ignored.
+// PublishingStarted reports whether publishing the run has started or finished. From the start on, the run's
+// checkpoints are ignored.
 func (c Catalog) PublishingStarted(ctx context.Context, run string) (bool, error) {
 	// The manifest is written before the change is removed.
 	for _, path := range []string{ChangePath(run), ManifestPath(run)} {
@@ -240,7 +240,7 @@ func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 // BeingPruned reports whether a run has been removed or is being removed. Files written into its folder in that state
 // may be left behind.
 func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
-	// The order matters: a removal that begins later finds the written files, and after a completed one there is no
+	// The order matters: a removal that begins later finds the written files, and after a completed removal there is no
 	// plan.
 	change, _, err := c.readChange(ctx, run)
 	if err == nil && change.Prunes() {
@@ -254,7 +254,7 @@ func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 }
 
 // BeingPurged reports whether a purge has written the manifest with this hash but not yet moved the pointer, which
-// still refers to the hash pointed.
+// still contains the hash pointed.
 func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) bool {
 	change, _, err := c.readChange(ctx, run)
 	if err != nil || change.Prunes() || change.Before != pointed {

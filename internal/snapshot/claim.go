@@ -10,14 +10,14 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Claim is the claim of a run being published to be the snapshot of its date.
+// Claim is a run's claim to be the snapshot of its date. It is recorded when publishing begins.
 type Claim struct {
 	// PlannedAt orders the runs of a date.
 	PlannedAt time.Time `json:"planned_at"`
 	// Today and Replace are as in the run's Candidate.
 	Today   bool `json:"today"`
 	Replace bool `json:"replace"`
-	// Replaces are the runs that lose the date to this one.
+	// Replaces are the runs that lose the date to this run.
 	Replaces []string `json:"replaces"`
 }
 
@@ -44,7 +44,7 @@ func (c Catalog) claimDate(ctx context.Context, plan *Plan, opts PublishOptions)
 	return claim, err
 }
 
-// losesTo reports whether the other run keeps the date, so that this one loses. done is true if another process has
+// losesTo reports whether the other run keeps the date, so that this run loses it. done is true if another process has
 // already made the same change.
 func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool, err error) {
 	replaces, err := a.mayReplace(ctx, other)
@@ -108,7 +108,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	return true, nil
 }
 
-// replaceOthers is called once the pointer refers to the run. It updates _latest.json, marks the runs that this one
+// replaceOthers is called once the pointer refers to the run. It updates _latest.json, marks the runs that this run
 // replaces, and removes the other files of the date.
 func (a *applying) replaceOthers(ctx context.Context) error {
 	if a.change.Kind == Full {
@@ -148,7 +148,7 @@ func (a *applying) withdraw(ctx context.Context) error {
 
 // removeOthers removes the files of the date that are not in the manifest.
 //
-// Files of runs that this one replaces are always removed. Files of another run are kept if that run has a change: it
+// Files of runs that this run replaces are always removed. Files of another run are kept if that run has a change: it
 // either takes the date and removes the files of others, or gives up the date and removes its own. Changes are listed
 // after the files. A change that had begun when the files were listed is therefore found, unless it is already
 // complete. In that case, the pointer refers to the other run, and only files of replaced runs are removed.

@@ -16,12 +16,12 @@ import (
 // StagedRun is the sum of a run's checkpoints.
 type StagedRun struct {
 	Plan *Plan
-	// Missing are the tasks without a checkpoint, or with one whose staged files the store no longer holds. The other
-	// fields do not count these tasks.
+	// Missing are the tasks without a checkpoint, or with a checkpoint whose staged files the store no longer holds.
+	// The other fields do not count these tasks.
 	Missing []Task
 	// Damaged are the missing tasks that have a checkpoint: their staged files are gone or have changed.
 	Damaged []Task
-	// Failed are the tasks with a failed school. Running again repeats them.
+	// Failed are the tasks with a failed school. Running the command again repeats them.
 	Failed   []Task
 	Tables   map[string]ManifestTable
 	Ledger   []LedgerRow
@@ -38,7 +38,8 @@ type StagedRun struct {
 	Activity activity.Log
 	// Baseline is the manifest of the plan's baseline; nil if there is none or it no longer exists.
 	Baseline *Manifest
-	// Replaced is the manifest of the published run that this one replaces and that has the same scope; nil if there is none.
+	// Replaced is the manifest of the published run that this run replaces and that has the same scope; nil if there is
+	// none.
 	Replaced *Manifest
 	// NewlyDenied are the ledger rows of the baseline for schools that were read then and are denied now.
 	NewlyDenied []LedgerRow
@@ -52,7 +53,7 @@ type StagedRun struct {
 	Comparison  *Comparison
 	NotCompared string
 	Districts   DistrictComparisons
-	// Turnover lists files with the added and removed test results. Comparison and Districts do not have the reasons
+	// Turnover lists files with the added and removed test results. Comparison and Districts do not contain the reasons
 	// for removals yet.
 	Turnover []sink.File
 }

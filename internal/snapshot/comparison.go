@@ -101,15 +101,15 @@ type DistrictComparison struct {
 	Altered int64 `json:"altered,omitempty"`
 	// Paired counts the rows that are counted as removed and added, but that the limits treat as two versions of one row.
 	Paired int64 `json:"paired,omitempty"`
-	// Parents counts the records of both snapshots that had rows in a child table in the earlier one. Childless counts
-	// those that have none in the later one.
+	// Parents counts the records of both snapshots that had rows in a child table in the earlier snapshot. Childless
+	// counts those that have none in the later snapshot.
 	Parents   int64 `json:"parents,omitempty"`
 	Childless int64 `json:"childless,omitempty"`
 	// Had and Has count, by column, the rows with a value in the earlier and in the later snapshot.
 	Had map[string]int64 `json:"had,omitempty"`
 	Has map[string]int64 `json:"has,omitempty"`
-	// Values counts, by column, the rows of both snapshots that had a value in the earlier one. Emptied counts those
-	// that have none in the later one.
+	// Values counts, by column, the rows of both snapshots that had a value in the earlier snapshot. Emptied counts
+	// those that have none in the later snapshot.
 	Values  map[string]int64 `json:"values,omitempty"`
 	Emptied map[string]int64 `json:"emptied,omitempty"`
 }

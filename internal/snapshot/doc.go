@@ -8,7 +8,7 @@
 //	            journal/*.json  one dataset of one bucket is staged (WriteCheckpoint)
 //	            held.json       why the run is not published (Hold)
 //	            alive.json      a process is working on the run (KeepAlive)
-//	            change.json     a change of what readers see has begun (Change)
+//	            change.json     a change to the data that readers see has begun (Change)
 //	            ledger.parquet  the outcome for every school and dataset
 //	            manifest.json   the run is published, and these are its files
 //	            report.html     what the run did, for people; nothing reads it

@@ -14,8 +14,8 @@ import (
 // FormatVersion is the version of the documents and of the data files' layout.
 const FormatVersion = 1
 
-// FormatError reports that a later release has written a document in a format that this one does not support. Nothing
-// at such a destination may be changed, because data in the new format could be lost.
+// FormatError reports that a later release has written a document in a format that this release does not support.
+// Nothing at such a destination may be changed, because data in the new format could be lost.
 type FormatError struct {
 	Path    string
 	Version int

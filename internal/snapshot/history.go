@@ -162,7 +162,7 @@ func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	return ""
 }
 
-// Misses reports whether a run is a snapshot that belongs to the history and was not folded.
+// Misses reports whether a run is a snapshot that belongs to the history but was not folded.
 func (m *HistoryManifest) Misses(run *Manifest) bool {
 	return run.Kind == Full && run.Status == Published && run.OutsideHistory(m.BaseURL, m.Scope) == "" &&
 		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
@@ -214,7 +214,7 @@ type FoldedSnapshot struct {
 func (m *HistoryManifest) Through() string { return m.Snapshots[len(m.Snapshots)-1].Date }
 
 // DroppingEnded returns the history without the versions that ended before a date, and the number of rows that each
-// table loses, with the total number of files. Versions of other dates keep their files.
+// table loses, with the total number of files. The files of all other versions stay the same.
 func (m *HistoryManifest) DroppingEnded(before string) (*HistoryManifest, *HistoryPurge) {
 	after, dropped := *m, &HistoryPurge{RowsRemoved: make(map[string]int64)}
 	after.Tables = make(map[string]ManifestTable)
@@ -325,14 +325,14 @@ type History struct {
 }
 
 // NoHistory returns the error for a command that needs a history when there is none. For a destination that holds only
-// cohorts, which are never folded, the error explains that.
+// cohorts, which are never folded, the error explains this.
 func (c Catalog) NoHistory(ctx context.Context) *RefusedError {
 	reason := fmt.Sprintf("there is no history at %s: ", c)
 	ofCohort := func(m *Manifest) bool { return m.Parameters.Students != nil }
 	cohort, err := c.Newest(ctx, Full, ofCohort)
 	other, problem := c.Newest(ctx, Full, func(m *Manifest) bool { return !ofCohort(m) })
 	if cohort == nil || other != nil || err != nil || problem != nil {
-		return &RefusedError{Reason: reason + "growth-export history makes it"}
+		return &RefusedError{Reason: reason + "growth-export history creates it"}
 	}
 	return &RefusedError{Reason: reason + "its snapshots hold only some students, and such snapshots are not added to a history; to compare two of them, " +
 		"use growth-export sql with " + wording.Setting("snapshot-date").String() + " and " + wording.Setting("schema").String() + " for each"}
@@ -429,7 +429,7 @@ func (c Catalog) PrunedFrom(ctx context.Context, m *HistoryManifest) ([]string, 
 }
 
 // HistoryUnchanged returns ErrConflict if another process has changed the history and may therefore have removed files.
-// The id is the one that the history had when it was read, or empty if there was no history.
+// id is the id that the history had when it was read, or empty if there was no history.
 func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
 	pointer, _, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
 	if err != nil {

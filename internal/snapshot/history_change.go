@@ -138,7 +138,7 @@ func (m *HistoryManifest) paths() map[string]bool {
 	return named
 }
 
-// ReplacedBy returns the objects of the history that a later one no longer lists.
+// ReplacedBy returns the objects of the history that a later history no longer lists.
 func (m *HistoryManifest) ReplacedBy(after *HistoryManifest) []string {
 	named := after.paths()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.paths())), func(path string) bool { return named[path] })

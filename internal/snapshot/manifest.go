@@ -46,7 +46,7 @@ type Manifest struct {
 	// NotCompared is then the reason.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
-	// Replaces are the runs that this one replaced, as of the start of publishing.
+	// Replaces are the runs that this run replaced, as of the start of publishing.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons for holding the run that an operator overruled with --accept-held.
 	Accepted []review.Reason `json:"accepted,omitempty"`
@@ -69,10 +69,10 @@ type Parameters struct {
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 }
 
-// Requests counts the requests of a run, or of a part of one.
+// Requests counts the requests of a run, or of a part of a run.
 type Requests struct {
 	Total          int64            `json:"total"`           // without those for tokens
-	Retries        int64            `json:"retries"`         // requests that repeated another one
+	Retries        int64            `json:"retries"`         // requests that repeated an earlier request
 	TokenRefreshes int64            `json:"token_refreshes"` // tokens after the first
 	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status or kind of error
 }
@@ -241,7 +241,7 @@ func (m *Manifest) Covers(baseURL string, scope Scope) bool {
 	return len(m.differences(baseURL, scope)) == 0
 }
 
-// Like reports whether another run has the same service and scope as this one.
+// Like reports whether another run has the same service and scope as this run.
 func (m *Manifest) Like(other *Manifest) bool { return other.Covers(m.BaseURL, m.Parameters.Scope) }
 
 // differences describes how the run differs from a run with the given service and scope.

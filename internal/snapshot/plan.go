@@ -43,7 +43,7 @@ type Plan struct {
 	Shards int `json:"shards"`
 	review.Limits
 	Replace bool `json:"replace,omitempty"`
-	// AcceptBaseURL lets the run move a destination that belongs to another service to this one.
+	// AcceptBaseURL lets the run move a destination that belongs to another service to the run's service.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
 	// Compare reports whether the rows are compared with the rows of the baseline.
 	Compare bool `json:"compare,omitempty"`

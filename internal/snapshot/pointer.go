@@ -80,9 +80,9 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 	return s, nil
 }
 
-// Snapshots yields the snapshots of a kind with dates before the given one, or with any date if it is empty, the newest
-// first. It reads ahead in batches of growing size, so that finding the newest snapshot takes few requests and reading
-// all of them takes little time. Delta runs have no pointers.
+// Snapshots yields the snapshots of a kind with dates before the given date, or of all dates if before is empty, the
+// newest first. It reads ahead in batches of growing size, so that finding the newest snapshot takes few requests and
+// reading all of them takes little time. Delta runs have no pointers.
 func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
 		entries, err := c.pointers(ctx, kind)
@@ -212,7 +212,7 @@ func (c Catalog) newestBefore(
 
 // UpdateLatest makes _latest.json refer to the newest unfiltered published full run, and reports whether it has changed
 // the document. It looks for that run after reading the document that it replaces. If two publishers do this at once,
-// the one that saw the older state therefore gets a conflict and looks again.
+// the publisher that saw the older state therefore gets a conflict and looks again.
 func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	err = sink.Swap(ctx, LatestPath, func() error {
 		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)
@@ -248,7 +248,7 @@ func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 
 // WithoutLatest returns the id of the newest unfiltered published full run if _latest.json does not refer to it. The
 // document may be missing, or it may refer to a lost run or, for example after it was restored from a backup, to an
-// older one. runs are the states of all runs. A run that is being published does not count, because its publisher
+// older run. runs are the states of all runs. A run that is being published does not count, because its publisher
 // writes the document.
 func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string, err error) {
 	latest, err := c.LatestRun(ctx)

@@ -25,7 +25,7 @@ type PublishOptions struct {
 // Publish makes a staged run visible, or finishes an interrupted Publish of that run. If it returns a manifest, the run
 // is published.
 //
-// A *RefusedError means that the run may not replace the current one and nothing is visible. An *UnfinishedError comes
+// A *RefusedError means that the run may not replace the current run and nothing is visible. An *UnfinishedError comes
 // with the manifest: the run is the snapshot of its date, but a later step failed. ErrConflict means that a run planned
 // later took the date; the status in the manifest is replaced. A *MissingError or ErrStagedLost means that nothing is
 // visible and the command has to be run again.
@@ -93,7 +93,7 @@ func (c Catalog) resumePublishing(ctx context.Context, change *Change, version s
 	return manifest, unfinished(err)
 }
 
-// beginPublishing checks that the run may replace the current one, stages the ledger and writes the change. It replaces
+// beginPublishing checks that the run may replace the current run, stages the ledger and writes the change. It replaces
 // a damaged change with the given version. If another process came first, beginPublishing returns that process's
 // change, or nil if the change is already complete.
 func (c Catalog) beginPublishing(

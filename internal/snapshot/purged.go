@@ -110,10 +110,10 @@ const PurgeBegun = "begun"
 // UnfinishedPurge is a purge that has begun but not ended. Other commands finish the changes to single runs that it has
 // begun, but only repeating the purge finds the rows that are left.
 type UnfinishedPurge struct {
-	// Proof is the path of its report.
+	// Proof is the path of the purge's report.
 	Proof   string
 	BegunAt time.Time
-	// Remedy says how to finish it.
+	// Remedy says how to finish the purge.
 	Remedy string
 }
 
@@ -203,7 +203,7 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 		}
 		if len(undone) > 0 {
 			found = append(found, PurgesPrefix+r.ID+".json: this purge removed rows from "+wording.First(undone, 3)+
-				", but their manifests do not name it; these runs were probably restored from a backup, with the purged rows: repeat the purge")
+				", but their manifests do not list it; these runs were probably restored from a backup, with the purged rows: repeat the purge")
 		}
 	}
 	list, _, err := c.readSuppressionList(ctx)
@@ -231,8 +231,9 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 	return found, nil
 }
 
-// isUndoneIn reports whether the purge removed rows from a run whose manifest lists neither this purge nor a later one
-// that removed as many rows. A run that was published after the purge does not count: it is a new run with the same id.
+// isUndoneIn reports whether the purge removed rows from a run whose manifest lists neither this purge nor a later
+// purge that removed as many rows. A run that was published after the purge does not count: it is a new run with the
+// same id.
 func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	removed := r.removedFrom(s.RunID)
 	visible := s.State == StatePublished || s.State == StateReplaced

@@ -183,8 +183,8 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 	return begun, nil
 }
 
-// identify fills in the fields for a run whose change cannot be read. It takes them from the run's manifest. If the
-// pointer does not refer to the run, the change may have been interrupted before it moved the pointer.
+// identify fills in the fields of the error for a run whose change cannot be read. It takes the values from the run's
+// manifest. If the pointer does not refer to the run, the change may have been interrupted before it moved the pointer.
 func (c Catalog) identify(ctx context.Context, stuck *StuckError) {
 	manifest, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(stuck.Run, ManifestName))
 	if err != nil {

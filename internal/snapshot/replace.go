@@ -34,7 +34,7 @@ type Candidate struct {
 	Replace bool
 }
 
-// check returns a *RefusedError if the run may not replace the current one.
+// check returns a *RefusedError if the run may not replace the current run.
 func (c *Candidate) check(current *Manifest) error {
 	if c.Replace {
 		return nil

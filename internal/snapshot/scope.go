@@ -30,7 +30,7 @@ type Scope struct {
 	Students     *Students `json:"students,omitempty"`
 	Perspectives string    `json:"perspectives"`
 	PartitionBy  string    `json:"partition_by"`
-	// ModifiedSince is the parameter as given, which may be auto.
+	// ModifiedSince is the value of --modified-since as given, which may be auto.
 	ModifiedSince  string `json:"modified_since,omitempty"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
 	// Privacy is the profile; empty means full. PrivacyKey is the fingerprint of the key of the pseudonyms.

@@ -129,7 +129,8 @@ func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, 
 
 // serviceOf returns the base URL of the service that the destination belongs to and the run that shows this; empty if
 // it does not belong to a service yet. It is the first of these: the service the destination was moved to, the service
-// of its newest snapshot, of any published run, and, if staged is set, of the first run with staged files.
+// of its newest snapshot, the service of any published run, or, if staged is set, the service of the first run with
+// staged files.
 func (c Catalog) serviceOf(ctx context.Context, index Index, staged bool) (baseURL, run string, err error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {

@@ -58,7 +58,7 @@ type RunState struct {
 	Duration time.Duration `json:"duration_ns"`
 	// DurationSeconds is Duration in seconds.
 	DurationSeconds float64 `json:"duration_seconds"`
-	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared with one.
+	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared.
 	Changes *Changes `json:"changes,omitempty"`
 	// Warnings is the number of warnings of a published run, failed checks included, and Accepted the number of reasons to
 	// hold it that an operator has accepted.

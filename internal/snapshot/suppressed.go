@@ -147,7 +147,7 @@ func (c Catalog) CountSuppressed(ctx context.Context) (map[string]int, error) {
 	return counts, nil
 }
 
-// readSuppressionList reads the list; an empty one if there is none. A damaged list is an error, because without it
+// readSuppressionList returns the list, which is empty if there is none. A damaged list is an error, because without it
 // erased students would be exported again.
 func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, string, error) {
 	list, version, err := ReadDocument[SuppressionList](ctx, c, SuppressedPath)
@@ -199,9 +199,9 @@ func (e *SharedNumberError) Error() string {
 }
 
 // Unsuppress takes students off the suppression list of a privacy key. Each is given by digests that may be of the
-// student's bid or number, most specific first; only the first digest on the list counts. It returns how many students
-// were taken off, and which of the given ones were on the list. If several students have a given number, it changes
-// nothing and fails with a *SharedNumberError, unless the bids of all these students, if any, are given too.
+// student's bid or number, most specific first; the first of these that is on the list counts. It returns how many
+// students were taken off, and which of the given ones were on the list. If several students have a given number, it
+// changes nothing and fails with a *SharedNumberError, unless the bids of all these students, if any, are given too.
 func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students [][]string, dryRun bool) (taken int, found []bool, err error) {
 	var shared map[int]int
 	err = c.changeSuppressed(ctx, fingerprint, dryRun, func(s SuppressedStudents) SuppressedStudents {
@@ -262,7 +262,8 @@ var ErrNotRetired = errors.New("nothing was changed")
 
 // RetireSuppressed empties the suppression list of a privacy key that runs no longer use, once its students are on the
 // list of another key. It returns the number of students that were on the emptied list. It cannot check that both lists
-// contain the same students, because it lacks the retired key. Unless fewer is set, it refuses a longer list.
+// contain the same students, because it lacks the retired key. Unless fewer is set, it refuses to empty a list with
+// more students than the other list.
 func (c Catalog) RetireSuppressed(ctx context.Context, fingerprint, retired string, fewer, dryRun bool) (students int, err error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {

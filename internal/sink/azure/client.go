@@ -22,7 +22,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// connect makes the SDK's client.
+// connect creates the SDK's client.
 func (s *Store) connect() error {
 	a, err := s.opts.access()
 	if err != nil {
@@ -155,7 +155,8 @@ func (e *credentialError) Unwrap() error { return e.cause }
 // NonRetriable keeps the SDK from trying again, because the credential has already done so.
 func (e *credentialError) NonRetriable() {}
 
-// retries returns options for the SDK's retries: with different waits, and without retries that do not help.
+// retries returns options for the SDK's retries, with waits that differ from the SDK's own and without retries that
+// cannot help.
 func retries(attempts int, maxBackoff time.Duration) policy.RetryOptions {
 	return policy.RetryOptions{
 		MaxRetries: cmp.Or(int32(attempts-1), -1), RetryDelay: min(firstWait, maxBackoff), MaxRetryDelay: maxBackoff,

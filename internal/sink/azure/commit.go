@@ -17,7 +17,7 @@ import (
 const maxCommits = 5
 
 // Commit commits the list of the blocks of a staged file. The result depends only on the blob that is then at the path:
-// the file may have been committed before by another process, or by this one if the response was lost.
+// the file may have been committed before by another process, or by this process if the response was lost.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {

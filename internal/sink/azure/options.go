@@ -14,7 +14,7 @@ import (
 // Scheme starts the URL of a destination on Azure.
 const Scheme = "abfss://"
 
-// The environment variables with credentials.
+// The environment variables that may contain credentials.
 const (
 	ConnectionStringVariable = "AZURE_STORAGE_CONNECTION_STRING"
 	KeyVariable              = "AZURE_STORAGE_KEY"

@@ -29,7 +29,7 @@ type stagedObject struct {
 	CRC32C     string `json:"crc32c"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result.
+// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedObject, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -96,8 +96,8 @@ func lateContext(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Commit makes the service copy the staged object to its path, and then removes the staged object. If there is already
-// an object at the path, its id shows whether it is this file: another process may have committed it before, or this
-// one, if the response was lost.
+// an object at the path, its id shows whether it is this file: it may have been committed before by another process, or
+// by this process if the response was lost.
 func (s *Store) Commit(ctx context.Context, owner string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {

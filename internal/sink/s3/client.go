@@ -25,7 +25,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// connect makes the SDK's client.
+// connect creates the SDK's client.
 func (s *Store) connect(ctx context.Context) error {
 	opts := &s.opts
 	load := []func(*config.LoadOptions) error{
@@ -137,7 +137,7 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 				// Another request for the same key is in progress.
 				"ConditionalRequestConflict": {}, "OperationAborted": {},
 				"TooManyRequests": {},
-				// versitygw: the folder was removed with its last object while this one was being written.
+				// versitygw: the folder was removed with its last object while this object was being written.
 				"ExistingObjectIsDirectory": {},
 			}},
 		}, o.Retryables...)

@@ -24,7 +24,7 @@ var (
 )
 
 // Commit completes the upload of a staged file. The result depends only on the object that is then at the path: the
-// upload may have been completed before by another process, or by this one if the response was lost. Some stores
+// upload may have been completed before by another process, or by this process if the response was lost. Some stores
 // confirm a completion that is still in progress, or the completion of a missing upload if there is any object at its
 // key.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {

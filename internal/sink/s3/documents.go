@@ -137,7 +137,7 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// put sends a document. If the server does not implement checksums, put sends the document without one.
+// put sends a document. If the server does not implement checksums, put sends the document without a checksum.
 func (s *Store) put(ctx context.Context, in *s3.PutObjectInput, data []byte) error {
 	in.Body = bytes.NewReader(data)
 	_, err := s.client.PutObject(ctx, in)

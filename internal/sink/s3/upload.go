@@ -45,7 +45,7 @@ type stagedPart struct {
 	CRC32 string `json:"crc32,omitempty"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result.
+// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedUpload, err error) {
 	if file.Staged == nil {
 		return token, nil

@@ -94,8 +94,8 @@ func (p *position) marker() *string {
 }
 
 // Sweep aborts the uploads of the owner that this Store has started, because a server may not list them, and then every
-// upload of the owner that the server lists. It lists them until it finds no new ones: a store may cut a listing short,
-// and an upload whose response was lost may start while Sweep is running.
+// upload of the owner that the server lists. It lists uploads until it finds no new ones: a store may cut a listing
+// short, and an upload whose response was lost may start while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
 	done, kept := idsOf(keep), pathsOf(keep)

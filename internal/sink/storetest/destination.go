@@ -16,7 +16,7 @@ import (
 
 // Destination is an empty destination under test.
 type Destination struct {
-	// Open returns another Store for the destination, like the one that another process would have.
+	// Open returns another Store for the destination, as another process would use it.
 	Open func(t *testing.T) sink.Store
 	// Lose makes the store drop a staged file, as an expiry rule would.
 	Lose func(t *testing.T, owner string, file sink.File)

@@ -92,7 +92,7 @@ func (t Tap) RemoveAll(name string) error {
 	return t.intercept("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
 }
 
-// tapFile is an open file of a Tap. It is never really synced.
+// tapFile is an open file of a Tap. Its Sync does not sync anything.
 type tapFile struct {
 	sink.FileHandle
 

@@ -138,8 +138,8 @@ func (s *Server) Staged(t testing.TB, name string) []string {
 	return names
 }
 
-// Expire removes the uncommitted blocks of a blob, as the service does after a week. Put Blob would do so too, but the
-// emulator keeps them then.
+// Expire removes the uncommitted blocks of a blob, as the service does after a week. Put Blob would remove them too,
+// but not in the emulator.
 func (s *Server) Expire(t testing.TB, name, path string) {
 	t.Helper()
 	client := s.Client(t, name).NewBlockBlobClient(path)
