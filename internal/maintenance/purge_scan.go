@@ -56,8 +56,8 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	return p.searchHistory(ctx, again)
 }
 
-// unlessPruned handles an error that reading a run has returned. If the run was pruned, it removes the run from the
-// search; if the run was replaced, it removes the run's files. In both cases it returns nil, otherwise err.
+// unlessPruned handles an error that reading a run has returned. If the run was pruned, the run is left out of the
+// search; if it was replaced, only its files are left out. In both cases unlessPruned returns nil, otherwise err.
 func (p *purger) unlessPruned(ctx context.Context, run string, err error) error {
 	switch {
 	case p.isPruned(ctx, run, err):

@@ -254,8 +254,8 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	return lost, err
 }
 
-// finish carries out the steps that follow the move of the pointer: it marks the runs that a published run replaces,
-// removes the objects that readers no longer find, and removes the change last.
+// finish carries out the steps after the pointer was moved: it marks the runs that a published run replaces, then
+// removes the objects that readers no longer find, and finally the change.
 func (a *applying) finish(ctx context.Context) error {
 	c := a.change
 	if c.Publishes() && c.Kind != Delta {

@@ -108,8 +108,8 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	return true, nil
 }
 
-// replaceOthers is called once the pointer refers to the run. It updates _latest.json, marks the runs that this run
-// replaces, and removes the other files of the date.
+// replaceOthers updates _latest.json, marks the runs that this run replaces, and removes the other files of the date.
+// It is called once the pointer refers to the run.
 func (a *applying) replaceOthers(ctx context.Context) error {
 	if a.change.Kind == Full {
 		if _, err := a.catalog.UpdateLatest(ctx); err != nil {

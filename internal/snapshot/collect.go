@@ -43,7 +43,7 @@ type StagedRun struct {
 	Replaced *Manifest
 	// NewlyDenied are the ledger rows of the baseline for schools that were read then and are denied now.
 	NewlyDenied []LedgerRow
-	// Warnings are all warnings about the run, including those that do not need a comparison.
+	// Warnings are the warnings that the comparison has produced, and the warnings that do not need a comparison.
 	Warnings []review.Reason
 	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until everything is
 	// staged.
