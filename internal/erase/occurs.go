@@ -120,7 +120,8 @@ func (m *Match) Locate(batch *rows.Batch, i int) {
 	}
 }
 
-// Carriers adds the bid of row i, if it has one, to the sets of those numbers in the row by which rows are found.
+// Carriers records who has the numbers by which rows are found: for each such number in row i, it adds the bid of the
+// row, if there is one, to the number's set in to.
 func (m *Match) Carriers(batch *rows.Batch, i int, to map[string]Set) {
 	for _, c := range m.numberAt {
 		number := &batch.Cols[c]

@@ -90,8 +90,7 @@ type FoundPlace struct {
 type FoundRecord struct {
 	Table string `json:"table"`
 	Row   Row    `json:"row"`
-	// Places are the snapshots that hold the row, the ranges of days for which the history has it, and unlisted files
-	// with it.
+	// Places describe where the row is: snapshots, ranges of days in the history, and unlisted files.
 	Places []string `json:"places"`
 	// ByNumber means that the row has no bid and was found only by a number of the student.
 	ByNumber bool `json:"by_number,omitempty"`

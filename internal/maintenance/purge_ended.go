@@ -20,6 +20,7 @@ import (
 type evidence struct {
 	// nights maps the date of each full snapshot of all schools to the datasets that it requested.
 	nights map[string]erase.Set
+	// lastOK is the last night on which any dataset of a school was ok.
 	lastOK map[string]string
 	// okIn is the last night on which a dataset of a school was ok, by school and dataset. A night proves nothing about
 	// a school unless it requested all datasets that were ever ok for the school.

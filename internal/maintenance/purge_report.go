@@ -136,7 +136,7 @@ type PurgeAsked struct {
 	EndedBefore string `json:"history_ended_before,omitempty"`
 }
 
-// AskedStudents describes the list of students of a purge, because no document may hold the list itself.
+// AskedStudents describes the list of students of a purge in documents, which must not contain the list itself.
 type AskedStudents struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`

@@ -91,7 +91,7 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 // String returns the path as it was given.
 func (d *Dir) String() string { return d.name }
 
-// Info returns the folder.
+// Info returns the folder, which is also the URL for readers.
 func (d *Dir) Info() Info {
 	url := strings.TrimSuffix(filepath.ToSlash(d.path), "/")
 	return Info{URL: url, HadoopURL: url, Folder: d.path, Locks: true}

@@ -43,7 +43,7 @@ type dirDraft struct {
 	name   string
 }
 
-// Draft starts a file.
+// Draft starts a file in the owner's staging folder.
 func (d *Dir) Draft(ctx context.Context, owner, name string) (Draft, error) {
 	if err := ready(ctx, name); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (d *Dir) Draft(ctx context.Context, owner, name string) (Draft, error) {
 	return draft, nil
 }
 
-// Stage syncs the file and its folder.
+// Stage makes the file and its folder durable, and returns File.Staged.
 func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 	return f.StageOnce(func(int64) ([]byte, error) {
 		token, err := json.Marshal(stagedName{Name: f.name})

@@ -37,7 +37,7 @@ type DriftSums struct {
 // minDriftCounts is the minimum number of counts that a DriftSums holds before it merges fields.
 const minDriftCounts = 20_000
 
-// Add adds drift.
+// Add adds a count to the sums.
 func (s *DriftSums) Add(d Drift) {
 	if s.counts == nil {
 		s.counts, s.full = make(map[Drift]int64), minDriftCounts

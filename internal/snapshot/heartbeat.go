@@ -20,7 +20,7 @@ type Heartbeat struct {
 	Host      string    `json:"host"`
 }
 
-// KeepAlive writes heartbeats for a run until stop is called, which waits for the last write and removes the heartbeat.
+// KeepAlive writes heartbeats for a run until stop is called. stop waits for the last write and removes the heartbeat.
 // On stores without locks, Clean relies on heartbeats. Errors are passed to failed and otherwise ignored.
 func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -16,7 +16,7 @@ func (c Catalog) Draft(ctx context.Context, owner, path string) (sink.Draft, err
 
 // Sweep drops the staged files of a run or of a change to the history, like the method of the same name in sink.Store.
 // On a store that cannot list all staged files, it also tries the paths that follow from the plan of the run and the
-// paths of the files to keep, because a killed process may have staged earlier versions of the latter.
+// paths of the files to keep, because a killed process may have staged earlier versions of these.
 func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	if err := c.store.Sweep(ctx, owner, keep...); err != nil {
 		return err

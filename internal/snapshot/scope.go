@@ -56,7 +56,7 @@ func (s Scope) SamePrivacy(other Scope) bool {
 	return s.Profile() == other.Profile() && s.PrivacyKey == other.PrivacyKey
 }
 
-// Students describes a list of students, because the list itself must not appear in any document.
+// Students describes a list of students in documents, which must not contain the list itself.
 type Students struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`

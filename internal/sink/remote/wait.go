@@ -80,7 +80,7 @@ func (a *Answer) Known() (does, known bool) {
 	return false, false
 }
 
-// Set sets the behaviour.
+// Set records the behaviour, which is then known.
 func (a *Answer) Set(does bool) { a.known.Store(&does) }
 
 // Ask returns the behaviour. If it is not known yet, Ask calls try; only one caller tries at a time.

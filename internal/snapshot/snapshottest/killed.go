@@ -26,10 +26,10 @@ type Mortal struct {
 	sink.Store
 
 	Left atomic.Int64 // number of operations before the process is killed
-	// Survives makes an operation that only reads fail instead of killing the process, because a kill there leaves the
+	// Survives means that an operation that only reads fails without killing the process. A kill there would leave the
 	// same files as a kill before the next write.
 	Survives bool
-	// FailsOnce makes the operation fail instead of killing the process.
+	// FailsOnce means that the operation fails without killing the process.
 	FailsOnce bool
 	// Wait is called before each operation, if it is set.
 	Wait func()
