@@ -5,5 +5,5 @@
 // the previous one, and the manifest has all of it. Logs of several processes, or of the parts of a resumed run, can be
 // added up. A log does not contain student data; schools are identified by bid.
 //
-// The package knows neither the service nor files: callers pass in the figures of each request.
+// The package does not depend on the service or on files: callers pass in the figures of each request.
 package activity

@@ -11,7 +11,7 @@ import (
 const perOctave = 8
 
 // Histogram counts durations by their logarithm. The key of a bucket is the logarithm of its lower bound in
-// milliseconds, to the base of the 8th root of 2. Durations below a millisecond count as one.
+// milliseconds, to the base of the 8th root of 2. Durations below a millisecond count as one millisecond.
 type Histogram map[int]int64
 
 func (h *Histogram) observe(d time.Duration) {
@@ -22,7 +22,7 @@ func (h *Histogram) observe(d time.Duration) {
 	(*h)[int(math.Floor(math.Log2(ms)*perOctave))]++
 }
 
-// plus returns the sum, which may be a modified h.
+// plus returns the sum of both histograms. It may change h and return it.
 func (h Histogram) plus(other Histogram) Histogram {
 	if h == nil {
 		return maps.Clone(other)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits of a log. Beyond maxSteps, steps double in length.
+// The limits of a log. When there are more than maxSteps steps, their length is doubled. maxSlowest limits Slowest.
 const (
 	maxSteps   = 240
 	maxSlowest = 20
@@ -19,7 +19,7 @@ type Log struct {
 	StepSeconds int64 `json:"step_seconds"`
 	// Steps are the steps with activity, by time.
 	Steps []Step `json:"steps,omitempty"`
-	// Operations are by name; "token" is the token endpoint.
+	// Operations holds the activity of each operation by name; "token" is the token endpoint.
 	Operations map[string]Operation `json:"operations,omitempty"`
 	// Slowest lists the schools' datasets that took longest, slowest first.
 	Slowest []SchoolTime `json:"slowest,omitempty"`
@@ -32,7 +32,8 @@ type Step struct {
 	Requests int64 `json:"requests"` // requests that ended
 	// Bytes is the size of the bodies, decompressed.
 	Bytes int64 `json:"bytes"`
-	// Retries are by the outcome of the previous attempt: a status code, or timeout, network, unreadable, cancelled.
+	// Retries counts the retries by the outcome of the previous attempt: a status code, or one of timeout, network,
+	// unreadable and cancelled.
 	Retries map[string]int64 `json:"retries,omitempty"`
 	Latency Histogram        `json:"latency"`
 	// InFlight is the maximum number of concurrent requests of one process.
@@ -55,7 +56,7 @@ type SchoolTime struct {
 	Dataset  string  `json:"dataset"`
 	Seconds  float64 `json:"seconds"`  // the duration
 	Requests int64   `json:"requests"` // requests sent
-	Retries  int64   `json:"retries"`  // requests that repeated another one
+	Retries  int64   `json:"retries"`  // requests that repeated an earlier request
 }
 
 // Add adds another log, which it does not change. It ignores malformed steps, because they come from a file, and bad
@@ -140,14 +141,14 @@ func (s *Step) add(other *Step) {
 	s.allow(other.Limit)
 }
 
-// allow records a concurrency limit.
+// allow records a concurrency limit if it is the lowest of the step.
 func (s *Step) allow(limit int64) {
 	if limit > 0 && (s.Limit == 0 || limit < s.Limit) {
 		s.Limit = limit
 	}
 }
 
-// operation updates an operation.
+// operation updates the activity of an operation, which it creates if necessary.
 func (l *Log) operation(name string, change func(*Operation)) {
 	if l.Operations == nil {
 		l.Operations = make(map[string]Operation)
@@ -176,7 +177,7 @@ func (l *Log) slow(school SchoolTime) {
 	}
 }
 
-// addCounts adds counts to a map, which it creates if necessary.
+// addCounts adds counts to a map, which it creates if necessary, and returns the map.
 func addCounts(to, counts map[string]int64) map[string]int64 {
 	if to == nil {
 		return maps.Clone(counts)

@@ -64,7 +64,7 @@ func (r *Recorder) Take() *Log {
 	return &taken
 }
 
-// Return adds back a log from Take that could not be stored.
+// Return takes back a log that came from Take and could not be stored.
 func (r *Recorder) Return(log *Log) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

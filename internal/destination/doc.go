@@ -1,8 +1,8 @@
-// Package destination does the work that commands share before and after their own. [Open] finishes changes that a
-// killed command left unfinished. Then the command publishes, prunes or purges runs through the session's catalog,
+// Package destination does the work that all commands have in common, before and after their own work. [Open] finishes
+// the changes of killed commands. Then the command publishes, prunes or purges runs through the session's catalog,
 // which records the runs that it changes. At the end the session writes everything that depends on them: reports, the
 // page of all runs, the history and the Delta logs.
 //
-// The package decides when these are written. It does not know how: pipeline draws the pages, history folds snapshots,
-// deltalake reconciles logs.
+// The package decides when these are written. How they are written is up to other packages: pipeline draws the pages,
+// history folds snapshots, and deltalake reconciles logs.
 package destination

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// pagesTimeout is how long a command waits for its pages. If the destination is unreachable, the command has already
-// waited for it.
+// pagesTimeout is the maximum time for writing the pages of a command. It is short, because a command has already
+// waited long enough if the destination is unreachable.
 const pagesTimeout = 2 * time.Minute
 
 // WriteReport writes the report of a run and the page of all runs, and returns the path of the report.
@@ -34,8 +34,8 @@ func (s *Session) writePages(ctx context.Context) {
 	s.writeReports(ctx, ends)
 }
 
-// writePagesOf works like writePages after a run. The run gets a report whatever its outcome, and its summary the
-// report's path.
+// writePagesOf works like writePages, but also writes a report of the run that the summary describes, whatever its
+// outcome, and sets the path of the report in the summary.
 func (s *Session) writePagesOf(ctx context.Context, summary *pipeline.Summary) {
 	if summary == nil || summary.Ending == nil || errors.Is(summary.Ending.Failure, pipeline.ErrUsage) {
 		s.writePages(ctx)

@@ -17,21 +17,21 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Options are the options for a session.
+// Options are the options of a session.
 type Options struct {
 	Log *slog.Logger
 	Now func() time.Time
 	// ToolVersion is the program's version, for Delta logs.
 	ToolVersion string
-	// Scratch is the folder of temporary files; empty for the folder of the system.
+	// Scratch is the folder of temporary files; empty for the system's temporary folder.
 	Scratch string
-	// History adds new snapshots to the history, and DeltaLake creates missing Delta logs, after a run was published.
-	// Existing Delta logs are always kept up to date.
+	// After a run is published, new snapshots are added to the history if History is set, and missing Delta logs are
+	// created if DeltaLake is set. Existing Delta logs are always kept up to date.
 	History, DeltaLake bool
 	// DryRun prevents all changes before and after the work of the command.
 	DryRun bool
-	// Purge means that the command may finish a purge that an earlier command has begun. It is then warned of unfinished
-	// purges at the end instead of the beginning.
+	// Purge means that the command may finish a purge that an earlier command has begun. Warnings about unfinished
+	// purges are then logged at the end instead of the beginning.
 	Purge bool
 }
 
@@ -50,8 +50,8 @@ func New(catalog snapshot.Catalog, opts Options) *Session {
 	return &Session{Catalog: catalog, Recovered: &snapshot.Recovered{}, opts: opts}
 }
 
-// Open returns a session after finishing every interrupted change. Changes that cannot be finished are logged and
-// listed in Recovered; the command decides whether it can continue.
+// Open finishes every interrupted change, unless DryRun is set, and returns a session. Changes that cannot be finished
+// are logged and listed in Recovered; the command decides whether it can continue.
 func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session, error) {
 	s := New(catalog, opts)
 	if opts.DryRun {
@@ -144,8 +144,8 @@ func (s *Session) Abandon(ctx context.Context, deps pipeline.Deps, run string) (
 	return summary, err
 }
 
-// finishRun writes the pages after a run, and brings history and Delta logs up to date. If that fails, it writes the run's
-// report again, with the error.
+// finishRun writes the pages after a run, and brings the history and the Delta logs up to date. If one of these updates
+// fails, it writes the run's report again, with the error.
 func (s *Session) finishRun(ctx context.Context, summary *pipeline.Summary) {
 	s.writePagesOf(ctx, summary)
 	s.updateDependents(ctx, summary)
@@ -165,8 +165,8 @@ func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
 	return deps
 }
 
-// updateDependents brings history and Delta logs up to date after a run. If that fails, the summary of a published run
-// says so, and the next command tries again.
+// updateDependents brings the history and the Delta logs up to date after a run. If an update fails, the summary of a
+// published run contains the error, and the next command tries again.
 func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summary) {
 	if summary != nil {
 		summary.UnfinishedPurges = s.unfinishedPurges
@@ -215,8 +215,8 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	}
 }
 
-// warnOfHistory logs that an existing history lacks the snapshot of a run. It is a warning if the run was published late, so
-// that the history already holds later ones.
+// warnOfHistory logs that an existing history lacks the snapshot of a run. The message is a warning if the history
+// already holds later snapshots.
 func (s *Session) warnOfHistory(ctx context.Context, summary *pipeline.Summary) {
 	held, err := s.Catalog.ReadHistory(ctx)
 	if err != nil || held == nil {
@@ -253,7 +253,7 @@ func (s *Session) Finish(ctx context.Context) error {
 	return err
 }
 
-// UpdateDeltaLake writes or updates the Delta logs of all tables.
+// UpdateDeltaLake creates or updates the Delta logs of all tables.
 func (s *Session) UpdateDeltaLake(ctx context.Context) (*deltalake.Report, error) {
 	report, err := s.reconcile(ctx, true)
 	return report, errors.Join(err, s.Recovered.Err())
@@ -277,7 +277,7 @@ func (s *Session) logForeign(ctx context.Context, report *deltalake.Report) {
 	}
 }
 
-// UpdateHistory adds the snapshots newer than the history, or rebuilds it.
+// UpdateHistory adds the snapshots that are newer than the history, or rebuilds the history.
 func (s *Session) UpdateHistory(ctx context.Context, rebuild bool) (*history.Report, error) {
 	return history.Update(ctx, s.Catalog, history.Options{
 		Rebuild:   rebuild,
@@ -306,7 +306,7 @@ func (s *Session) extendHistory(ctx context.Context, run string) (added bool, er
 			continue
 		}
 		log := s.opts.Log.With("snapshot_date", left.Date, "reason", left.Reason)
-		if !left.Late { // for a late one, the reason already includes the remedy
+		if !left.Late { // for a late snapshot, the reason already includes the remedy
 			log = log.With("remedy", wording.OtherHistory)
 		}
 		log.WarnContext(ctx, "the snapshot is not part of the history")

@@ -11,22 +11,24 @@ import (
 
 // DistrictIndex finds the district of a school. A school belongs to its own district according to the list of schools
 // (specification 4.1), which plans and tables hold. Schools change districts, so for the rows of a run the data of that
-// run decides. If it does not contain the school's district, the data of any other run decides. A school without a
-// district in any run belongs to the districts whose school lists contain it (4.3), but only if all of these districts
-// are purged.
+// run decides. If that data does not contain the school's district, the data of any other run decides. A school without
+// a district in any run belongs to the districts whose school lists contain it (4.3), but only if all of these
+// districts are purged.
 type DistrictIndex struct {
-	// own has the districts of schools by run. listed has, by school, the districts whose school lists contain it.
+	// own holds the districts of schools by run. listed holds, by school, the districts whose school lists contain the
+	// school.
 	own    map[string]map[string]Set
 	listed map[string]Set
-	// everywhere has the districts of schools from all runs together.
+	// everywhere holds the districts of schools from all runs together.
 	everywhere map[string]Set
-	// recorded has the schools that an interrupted purge has already found; the rows in which it found them may be gone.
+	// recorded holds the schools that an interrupted purge has already found; the rows in which it found them may be
+	// gone.
 	recorded Set
-	// spans has the districts of schools by day, according to the history.
+	// spans holds the districts of schools by day, according to the history.
 	spans map[string][]districtSpan
 }
 
-// NewDistrictIndex returns an index that knows the schools recorded by an interrupted purge.
+// NewDistrictIndex returns an index that contains only the schools recorded by an interrupted purge.
 func NewDistrictIndex(recorded []string) *DistrictIndex {
 	k := &DistrictIndex{
 		own: make(map[string]map[string]Set), listed: make(map[string]Set), everywhere: make(map[string]Set),
@@ -88,7 +90,7 @@ func (k *DistrictIndex) SchoolsOf(run string, districts Set) Set {
 	return k.schools(k.own[run], districts)
 }
 
-// schools returns the schools that belong to the districts. The districts of schools in own take precedence.
+// schools returns the schools that belong to the districts. For a school in own, only its districts there count.
 func (k *DistrictIndex) schools(own map[string]Set, districts Set) Set {
 	found := make(Set)
 	for school, of := range own {
@@ -154,7 +156,7 @@ func (k *DistrictIndex) AddHistory(ctx context.Context, catalog snapshot.Catalog
 // validFrom is the column of a version's first day.
 const validFrom = "valid_from"
 
-// districtSpan is the district of a school in a range of days, without the last one.
+// districtSpan is the district of a school in a range of days, which does not include the day to.
 type districtSpan struct {
 	district string
 	from, to int32

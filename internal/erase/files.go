@@ -13,7 +13,7 @@ import (
 )
 
 // File is a visible data file, open for reading, with the columns that it has. An earlier release may have written it
-// with columns or for a table that are no longer declared.
+// for a table, or with columns, that are no longer declared.
 type File struct {
 	sink.Object
 

@@ -79,14 +79,14 @@ type Match struct {
 
 	// Seen are the bids and listed numbers found in rows.
 	Seen Set
-	// Gives has the numbers found in rows of the students.
+	// Gives holds the numbers found in rows of the students.
 	Gives map[string]Given
 	// Deepest is the highest level of an erased row.
 	Deepest int
 	// Occurs says where rows passed to Locate have listed bids and numbers.
 	Occurs Occurs
-	// ByNumber has the numbers by which the last row was found to belong to a student, if the row has no bid and does
-	// not mention one.
+	// ByNumber holds the numbers by which the last row was found to belong to a student, if the row has no bid and does
+	// not mention a bid.
 	ByNumber Set
 
 	schoolAt, districtAt, studentAt, numberAt []int
@@ -99,7 +99,7 @@ type Match struct {
 	table    string
 	level    int   // level of the last row of a student
 	of       Set   // the bids and listed numbers by which the last row was found to belong to a student
-	key      []int // columns of the record's key; -1 for a column that the file lacks
+	key      []int // columns of the record's key; -1 for a column that the file does not have as text
 	first    bool  // the table is the first of its dataset
 	records  Records
 	scratch  []byte
@@ -372,8 +372,8 @@ func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	return column
 }
 
-// inText passes the bids and numbers in a value of any column to use. It recognizes JSON even if the file does not
-// declare it.
+// inText passes to use those bids and numbers of the target that a value of any column contains. It recognizes JSON
+// even if the file does not declare it.
 func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	if !v.IsText() || v.Null(i) {
 		return
@@ -387,7 +387,7 @@ func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	}
 }
 
-// inJSON reports whether JSON contains any of the bids and numbers, and passes each of them to use.
+// inJSON reports whether JSON contains any of the target's bids and numbers, and passes those that it contains to use.
 func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	privacy.EachValue(text, func(value []byte) bool {
 		if t.named(value) {
@@ -399,7 +399,7 @@ func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	return found
 }
 
-// ClearExtra makes _extra null in some rows of a batch.
+// ClearExtra makes _extra null in the given rows of a batch, which must be sorted.
 func (m *Match) ClearExtra(batch *rows.Batch, cleared []int) {
 	if len(cleared) == 0 {
 		return

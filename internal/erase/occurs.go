@@ -13,10 +13,10 @@ import (
 // Occurs says where listed bids or numbers occur, in the form that rows hold. The entries of a list that was made from
 // the wrong column, such as last names, occur only in columns that are not for ids of students.
 type Occurs struct {
-	// IDs are those that occur in columns for ids of students, or in _extra, except in members that are not for ids of
-	// students, such as lastName.
+	// IDs are the listed bids or numbers that occur in columns for ids of students, or in _extra, except in members
+	// that are not for ids of students, such as lastName.
 	IDs Set
-	// Others has the other columns in which each occurs, as table.column.
+	// Others maps each listed bid or number to the other columns in which it occurs, as table.column.
 	Others map[string]Set
 }
 
@@ -54,8 +54,8 @@ func (s *Students) OnlyElsewhere(o Occurs) (listed, columns []string) {
 	return listed, named.Sorted()
 }
 
-// holdsIDs reports whether a column is for listed bids or numbers. A list of bids may also have the number of a student
-// without a bid.
+// holdsIDs reports whether a column is for listed bids or numbers. A list of bids may also contain the number of a
+// student without a bid.
 func (s *Students) holdsIDs(column string) bool {
 	return slices.Contains(numberColumns(), column) || !s.ByNumber && slices.Contains(schemas.StudentColumns(), column)
 }
@@ -120,8 +120,8 @@ func (m *Match) Locate(batch *rows.Batch, i int) {
 	}
 }
 
-// Carriers adds the student of row i, if the row has a bid, to the set of each number in the row by which rows are
-// found.
+// Carriers records who has the numbers by which rows are found: for each such number in row i, it adds the bid of the
+// row, if there is one, to the number's set in to.
 func (m *Match) Carriers(batch *rows.Batch, i int, to map[string]Set) {
 	for _, c := range m.numberAt {
 		number := &batch.Cols[c]

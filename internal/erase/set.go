@@ -30,7 +30,7 @@ func (s Set) Within(other Set) bool {
 	return true
 }
 
-// overlaps reports whether a member is in another set.
+// overlaps reports whether any member is in another set.
 func (s Set) overlaps(other Set) bool {
 	for x := range s {
 		if other[x] {

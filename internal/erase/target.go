@@ -12,7 +12,8 @@ import (
 //   - have one of the schools as requested_school_bid or school_bid,
 //   - have one of the districts as district_bid or requested_district_bid: the districts themselves, their schools,
 //     the lists that were requested for them, and details of their students,
-//   - have one of the districts as requested_perspective_bid or perspective_bid: its view of other districts' schools,
+//   - have one of the districts as requested_perspective_bid or perspective_bid: the district's view of other
+//     districts' schools,
 //   - were made from an element of such a record: a norm, an instructional area, an enrollment session, a student or an
 //     educator of a class.
 //
@@ -31,8 +32,8 @@ type Students struct {
 	// ByNumber means that the students were listed by their numbers, because the service does not give them a bid.
 	ByNumber bool
 	// Least is the lowest level of rows that are erased. A row that holds a listed bid or number has level 0, and a row
-	// that was found by a number in a row of level n has level n+1. If rows of higher levels are erased first, the
-	// remaining rows can still be found after a kill.
+	// that was found by a number in a row of level n has level n+1. If rows of higher levels are erased first, a purge
+	// that is killed can still find the remaining rows.
 	Least int
 
 	key    *privacy.Key // may be nil
@@ -40,7 +41,7 @@ type Students struct {
 	// asked is the list in the forms that rows hold: the original values, and their pseudonyms under the key. Rows can be
 	// searched for both at once, because a pseudonym never equals an original value.
 	asked Set
-	bids  Set // asked, or nil
+	bids  Set // asked, or nil if ByNumber is set
 	// others are the names of members whose values are not ids of students.
 	others Set
 	// numbers maps the listed numbers, and the numbers found in rows, to the level of the rows that are found by them.
@@ -141,7 +142,7 @@ func (s *Students) NumbersOf() map[string]Set {
 	return found
 }
 
-// Identifies reports whether a number can identify a student. For an unknown number, schools enter a string of one
+// Identifies reports whether a number can identify a student. If a number is unknown, schools enter a string of one
 // repeated character, such as 000.
 func Identifies(number []byte) bool {
 	for i := range number {

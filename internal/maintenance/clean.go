@@ -16,11 +16,11 @@ import (
 // no process is working on the run.
 const MinCleanAge = 15 * time.Minute
 
-// Clean removes the leftovers of dead runs and of other killed processes, and returns the ids of these runs, escaped as
-// in paths. A run is dead if no process holds it and it is published or replaced, or if no process holds it, it has no
-// plan or is staging, and it has made no progress for longer than age. A run that was staging is removed with its
-// documents: it can be started again from the beginning, but not resumed. Clean never touches runs that are staged,
-// held or being published.
+// Clean removes the leftovers of dead runs and of other killed processes, and returns the ids of these runs. The id of
+// a run without a plan is escaped as in paths. A run is dead if no process holds it and it is published or replaced. A
+// run without a plan, or in the state staging, is also dead if no process holds it and it has made no progress for
+// longer than age. A run that was staging is removed with its documents: it can be started again from the beginning,
+// but not resumed. Clean never touches runs that are staged, held or being published.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	if err := catalog.Check(ctx); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bo
 	return state.State == snapshot.StateStaging && now.Sub(state.LastProgress) > age
 }
 
-// hold locks out the processes that may still need the staged files. If the run has no state, the files may belong to
-// the history.
+// hold locks out the processes that may still need the staged files, until release is called. If the run has no state,
+// the files may belong to the history.
 func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (release func() error, err error) {
 	if state == nil && snapshot.IsHistoryID(run) {
 		return catalog.HoldHistory(ctx)
@@ -86,13 +86,14 @@ func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snap
 	return catalog.HoldRunExclusive(ctx, run)
 }
 
-// removable reports whether a dead run is removed together with its documents. A run keeps them if not all of them can
-// be read or if it has lost its manifest.
+// removable reports whether a dead run is removed together with its documents. A run keeps its documents if not all of
+// them can be read or if it has lost its manifest.
 func removable(state *snapshot.RunState) bool {
 	return state.State == snapshot.StateStaging && len(state.Problems) == 0 && !state.ManifestMissing
 }
 
-// cleanRun removes the staged files of a run, and if it was staging, the run itself, unless a process holds the run.
+// cleanRun removes the staged files of a run and, if the run was staging, the run itself. done is false if a process
+// holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (done bool, err error) {
 	release, err := hold(ctx, catalog, run, state)
 	if errors.Is(err, sink.ErrLocked) {

@@ -19,14 +19,15 @@ import (
 type DropEndedOptions struct {
 	// Before is a date: versions that ended before it are removed.
 	Before string
-	// DryRun reports what would be removed and changes nothing.
+	// DryRun means that DropEnded only reports what it would remove.
 	DryRun bool
 	// Now returns the time.
 	Now         func() time.Time
 	ToolVersion string
 }
 
-// maxDropAttempts bounds how often DropEnded starts again because another process has changed the history.
+// maxDropAttempts is the maximum number of attempts of DropEnded, which starts again if another process has changed the
+// history.
 const maxDropAttempts = 5
 
 // DropEnded removes the versions that ended before a date from the history, in a single change. Versions that have not
@@ -70,7 +71,7 @@ type dropper struct {
 	earlier []*PurgeReport // oldest first
 }
 
-// proofs reads the reports of earlier commands, finished or not, oldest first.
+// proofs reads the reports of earlier drops, finished or not, oldest first.
 func (d *dropper) proofs(ctx context.Context) ([]*PurgeReport, error) {
 	entries, err := sink.ListAll(ctx, d.catalog, snapshot.PurgesPrefix)
 	if err != nil {
@@ -148,7 +149,8 @@ func (d *dropper) drop(ctx context.Context, report *PurgeReport) error {
 	}
 }
 
-// read reads the history. The history must extend at least to the given date.
+// read reads the history. It returns a *RefusedError if there is no history, or if the history ends before the given
+// date.
 func (d *dropper) read(ctx context.Context, date string) (*snapshot.HistoryManifest, error) {
 	current, err := d.catalog.ReadHistory(ctx)
 	switch {

@@ -23,7 +23,7 @@ type FindOptions struct {
 	Name          string
 	// Key is the privacy key of runs that hold pseudonyms.
 	Key *privacy.Key
-	// Records adds the students' rows to the report.
+	// Records means that the students' rows are added to the report.
 	Records bool
 }
 
@@ -40,13 +40,13 @@ type FindReport struct {
 	Runs    int  `json:"runs"`
 	History bool `json:"history"`
 	// Unnamed is the number of data files that are listed neither in a run nor in the history. They were also searched,
-	// except for the Unreadable ones.
+	// except for the files in Unreadable.
 	Unnamed    int      `json:"unnamed_files"`
 	Unreadable []string `json:"unreadable_files,omitempty"`
 	// Unknown are other files at the destination, which were not searched because they are not Parquet files.
 	Unknown []string `json:"unknown_files,omitempty"`
-	// Unsearchable is the number of runs that could not be searched, because they hold no names, or hold pseudonyms
-	// made with a key that was not given.
+	// Unsearchable counts the runs, and the history, that could not be searched, because they hold no names, or because
+	// they hold pseudonyms made with a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
 
@@ -90,16 +90,16 @@ type FoundPlace struct {
 type FoundRecord struct {
 	Table string `json:"table"`
 	Row   Row    `json:"row"`
-	// Places are the dates of snapshots, or the days from which and until which the history has the row.
+	// Places describe where the row is: snapshots, ranges of days in the history, and unlisted files.
 	Places []string `json:"places"`
 	// ByNumber means that the row has no bid and was found only by a number of the student.
 	ByNumber bool `json:"by_number,omitempty"`
 }
 
 // Find looks for students in all published runs, in the history, and in data files that are listed in neither, and
-// reports where their rows are. It changes nothing. The rules of package erase decide which rows are theirs. A name
-// matches if each of its words is the beginning of a word in the student's names, so that "Ruth M" finds Ruth Miller.
-// Accents, apostrophes, hyphens and dots do not matter.
+// reports where their rows are. It changes nothing. The rules of package erase decide which rows belong to the
+// students. A name matches if each of its words is the beginning of a word in the student's names, so that "Ruth M"
+// finds Ruth Miller. Accents, apostrophes, hyphens and dots do not matter.
 func Find(ctx context.Context, catalog snapshot.Catalog, opts FindOptions) (*FindReport, error) {
 	if len(opts.Bids) == 0 && len(opts.Numbers) == 0 && len(nameOf(opts.Name).whole) == 0 {
 		return nil, errors.New("find: no students were given")
@@ -163,7 +163,8 @@ type finder struct {
 type findSource struct {
 	place  FoundPlace
 	tables map[string]snapshot.ManifestTable
-	// named means that rows have names, pseudonyms that identifiers are pseudonyms, and known that their key was given.
+	// named means that rows contain names. pseudonyms means that their identifiers are pseudonyms. known means that
+	// they are not pseudonyms, or that the key of the pseudonyms was given.
 	named, pseudonyms, known bool
 	// unnamed is set for the files that are listed neither in a run nor in the history.
 	unnamed bool
@@ -235,7 +236,8 @@ func (f *finder) listSources(ctx context.Context) error {
 	return nil
 }
 
-// read reads a file of a source. If an unlisted file cannot be read, this is reported, and is not an error.
+// read reads a file of a source. An unlisted file that cannot be read is added to unreadable instead of causing an
+// error.
 func (f *finder) read(
 	ctx context.Context, s *findSource, path string, table *schemas.Table, pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,
 ) error {
@@ -330,7 +332,8 @@ func personIn(batch *rows.Batch, i int) person {
 	return p
 }
 
-// identify finds the bids of the students who have a number or a name.
+// identify finds the bids of the students who have one of the requested numbers or the requested name, and collects the
+// numbers in matching rows that have no bid.
 func (f *finder) identify(ctx context.Context) error {
 	numbers := erase.SetOf(f.opts.Numbers...)
 	if f.opts.Key != nil {

@@ -14,7 +14,7 @@ var letters = strings.NewReplacer("ł", "l", "ø", "o", "đ", "d", "ð", "d", "�
 // inWord are the signs within a word that people leave out: apostrophes, hyphens and dots.
 const inWord = "'’‘`´ʼʻ-‐‑–.·"
 
-// name is the words of a name in lower case and without accents.
+// name holds the words of a name in lower case and without accents.
 type name struct {
 	// whole holds the words without the signs in them, and parts the pieces between the signs.
 	whole, parts []string
@@ -43,7 +43,8 @@ func nameOf(text string) name {
 	return n
 }
 
-// matches reports whether the words of n, whole or in parts, begin different words of another name.
+// matches reports whether each word of n, or each part of a word, is the beginning of a different word of the other
+// name.
 func (n name) matches(other name) bool {
 	candidates := other.parts
 	for _, word := range other.whole {
@@ -54,7 +55,7 @@ func (n name) matches(other name) bool {
 	return beginWords(n.whole, candidates) || beginWords(n.parts, candidates)
 }
 
-// beginWords reports whether the words begin different words among others.
+// beginWords reports whether each word is the beginning of a different word among others.
 func beginWords(words, others []string) bool {
 	left := slices.Clone(others)
 	for _, word := range words {

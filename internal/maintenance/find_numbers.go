@@ -9,9 +9,9 @@ import (
 	"example.org/growthexport/internal/erase"
 )
 
-// addNumbered adds the students of the rows that were found and have no bid. Rows belong to one student if they have a
-// number in common, or if their numbers occur together in another row. If a student with a bid has the number of a row,
-// the row belongs to that student.
+// addNumbered adds the students of the rows that were found and have no bid. Rows belong to the same student if they
+// have a number in common, or if their numbers occur together in another row. If a student with a bid has the number of
+// a row, the row belongs to that student.
 func (f *finder) addNumbered(ctx context.Context) error {
 	ofBids := make(erase.Set)
 	for _, s := range f.students {
@@ -50,8 +50,8 @@ func (f *finder) addNumbered(ctx context.Context) error {
 }
 
 // countShared counts, for each number by which rows without a bid were found, the students with a bid who have it. The
-// same student may be in runs with pseudonyms and in runs without, so these are counted separately, and the highest
-// count is kept.
+// same student may be in runs with pseudonyms and in runs without, so each source is counted separately, and the
+// highest count is kept.
 func (f *finder) countShared(ctx context.Context, found []*FoundStudent) error {
 	wanted := make(erase.Set)
 	for _, s := range found {
@@ -135,7 +135,8 @@ func (f *finder) identifying(s *findSource, numbers []string) erase.Set {
 	return found
 }
 
-// joined adds a set to groups, which are disjoint sets, and merges it with the groups that share a member with it.
+// joined adds a set to groups, which are disjoint sets, and merges it with the groups that share a member with it. It
+// returns the new groups.
 func joined(groups []erase.Set, set erase.Set) []erase.Set {
 	var others []erase.Set
 	all := maps.Clone(set)
@@ -149,7 +150,8 @@ func joined(groups []erase.Set, set erase.Set) []erase.Set {
 	return append(others, all)
 }
 
-// intersects reports whether two sets have a member in common, and includes whether a set has all members of another.
+// intersects reports whether two sets have a member in common, and includes whether the first set has all members of
+// the second.
 func intersects(a, b erase.Set) bool {
 	for member := range b {
 		if a[member] {

@@ -42,7 +42,8 @@ func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 	return nil
 }
 
-// owners returns the listed bids that own a row, in the form that rows hold. It is faster than locate for many students.
+// owners returns the requested bids that own a row, in the form that rows hold. It is faster than locate for many
+// students.
 func (f *finder) owners(ctx context.Context) (erase.Set, error) {
 	l := &locator{
 		finder: f, student: &FoundStudent{found: make(erase.Set)}, records: make(map[string]int), owners: make(erase.Set),
@@ -61,7 +62,7 @@ type locator struct {
 	*finder
 
 	student *FoundStudent
-	owners  erase.Set // receives the listed bids that own a row; nil for one student
+	owners  erase.Set // receives the requested bids that own a row; nil for one student
 	target  *erase.Target
 	found   []FoundRecord
 	records map[string]int // in found, by table and row
@@ -92,8 +93,8 @@ func (l *locator) source(ctx context.Context, s *findSource) error {
 	return nil
 }
 
-// span is the range of days for which a version is valid, up to but not including the day to. In a run it covers all
-// days.
+// span is the range of days for which a version is valid, up to but not including the day to. All rows of a run have
+// the same span.
 type span struct{ from, to int32 }
 
 // files searches files whose rows come from the same records.
@@ -180,7 +181,7 @@ func (s *findSource) placeOf(days span, path string) string {
 	}
 }
 
-// addPlace adds a place, or adds its rows to the last place if both are in the same table.
+// addPlace adds a place, or adds its counts to the last place if that has the same run, table and file.
 func (l *locator) addPlace(place FoundPlace) {
 	if place.Rows+place.Mentions == 0 {
 		return
@@ -197,7 +198,7 @@ func (l *locator) addPlace(place FoundPlace) {
 	l.student.Places = append(l.student.Places, place)
 }
 
-// record adds a row, or adds the place to a row that was found before.
+// record adds a row with its place, or only the place if an equal row was found before.
 func (l *locator) record(table *schemas.Table, batch *rows.Batch, i int, place string, byNumber bool) {
 	row := rowOf(batch, i)
 	key := table.Name + "\x00" + row.text()

@@ -46,7 +46,7 @@ func (r Row) text() string {
 	return b.String() + "}"
 }
 
-// rowOf returns row i of a batch, without the columns that only say when the row was valid in the history.
+// rowOf returns row i of a batch, without the columns that only versions in the history have.
 func rowOf(batch *rows.Batch, i int) Row {
 	var row Row
 	for c := range batch.Cols {

@@ -26,8 +26,9 @@ type otherFiles struct {
 	unknown []string // files that are not empty and not Parquet
 }
 
-// findOtherFiles finds these files in the listing of the destination. It reads the last bytes of files that do not have
-// the name of a Parquet file. Files of runs that are being changed are left out.
+// findOtherFiles finds the other files in listed, the listing of the destination. To recognize Parquet files, it reads
+// the last bytes of files whose names do not say that they are Parquet files. Files of runs that are being changed are
+// left out.
 func findOtherFiles(
 	ctx context.Context, catalog snapshot.Catalog, listed []sink.Entry, runs map[string]*snapshot.Manifest, current *snapshot.HistoryManifest,
 ) (*otherFiles, error) {

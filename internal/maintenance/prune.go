@@ -22,11 +22,11 @@ type PruneOptions struct {
 	// KeepDays is the age in days up to which snapshots are kept. The age of full and delta snapshots is counted from
 	// their dates, and the age of as-of snapshots from the day on which they were taken, regardless of their dates.
 	KeepDays int
-	// LeftOut also removes snapshots that do not belong to the history because of their settings or their service.
+	// LeftOut lets Prune also remove snapshots that do not belong to the history because of their settings or their service.
 	LeftOut bool
 	// Now returns the time.
 	Now func() time.Time
-	// DryRun reports what would be removed and removes nothing.
+	// DryRun means that Prune only reports what it would remove.
 	DryRun bool
 	// Begun are removals that an earlier prune began and that this command has finished. They are added to the report.
 	Begun []*snapshot.Change
@@ -54,7 +54,7 @@ type PruneReport struct {
 type UnfoldedRun struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
-	// Reason says why it does not belong to the history; empty if it does.
+	// Reason says why the snapshot does not belong to the history; empty if it does.
 	Reason string `json:"reason,omitempty"`
 	// Command is the command that adds the snapshot to the history. It is empty if there is a Reason, or if the command
 	// would need snapshots that are pruned.
@@ -178,8 +178,8 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 }
 
 // keepForHistory returns the expired runs that the history does not need, and reports the others. If an expired
-// snapshot can only be added by rebuilding the history, and that is possible, the rebuild needs all snapshots that are
-// in the history.
+// snapshot can only be added by a rebuild of the history, and a rebuild is possible, it needs all snapshots that are in
+// the history.
 func (p *pruner) keepForHistory(
 	ctx context.Context, expired []*snapshot.Manifest, runs map[string]*snapshot.Manifest, history *snapshot.HistoryManifest,
 ) ([]*snapshot.Manifest, error) {
@@ -222,7 +222,8 @@ func (p *pruner) keepForHistory(
 	}), nil
 }
 
-// holds reports whether a published run is in the history. A run that was pruned and then exported again has the same id.
+// holds reports whether a published run is in the history. A run that was pruned and then exported again has the same
+// id, so the hash of its manifest is compared too.
 func (p *pruner) holds(ctx context.Context, history *snapshot.HistoryManifest, m *snapshot.Manifest) (bool, error) {
 	for _, f := range history.Snapshots {
 		if f.RunID != m.RunID || f.Date != m.SnapshotDate {
@@ -296,7 +297,8 @@ func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifes
 	}
 }
 
-// prunedRun returns the report of a removal; m is nil if an earlier process began it.
+// prunedRun returns the report of a removal. m is the manifest of the run; nil if the manifest has already been
+// removed.
 func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	pruned := PrunedRun{
 		RunID: change.RunID, Kind: change.Kind, SnapshotDate: change.SnapshotDate, State: snapshot.Published,
@@ -311,8 +313,8 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	return pruned
 }
 
-// removal returns the change that removes a run. The change also removes files for the run's date that have the run in
-// their name but are not in the manifest.
+// removal returns the change that removes a run. The change also removes files for the run's date that have the run's
+// id in their names but are not in the manifest.
 func removal(m *snapshot.Manifest) *snapshot.Change {
 	change := &snapshot.Change{FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate}
 	if m.Status == snapshot.Published {

@@ -20,8 +20,8 @@ import (
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, of some districts and their schools, or of some students, from every
-// published run at a destination and from the history. It drops the staged files of unfinished runs, which cannot be
-// read: the next command for such a run plans and fetches again. The rows of purged schools are also removed from
+// published run at a destination and from the history. Staged files cannot be searched, so it drops those of unfinished
+// runs: the next command for such a run plans and fetches again. The rows of purged schools are also removed from
 // ledgers, and their failures from manifests, so that a rebuilt history does not contain the schools. Plans are kept.
 // erase.Target defines which rows are removed, erase.DistrictIndex the schools of a district, and endedSchools the
 // schools whose agreements have ended. No document that a purge writes identifies a student.
@@ -33,12 +33,12 @@ const purgeRounds = 3
 //
 // Purge cannot reach backups, copies, or old versions of removed objects that the store keeps (NotReached). It fails
 // with a *RefusedError if a process is working on a run or something else blocks the purge, with an *UnknownBidsError
-// if a bid does not occur anywhere, with a *WrongKindError if a bid occurs only as the other kind, with a *HasBidError
-// if a listed number belongs to a student with a bid, with a *NotIDError if a listed bid or number occurs only in
-// columns that do not hold ids of students, with a *PseudonymError if a student cannot be found everywhere by a listed
-// pseudonym, and with a *KeyNeededError if students cannot be found without a key. In all of these cases nothing was
-// changed. Purge also fails if data files that are listed neither in a run nor in the history hold rows: it reports
-// these files, but does not change them.
+// if a bid does not occur anywhere, with a *WrongKindError if a school's bid was given as a district's or the other way
+// round, with a *HasBidError if a listed number belongs to a student with a bid, with a *NotIDError if a listed bid or
+// number occurs only in columns that do not hold ids of students, with a *PseudonymError if a student cannot be found
+// everywhere by a listed pseudonym, and with a *KeyNeededError if students cannot be found without a key. In all of
+// these cases nothing was changed. Purge also fails if data files that are listed neither in a run nor in the history
+// hold rows: it reports these files, but does not change them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
 		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long agreements must have ended")
@@ -147,8 +147,8 @@ func (p *purger) survey(ctx context.Context) error {
 	return p.findUnfinished(ctx, folders)
 }
 
-// surveyAgain finds runs that have begun since the survey, because reading everything takes a long time, and returns
-// the runs that were published in that time.
+// surveyAgain finds runs that have begun since the survey, and returns the runs that have been published since. Both
+// may happen, because reading everything takes a long time.
 func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
 	folders, err := p.catalog.Index(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) err
 			p.unfinished[f.Name] = f.Name
 		default:
 			b := p.targetOf(plan.RunID)
-			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the plan goes last
+			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the plan is removed last
 			if dropping || b.NamesPlan(plan) {
 				p.unfinished[f.Name] = f.Name
 			}
@@ -285,7 +285,8 @@ func (p *purger) summarize(ctx context.Context) error {
 }
 
 // carryOut makes the necessary changes, and repeats the search until it finds no more rows. Files that another process
-// has staged since the last search, for a new run or because no lock excluded it, are found and dropped as well.
+// has staged since the last search, for a new run or because no lock excluded that process, are found and dropped as
+// well.
 func (p *purger) carryOut(ctx context.Context) error {
 	if err := p.lockAndRecord(ctx); err != nil {
 		return err
@@ -313,7 +314,7 @@ func (p *purger) carryOut(ctx context.Context) error {
 			}
 			return errors.Join(disturbed, p.rowsRemain(ctx, where))
 		}
-		if !p.locks { // the process of a change may be slow, or killed
+		if !p.locks { // the process that began a change may be slow or dead
 			recovered, err := p.catalog.Recover(ctx)
 			if err := errors.Join(err, recovered.Err()); err != nil {
 				return err
@@ -325,7 +326,7 @@ func (p *purger) carryOut(ctx context.Context) error {
 	}
 }
 
-// rowsRemain returns the reason why a purge keeps finding rows.
+// rowsRemain returns the error of a purge that keeps finding rows, with the probable cause.
 func (p *purger) rowsRemain(ctx context.Context, where string) error {
 	if probe, ok := p.catalog.Store().(sink.AbortProber); ok {
 		removes, err := probe.AbortRemoves(ctx)
@@ -352,7 +353,7 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 	return p.record(ctx)
 }
 
-// record writes the report when a purge begins, once.
+// record writes the report once, when the purge begins to change things.
 func (p *purger) record(ctx context.Context) error {
 	if p.report.resumed || p.recorded {
 		return nil
@@ -407,7 +408,7 @@ func (p *purger) writeProof(ctx context.Context) error {
 	if err := p.report.OrphansError(); err != nil {
 		return err
 	}
-	// These runs may hold rows too; they are only searched once they are published.
+	// Runs that are being published may hold rows too, but they can only be searched once they are published.
 	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return err
@@ -422,7 +423,7 @@ func (p *purger) writeProof(ctx context.Context) error {
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
-// countChanges adds up the changes of this purge that are recorded in the manifests of some runs.
+// countChanges adds up the changes of this purge that are recorded in the manifests of the given runs.
 func (r *PurgeReport) countChanges(runs map[string]*snapshot.Manifest) {
 	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
@@ -449,7 +450,7 @@ func (p *purger) completeReport() {
 	}
 	if p.moved > 0 {
 		r.NotReached = append(r.NotReached, fmt.Sprintf("the coverage of %s in the history: they changed districts, and "+
-			"some of the snapshots that the history was built from are pruned, so it is unknown", wording.Many(p.moved, "school")))
+			"some of the snapshots that the history was built from are pruned, so the coverage is unknown", wording.Many(p.moved, "school")))
 	}
 	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)
 }

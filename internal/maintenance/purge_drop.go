@@ -28,7 +28,7 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 			}
 			p.held[run] = release
 		}
-		if !p.locks { // Without locks, holding the run does not exclude other processes.
+		if !p.locks { // On a store without locks, holding the run does not exclude other processes.
 			if err := p.refuseActive(ctx, run); err != nil {
 				return err
 			}
@@ -133,8 +133,8 @@ func (p *purger) dropRun(ctx context.Context, folder, run string) error {
 	if err := p.catalog.DropCheckpoints(ctx, run); err != nil {
 		return err
 	}
-	// Without locks, a process may have published the run since it was found. The next search treats it as published. A
-	// process that starts to publish it now no longer finds its staged files.
+	// On a store without locks, a process may have begun to publish the run since it was found. The next search then
+	// treats the run as published. A process that begins to publish it now no longer finds its staged files.
 	if started, err := p.catalog.PublishingStarted(ctx, run); started || err != nil {
 		return err
 	}

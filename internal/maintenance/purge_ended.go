@@ -20,6 +20,7 @@ import (
 type evidence struct {
 	// nights maps the date of each full snapshot of all schools to the datasets that it requested.
 	nights map[string]erase.Set
+	// lastOK is the last night on which any dataset of a school was ok.
 	lastOK map[string]string
 	// okIn is the last night on which a dataset of a school was ok, by school and dataset. A night proves nothing about
 	// a school unless it requested all datasets that were ever ok for the school.
@@ -46,10 +47,11 @@ func (e *evidence) note(school, dataset, night, status string) {
 	}
 }
 
-// endedSchools returns the schools whose agreement ended at least that many days ago, sorted by bid: at least two
-// snapshots, spanning that time, requested every dataset of the school and got none. A school that was never exported
-// has no rows and is left out. A school that an earlier purge erased counts as ended until it is ok again, because rows
-// of other schools may contain its bid. The second result lists other schools that lack a dataset they once had.
+// endedSchools returns the schools whose agreement ended at least the given number of days ago, sorted by bid: at least
+// two snapshots, spanning that time, requested every dataset that the school once had, and received none of them. A
+// school that was never exported has no rows and is left out. A school that an earlier purge erased counts as ended
+// until it is ok again, because rows of other schools may contain its bid. The second result lists other schools that
+// lack a dataset they once had.
 func endedSchools(
 	ctx context.Context, catalog snapshot.Catalog, days int, earlier []*PurgeReport,
 ) ([]EndedSchool, []NearlyEnded, error) {
@@ -95,7 +97,7 @@ func endedSchools(
 }
 
 // addLedger adds the outcomes in the ledger of a run. Any run shows which schools were exported, but only a full run of
-// all schools shows which ones are missing.
+// all schools shows which schools are missing.
 func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *snapshot.Manifest) error {
 	night := m.SnapshotDate
 	if m.Kind == snapshot.AsOf {
@@ -150,7 +152,7 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 	return nil
 }
 
-// noteCoverage records what a row of the coverage says about a dataset of a school on some nights.
+// noteCoverage records the outcome that a row of the coverage table has for a dataset of a school on the given nights.
 func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	dataset, status := erase.TextOf(batch, i, "dataset"), erase.TextOf(batch, i, "status")
 	if len(nights) == 0 {
@@ -165,7 +167,7 @@ func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	}
 }
 
-// ended implements endedSchools.
+// ended finds the schools that endedSchools returns.
 func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, err error) {
 	for _, school := range slices.Sorted(maps.Keys(e.lastOK)) {
 		lastOK := e.lastOK[school]
@@ -194,7 +196,7 @@ func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, e
 }
 
 // addErased adds the schools that earlier purges erased and that have been neither ok nor failed since. The purges are
-// given in order.
+// given in order, oldest first.
 func (e *evidence) addErased(ended []EndedSchool, earlier []*PurgeReport) []EndedSchool {
 	for _, purge := range slices.Backward(earlier) {
 		for _, school := range purge.Ended {
@@ -240,7 +242,7 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	return &n, err
 }
 
-// nightsAfter returns, sorted, the nights after a given one that requested all of the given datasets.
+// nightsAfter returns, sorted, the nights after the given night that requested all of the given datasets.
 func (e *evidence) nightsAfter(night string, datasets erase.Set) []string {
 	var nights []string
 	for _, other := range slices.Sorted(maps.Keys(e.nights)) {

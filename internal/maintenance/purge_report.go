@@ -28,10 +28,10 @@ type PurgeOptions struct {
 	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
 	EndedForDays int
-	// AllowUnknown ignores bids that do not occur anywhere. If it is not set, such bids are an error, as is a list of
-	// students none of whom occurs.
+	// AllowUnknown ignores bids that do not occur anywhere. If it is not set, such bids are an error, and so is a list
+	// of students if none of them occurs.
 	AllowUnknown bool
-	// DryRun reports what would be removed and changes nothing.
+	// DryRun means that Purge only reports what it would remove.
 	DryRun bool
 	// Now returns the time.
 	Now         func() time.Time
@@ -41,7 +41,7 @@ type PurgeOptions struct {
 	Workspace func() (sink.Store, func() error, error)
 }
 
-// kinds returns how many kinds of rows were selected: by school, district, student and so on.
+// kinds returns in how many ways rows were selected: by school, by district, by student and so on.
 func (o *PurgeOptions) kinds() int {
 	n := 0
 	for _, given := range []bool{
@@ -101,7 +101,8 @@ type PurgeReport struct {
 	Verification *PurgeVerification `json:"verification,omitempty"`
 	// Orphans are data files with rows to purge that are listed neither in a published run nor in the history.
 	Orphans []string `json:"orphans,omitempty"`
-	// Suppressed is set if the students are on the suppression list. Without a privacy key they are not.
+	// Suppressed is set if the students are on the suppression list. A purge that has no privacy key cannot put them
+	// there.
 	Suppressed *PurgeSuppression `json:"suppressed,omitempty"`
 	// OtherKeys are the fingerprints of other privacy keys under which runs or the history were exported. Students have
 	// different pseudonyms there, so this purge does not find them.
@@ -135,7 +136,7 @@ type PurgeAsked struct {
 	EndedBefore string `json:"history_ended_before,omitempty"`
 }
 
-// AskedStudents describes the list of students of a purge, which no document holds.
+// AskedStudents describes the list of students of a purge in documents, which must not contain the list itself.
 type AskedStudents struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`
@@ -320,8 +321,8 @@ func (r *PurgedRun) add(other *PurgedRun) {
 	r.LedgerRowsRemoved += other.LedgerRowsRemoved
 }
 
-// EndedSchool is a school whose agreement seems to have ended: in every full snapshot since Since, all of its datasets
-// were denied or it was missing from the school list.
+// EndedSchool is a school whose agreement seems to have ended: in every full snapshot from Since on, all of its
+// datasets were denied or it was missing from the school list.
 type EndedSchool struct {
 	Bid  string `json:"school_bid"`
 	Name string `json:"school_name,omitempty"` // as in the school list

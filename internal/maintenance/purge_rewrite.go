@@ -22,7 +22,8 @@ import (
 // rewriteConcurrency is the number of files that are rewritten at once. Each needs memory for a row group.
 const rewriteConcurrency = 2
 
-// rewrittenPath returns the path of the file that replaces the one at path.
+// rewrittenPath returns the path of the file that replaces the file at path. It fails if the path has no generation
+// left.
 func rewrittenPath(path string, generation int) (string, error) {
 	part, ok := sink.ParsePart(path)
 	next, left := part.Next(generation)
@@ -32,7 +33,8 @@ func rewrittenPath(path string, generation int) (string, error) {
 	return next, nil
 }
 
-// purgeRun removes the rows that were found in a published run.
+// purgeRun removes the rows that were found in a published run. It returns ErrConflict if the run's manifest has
+// changed since the rows were found.
 func (p *purger) purgeRun(ctx context.Context, run string) error {
 	m := p.all[run]
 	data, _, err := p.catalog.Read(ctx, snapshot.ManifestPath(run))
@@ -111,7 +113,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
 		Before: hash, Staged: make(map[string]json.RawMessage),
 	}
-	takes := make(map[string]sink.File) // by the path of the file that it replaces
+	takes := make(map[string]sink.File) // by the path of the file that each one replaces
 	for i := range units {
 		if units[i].emptied > 0 {
 			purge.SchoolsEmptied[units[i].dataset.Name] += units[i].emptied

@@ -18,7 +18,7 @@ import (
 )
 
 // verifyPurged searches every text column of every file, including files that are not listed in any run, for purged
-// rows.
+// rows, and adds the result to the report.
 func (p *purger) verifyPurged(ctx context.Context) error {
 	if err := p.findAndCount(ctx); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	return p.searchHistory(ctx, again)
 }
 
-// unlessPruned removes a run from the search if it was pruned, or the run's files if it was replaced. Otherwise it
-// returns err.
+// unlessPruned handles an error that reading a run has returned. If the run was pruned, the run is left out of the
+// search; if it was replaced, only its files are left out. In both cases unlessPruned returns nil, otherwise err.
 func (p *purger) unlessPruned(ctx context.Context, run string, err error) error {
 	switch {
 	case p.isPruned(ctx, run, err):
@@ -110,8 +110,8 @@ func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (e
 	return nil
 }
 
-// addPseudonyms records the listed bids that occur as ids of students in rows that were exported under a key. They are
-// pseudonyms.
+// addPseudonyms records the listed bids that occur as ids of students in rows that were exported under a key. Such bids
+// are pseudonyms.
 func (p *purger) addPseudonyms(key string, occurs erase.Occurs) {
 	if key != "" && p.students != nil && !p.students.ByNumber {
 		maps.Copy(p.pseudonyms, occurs.IDs)
@@ -171,7 +171,7 @@ func (p *purger) isPruned(ctx context.Context, run string, err error) bool {
 	return errors.Is(err, sink.ErrNotFound)
 }
 
-// holdingsOf returns the files of a run, and its ledger if the ledger loses rows. A replaced run has no files.
+// holdingsOf returns the files of a run, and the purged ledger if the ledger changes. A replaced run has no files.
 func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerification) ([]purgeUnit, *snapshot.PurgedLedger, error) {
 	ledger, err := p.purgedLedger(ctx, p.all[run])
 	if err != nil {
@@ -193,7 +193,7 @@ func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerific
 func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snapshot.PurgedLedger, error) {
 	b := p.targetOf(m.RunID)
 	if b.Students != nil {
-		return nil, nil // ledgers do not name students
+		return nil, nil // ledgers do not contain students
 	}
 	ledger, err := p.catalog.PurgeLedger(ctx, m, func(school, district string) bool {
 		if !b.Schools[school] && !b.Districts[district] {

@@ -17,8 +17,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// isOf reports whether a report belongs to a purge of this list of students. If that purge had no privacy key, this can
-// only be determined if it was killed, and only once its rows are counted (continues).
+// isOf reports whether a report belongs to a purge of this list of students. The report of a purge without a privacy
+// key has no digest. For such a report, isOf returns true if the purge was killed; once the rows are counted, continues
+// decides.
 func (p *purger) isOf(r *PurgeReport) bool {
 	asked := r.Asked.Students
 	if asked == nil || asked.ByNumber != p.students.ByNumber || asked.Listed != len(p.students.Listed()) {
@@ -59,7 +60,7 @@ func (p *purger) continues() bool {
 }
 
 // learnNumbers finds the numbers in rows of the listed students, in runs and in the history. Rows without a bid are
-// found by these numbers, and may contain more numbers.
+// found by these numbers and may contain more numbers, so the search is repeated until it finds no more.
 func (p *purger) learnNumbers(ctx context.Context) error {
 	if p.students == nil {
 		return nil
@@ -110,7 +111,7 @@ func (p *purger) learn(found []numbersFound) bool {
 			}
 		}
 	}
-	for number, bids := range carriers { // another run may hold pseudonyms of the same students
+	for number, bids := range carriers { // not the sum, because another run may hold pseudonyms of the same students
 		p.carriers[number] = max(p.carriers[number], len(bids))
 	}
 	return p.students.Learn(all)
@@ -154,7 +155,8 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 }
 
 // purgeRuns removes the rows that were found in runs. Rows that were found by a number are removed from all runs before
-// the rows that give the number, so that a purge that was killed can still find them.
+// the rows that give the number, so that a purge that was killed can still find them. disturbed is as in
+// changeAndVerify.
 func (p *purger) purgeRuns(ctx context.Context) (disturbed, err error) {
 	levels := p.deepest
 	for least := levels; ; least-- {
@@ -278,8 +280,8 @@ func (e *HasBidError) Error() string {
 	return wording.Many(len(e.Numbers), "listed number") + " found only in rows of students with a bid"
 }
 
-// NotIDError means that listed bids or numbers occur only in columns that do not hold such ids of students: they are
-// names, or bids of something else. A purge would erase every row that mentions them.
+// NotIDError means that listed bids or numbers occur only in columns that do not hold such ids of students: the listed
+// texts are names, or bids of something else. A purge would erase every row that mentions them.
 type NotIDError struct {
 	// Listed are the bids or numbers. They must not be logged.
 	Listed []string
@@ -308,8 +310,8 @@ func (e *NotAloneError) Error() string {
 	return wording.Many(len(e.Listed), "listed text") + " not consisting of just a bid or number"
 }
 
-// isAlone returns false for a bid or number of the usual form to which spreadsheets or programs have added something, such as
-// quotes. Any other text may be a bid.
+// isAlone reports whether a text may be just a bid or a number. It returns false only for a bid or number of the usual
+// form to which spreadsheets or programs have added something, such as quotes.
 func isAlone(text string) bool {
 	value := strings.TrimLeft(text, "\"'{")
 	if end := strings.IndexAny(value, "\"'},;\t"); end >= 0 {
@@ -424,8 +426,8 @@ func (p *purger) checkKeys(ctx context.Context) error {
 	return nil
 }
 
-// summarizeStudents reports how many of the students were found. Unpublished runs may hold the students too, and cannot
-// be searched, so these runs are dropped.
+// summarizeStudents adds to the report how many of the students were found, or returns an error if the list must be
+// corrected first. Unpublished runs may hold the students too, and cannot be searched, so these runs are dropped.
 func (p *purger) summarizeStudents(ctx context.Context) error {
 	own := p.students.Among(p.own)
 	others := slices.DeleteFunc(p.students.Among(p.ofOthers), func(text string) bool { return slices.Contains(own, text) })

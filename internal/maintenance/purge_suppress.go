@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// PurgeSuppression says that the students of a purge are on the suppression list, so that runs with the key leave them
-// out.
+// PurgeSuppression records that the students of a purge are on the suppression list, so that runs with the key leave
+// them out.
 type PurgeSuppression struct {
 	// Key is the fingerprint of the privacy key.
 	Key string `json:"key_fingerprint"`
@@ -105,7 +105,7 @@ type UnsuppressReport struct {
 
 // SharedNumberError means that several students on the suppression list have a given number. Nothing was changed.
 type SharedNumberError struct {
-	// Numbers must not be logged. Students are how many students have each of them.
+	// Numbers must not be logged. Students counts, for each of them, the students on the list who have it.
 	Numbers  []string
 	Students []int
 }

@@ -11,7 +11,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// purgeUnit is the files of one dataset and bucket, in the order of its tables. Their rows come from the same records.
+// purgeUnit holds the files of one dataset and bucket, in the order of the dataset's tables. The rows of these files
+// come from the same records.
 type purgeUnit struct {
 	dataset *schemas.Dataset // nil for a table that is not declared
 	files   []purgeFile
@@ -28,10 +29,10 @@ type purgeFile struct {
 // changes reports whether the file is to be rewritten.
 func (f *purgeFile) changes() bool { return f.removed+f.cleared > 0 }
 
-// foundRun has the rows to purge that were found in a run.
+// foundRun describes the rows to purge that were found in a run.
 type foundRun struct {
 	units  []purgeUnit
-	ledger *snapshot.PurgedLedger // without Data; nil if the ledger stays
+	ledger *snapshot.PurgedLedger // without Data; nil if the ledger does not change
 }
 
 // changes reports whether a file of the unit is to be rewritten.

@@ -123,7 +123,7 @@ func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	// A bid can occur both as a school and as a district.
+	// A bid can occur both as the bid of a school and as the bid of a district.
 	wrong := &WrongKindError{
 		Districts: intersection(schools, swapped.districts), Schools: intersection(districts, swapped.schools),
 	}

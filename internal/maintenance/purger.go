@@ -15,7 +15,7 @@ type purger struct {
 	catalog snapshot.Catalog
 	opts    PurgeOptions
 	report  *PurgeReport
-	fresh   *PurgeReport // the report of a purge that resumes no earlier one
+	fresh   *PurgeReport // the report of a purge that does not resume an earlier purge
 	index   *erase.DistrictIndex
 
 	runs  map[string]*snapshot.Manifest // published
@@ -34,7 +34,7 @@ type purger struct {
 	// killed, or was still running when another one published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
-	held       map[string]func() error // runs, until the purge ends
+	held       map[string]func() error // releases the lock, by run
 	undeclared erase.Set               // tables that this release does not declare
 	seen       erase.Set               // requested bids that were found in a row
 	pseudonyms erase.Set               // listed texts that were found in rows that hold pseudonyms
@@ -42,7 +42,7 @@ type purger struct {
 	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
 	occurs     erase.Occurs            // listed bids and numbers of students, by column
 	byNumber   int64                   // rows to be purged that have no bid and were found only by a number
-	numbers    erase.Set               // these numbers
+	numbers    erase.Set               // the numbers by which these rows were found
 	carriers   map[string]int          // how many students with a bid have a number by which rows are found
 	students   *erase.Students         // nil unless students are purged
 	suppressed *snapshot.Suppression   // the list with the students; nil without a privacy key, and in a dry run
@@ -50,7 +50,7 @@ type purger struct {
 	deepest int
 	// moved counts schools that have changed districts and whose history could not be rebuilt.
 	moved     int
-	otherKeys erase.Set // fingerprints of keys, other than the given one, under which runs were taken
+	otherKeys erase.Set // fingerprints of keys, other than the given key, under which runs were taken
 	clear     bool      // runs or the history hold bids themselves, not pseudonyms
 	// notSearched are files at the destination that the purge cannot search, for NotReached.
 	notSearched []string
@@ -102,7 +102,8 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 			continue
 		}
 		p.report.Earlier = other
-		// Only the request may contain the purged schools and districts.
+		// Once that purge has erased them, schools and districts may occur only in its request, and must not count as
+		// unknown.
 		for _, bid := range slices.Concat(asked.Schools, asked.Districts) {
 			p.seen[bid] = p.seen[bid] || !slices.Contains(other.Unknown, bid)
 		}
@@ -129,7 +130,7 @@ func (p *purger) notReached() []string {
 	places := unreachable()
 	if p.report.Asked.Students == nil {
 		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests of runs "+
-			"restricted to certain schools, which name schools and districts but hold no student data")
+			"restricted to certain schools, which list schools and districts but hold no student data")
 	} else {
 		again := "the next run exports them again"
 		if s := p.report.Suppressed; s != nil {

@@ -17,15 +17,15 @@ type VerifyReport struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
 	SnapshotDate string        `json:"snapshot_date"`
-	// HistoryID is set if the history was verified. SnapshotDate is then the date of the last snapshot folded.
+	// HistoryID is set if the history was verified. SnapshotDate is then the date of the last folded snapshot.
 	HistoryID string `json:"history_id,omitempty"`
 	// Files, Rows and Bytes count the tables, as in the summary of a run. The ledger is verified too, but not counted.
 	Files    int       `json:"files"`
 	Rows     int64     `json:"rows"`
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"`
-	// MissingProofs are the paths of the proofs of purges that are in the manifest, but whose proofs no longer exist. A
-	// lost proof cannot be made again, so they are not among the Problems.
+	// MissingProofs are the paths of proofs that no longer exist, although the manifest lists their purges. They are
+	// not among the Problems, because a lost proof cannot be made again.
 	MissingProofs []string `json:"missing_proofs,omitempty"`
 }
 
@@ -46,11 +46,11 @@ const Missing = "is missing"
 
 type verification struct {
 	catalog snapshot.Catalog
-	// pointers has the hash of each document that led to the run, by path; "" if it could not be read.
+	// pointers holds the hash of each document that led to the run, by path; "" if it could not be read.
 	pointers map[string]string
 	// manifest is the hash of the manifest, "" if it was not read.
 	manifest string
-	mu       sync.Mutex // over report
+	mu       sync.Mutex // guards report
 	report   *VerifyReport
 }
 
@@ -60,8 +60,8 @@ func (v *verification) problem(path, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// pinned reads a document whose bytes are determined by its values. If the bytes differ from that, it reports a problem
-// and returns nil.
+// pinned reads a document whose bytes are determined by its values. If the bytes differ from that, it reports a
+// problem. If the document is missing or damaged, it reports that and returns nil.
 func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
 	data, err := v.read(ctx, path)
 	if err != nil {

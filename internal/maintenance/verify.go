@@ -24,9 +24,9 @@ const (
 	scanConcurrency = 4
 )
 
-// Verify reads a published run again and compares it with its manifest, its ledger and its pointer. Missing,
-// damaged or altered objects are listed as problems. The error is non-nil only if Verify cannot read the destination;
-// it is a *RefusedError if no trace of the target exists, or if it is not published or was replaced.
+// Verify reads a published run again and compares it with its manifest, its ledger and its pointer. Missing, damaged or
+// altered objects are listed as problems. An error means that Verify cannot read the destination. A *RefusedError means
+// that no trace of the target exists, or that the target is not published or was replaced.
 //
 // A snapshot that another process replaces or purges at the same time is not reported as damaged. If a problem is found, the
 // pointers are read again, and if they have changed, everything else is read again too.

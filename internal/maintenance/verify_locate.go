@@ -11,15 +11,15 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// VerifyTarget is a run, the snapshot of a date, the enrollment as of a date, or, if all are
-// empty, the latest snapshot.
+// VerifyTarget selects a run, the snapshot of a date, the enrollment as of a date, or, if all are empty, the latest
+// snapshot.
 type VerifyTarget struct {
 	RunID         string
 	SnapshotDate  string
 	EffectiveDate string
 }
 
-// located is a run that was found. If run is empty, no run was found.
+// located describes the run to verify. If run is empty, no run was found.
 type located struct {
 	run string
 	// pointer is the document that refers to the run, and hash the hash of the manifest in that document. Both are
@@ -27,8 +27,8 @@ type located struct {
 	pointer, hash string
 }
 
-// publishing reports whether the run is being published, or publishing it was interrupted. In that case, some of the
-// steps that follow the pointer may be missing.
+// publishing reports whether publishing the run is in progress or was interrupted. In both cases, some of the steps
+// that follow the pointer may be missing.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
 	change, _, err := v.catalog.CurrentChange(ctx, run)
 	return change != nil && change.Publishes(), err
@@ -46,7 +46,7 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (located
 	return v.locateLatest(ctx)
 }
 
-// unknown returns the error of a target that does not exist.
+// unknown returns the error for a target that does not exist.
 func (t VerifyTarget) unknown(catalog snapshot.Catalog) error {
 	what := "no snapshot of all schools is published at " + catalog.String() + ": give the date or the id of a run (see growth-export status)"
 	switch {
@@ -136,7 +136,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 	if pointer != nil {
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	// The pointer is unusable: search all runs for the one that it should refer to.
+	// The pointer is unusable: search all runs for the run that it should refer to.
 	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err
@@ -158,8 +158,8 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}
-	// _latest.json is written after the pointer of the date. List the runs being published after reading both: if one
-	// ends before that, _latest.json has changed, and everything is read again.
+	// _latest.json is written after the pointer of the date. The change of the newest run is read after both: if
+	// publishing ends before that, _latest.json has changed, and everything is read again.
 	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
 		follows, err := v.publishing(ctx, newest.RunID)
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 )
 
 // UnnamedFiles are data files in the folders of the tables that are not listed in a published run, the history or a
-// change in progress. Readers that use globs read them.
+// change in progress. Readers that find files with globs read these files too.
 type UnnamedFiles struct {
-	// Run is the run with which the names of the files end; empty if that is not a run that can be given up.
+	// Run is the id of a run, from the names of the files; empty if that run cannot be abandoned.
 	Run   string   `json:"run_id,omitempty"`
 	Paths []string `json:"paths"`
 }
@@ -64,7 +64,8 @@ func FindUnnamed(ctx context.Context, catalog snapshot.Catalog) ([]*UnnamedFiles
 	return unnamed, nil
 }
 
-// findUnnamed returns the data files that are not listed anywhere, with the run of each.
+// findUnnamed returns the data files that are not listed anywhere, each with the run that can be abandoned to remove
+// it.
 func findUnnamed(ctx context.Context, catalog snapshot.Catalog) (map[string]string, error) {
 	listed, err := sink.ListAll(ctx, catalog, "") // before the runs, because runs may be published in the meantime
 	if err != nil {
@@ -132,13 +133,13 @@ func isBelowTable(file string) bool {
 type unnamedFinder struct {
 	catalog   snapshot.Catalog
 	manifests []string // the folders of runs that have a manifest
-	ledgers   []string // those that have a ledger
+	ledgers   []string // the folders of runs that have a ledger
 	runs      map[string]*snapshot.Manifest
 	changes   map[string]*snapshot.Change
 }
 
-// runOf returns the run that can be given up to remove a file; empty if there is none. elsewhere is true if the file is
-// part of a change in progress, or of a snapshot whose pointer or manifest is damaged or missing.
+// runOf returns the run that can be abandoned to remove a file; empty if there is none. elsewhere is true if the file
+// is part of a change in progress, or of a snapshot whose pointer or manifest is damaged or missing.
 func (f *unnamedFinder) runOf(ctx context.Context, file string) (run string, elsewhere bool, err error) {
 	kind, date, ok := snapshot.FileOfRun(file)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 type Ahead struct {
 	open  func(ctx context.Context, path string) (Object, error)
 	paths []string
-	after map[string]int // the index of the path after this one
+	after map[string]int // by path, the index of the next path
 	depth int
 
 	mu     sync.Mutex
@@ -36,8 +36,8 @@ func NewAhead(open func(ctx context.Context, path string) (Object, error), paths
 	return a
 }
 
-// Open opens an object, and in the background those that come after it. The caller closes the object. The context also
-// applies to the objects that are opened in the background.
+// Open opens an object and, in the background, the objects that come after it, up to the depth. The caller closes the
+// object. The context also applies to the objects that are opened in the background.
 func (a *Ahead) Open(ctx context.Context, path string) (Object, error) {
 	a.mu.Lock()
 	if next, known := a.after[path]; known {
@@ -55,7 +55,7 @@ func (a *Ahead) Open(ctx context.Context, path string) (Object, error) {
 	return found.object, found.err
 }
 
-// openInBackground starts to open an object, unless that has been done.
+// openInBackground starts to open an object, unless it has already been started. The caller holds a.mu.
 func (a *Ahead) openInBackground(ctx context.Context, path string) {
 	if a.closed || a.begun[path] != nil {
 		return

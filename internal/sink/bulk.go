@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// MaxConcurrency bounds concurrent small operations on a store. On S3, each of them takes tens of milliseconds.
+// MaxConcurrency is the maximum number of concurrent small operations on a store. On S3, each of them takes tens of
+// milliseconds.
 const MaxConcurrency = 64
 
 // ListAll returns the entries that List yields.

@@ -16,8 +16,9 @@ import (
 
 // DirOptions are the options of a Dir.
 type DirOptions struct {
-	// GroupReadable creates files with mode 0640 and folders with mode 0750, instead of 0600 and 0700. It is ignored if
-	// the destination was created without it, so that all files and folders of a destination have the same modes.
+	// GroupReadable means that files are created with mode 0640 and folders with mode 0750, instead of 0600 and 0700.
+	// It is ignored if the destination was created without it, so that all files and folders of a destination have the
+	// same modes.
 	GroupReadable bool
 	// Log receives warnings while the Dir waits for a lock; nil discards them.
 	Log *slog.Logger
@@ -41,11 +42,11 @@ type Dir struct {
 	command    string
 	wrap       func(FileSystem) FileSystem
 
-	// writing admits one conditional write of this process at a time, so that goroutines do not have to poll for the
-	// lock that excludes other processes.
+	// writing admits one locked write of this process at a time, so that goroutines do not have to poll for the lock
+	// that excludes other processes.
 	writing chan struct{}
 	// syncing admits one goroutine at a time that syncs folders: a goroutine whose folder is already being synced by
-	// another one must not return before that is done.
+	// another goroutine must not return before that is done.
 	syncing chan struct{}
 
 	mu   sync.Mutex
@@ -90,7 +91,7 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 // String returns the path as it was given.
 func (d *Dir) String() string { return d.name }
 
-// Info returns the folder.
+// Info returns the folder, which is also the URL for readers.
 func (d *Dir) Info() Info {
 	url := strings.TrimSuffix(filepath.ToSlash(d.path), "/")
 	return Info{URL: url, HadoopURL: url, Folder: d.path, Locks: true}
@@ -139,7 +140,7 @@ func (d *Dir) open(create bool) (FileSystem, error) {
 	return d.root, nil
 }
 
-// reopen makes the next use open the root again. The old one is closed when it is garbage collected.
+// reopen makes the next use open the root again. The old root is closed when it is garbage collected.
 func (d *Dir) reopen() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

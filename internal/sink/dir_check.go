@@ -131,8 +131,8 @@ func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) err
 	return nil
 }
 
-// nearestFolder returns the folder, or the nearest existing one above it. It fails if there is something other than a
-// folder in its place.
+// nearestFolder returns the folder, or the nearest existing folder above it. It fails if something that is not a folder
+// is in the way.
 func nearestFolder(root FileSystem, folder string) (string, error) {
 	if folder == "." {
 		return folder, nil

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// documentsFolder is where documents are written before they are renamed. Only the holder of documentsLock writes
-	// there.
+	// documentsFolder is the folder in which documents are written before they are renamed. Only the holder of
+	// documentsLock writes there.
 	documentsFolder = StagingPrefix + "~documents"
 	documentsLock   = "documents"
-	// documentsPatience bounds the wait for a lock that is held for one small write. If the wait takes longer, the
-	// holder hangs.
+	// documentsPatience is the maximum wait for a lock that is held for one small write. A process that holds it for
+	// longer hangs.
 	documentsPatience = time.Minute
 )
 
@@ -136,7 +136,7 @@ func (d *Dir) writeTemporary(root FileSystem, folder, name string, data []byte) 
 	})
 }
 
-// replace moves the temporary file to its name.
+// replace moves the temporary file to its name. It returns ErrConflict if the name must be absent and is not.
 func replace(root FileSystem, temporary, name string, when Condition) error {
 	if !when.Absent {
 		return root.Rename(temporary, name)
@@ -158,8 +158,8 @@ func replace(root FileSystem, temporary, name string, when Condition) error {
 }
 
 // Remove removes a file and the folders that become empty. To other processes, a missing document may mean that files
-// were committed or removed, and they may remove further files because of it. The removal of a document therefore
-// becomes durable after every earlier change and before every later one.
+// were committed or removed, and these processes may then remove further files. The removal of a document therefore
+// becomes durable after every earlier change and before every later change.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := ready(ctx, name); err != nil {
 		return err

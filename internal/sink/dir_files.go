@@ -43,7 +43,7 @@ type dirDraft struct {
 	name   string
 }
 
-// Draft starts a file.
+// Draft starts a file in the owner's staging folder.
 func (d *Dir) Draft(ctx context.Context, owner, name string) (Draft, error) {
 	if err := ready(ctx, name); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (d *Dir) Draft(ctx context.Context, owner, name string) (Draft, error) {
 	return draft, nil
 }
 
-// Stage syncs the file and its folder.
+// Stage makes the file and its folder durable, and returns File.Staged.
 func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 	return f.StageOnce(func(int64) ([]byte, error) {
 		token, err := json.Marshal(stagedName{Name: f.name})
@@ -103,7 +103,7 @@ func (f *dirDraft) Abort() error {
 	})
 }
 
-// fileCheck reports whether the file at name is the one that was staged at from.
+// fileCheck reports whether the file at name is the file that was staged at from.
 type fileCheck func(ctx context.Context, root FileSystem, name, from string, file File) (bool, error)
 
 // locate returns the path at which a file exists and passes the check, or "" if there is none, and the path at which it
@@ -172,13 +172,13 @@ func (d *Dir) sameBytes(ctx context.Context, root FileSystem, name, from string,
 	return hash == file.SHA256, nil
 }
 
-// Holds looks for a file of the right size.
+// Holds reports whether a staged or committed file of the right size exists.
 func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) {
 	_, name, _, err := d.locate(ctx, owner, file, d.sameSize)
 	return name != "", err
 }
 
-// Intact compares the SHA-256 of a file with the hash recorded when the file was staged.
+// Intact also compares the SHA-256 of the file with the hash recorded when it was staged.
 func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
 	_, name, _, err := d.locate(ctx, owner, file, d.sameBytes)
 	return name != "", err
@@ -193,7 +193,7 @@ func (d *Dir) markIntact(from string) {
 	}
 }
 
-// OpenStaged opens a staged or committed file.
+// OpenStaged opens a staged or committed file. It returns ErrStagedLost if neither exists.
 func (d *Dir) OpenStaged(ctx context.Context, owner string, file File) (Object, error) {
 	if err := ready(ctx, file.Path); err != nil {
 		return nil, err
@@ -218,7 +218,8 @@ func (d *Dir) OpenStaged(ctx context.Context, owner string, file File) (Object, 
 	return nil, d.failed("open the staged file of", file.Path, ErrStagedLost)
 }
 
-// Commit renames a staged file to its path.
+// Commit renames a staged file to its path. It returns ErrStagedLost if neither the staged file nor the committed file
+// is there and intact.
 func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 	root, name, from, err := d.locate(ctx, owner, file, d.sameBytes)
 	if err != nil {
@@ -315,7 +316,7 @@ func (*Dir) sweepStaging(root FileSystem, owner string, keep []File) error {
 // ListsStaged returns true.
 func (d *Dir) ListsStaged(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
-// Staged reads the times of the files in the staging folders.
+// Staged returns, by owner, the time at which the newest file in the staging folder was written.
 func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	root, err := d.existing()
 	if root == nil {

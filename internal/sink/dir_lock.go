@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// locksFolder has a file for each lock that is held. Escape never returns its name, so it cannot be the folder of an
-// owner.
+// locksFolder contains a file for each lock that is held. Escape never returns its name, so it cannot be the folder of
+// an owner.
 const locksFolder = StagingPrefix + "~locks"
 
 const (
@@ -25,17 +25,18 @@ const (
 	// lockLogAfter is the time after which a wait is first logged, and lockLogInterval how often it is logged after that.
 	lockLogAfter    = 10 * time.Second
 	lockLogInterval = time.Minute
-	// maxLockTries bounds the attempts to lock a file that must still be at its path once it is locked.
+	// maxLockTries is the maximum number of attempts to lock a file that is still at its path once it is locked.
 	maxLockTries = 100
-	// maxLockFile bounds how much of a lock's file is read.
+	// maxLockFile is the maximum number of bytes of a lock's file that are read.
 	maxLockFile = 1 << 20
 )
 
 // Lock takes a file system lock on a file in _staging/~locks. The system releases it when the process ends, however it
-// ends, so the file of a killed process is not locked. The last holder removes the file.
+// ends, so a file that a killed process has left is not locked. The last holder removes the file.
 //
-// Some file systems do not support locks, nor do operating systems other than Linux, macOS, the BSDs and Windows. The
-// lock then does not exclude other processes, and the user must run only one command at a time on the destination.
+// Some file systems do not support locks, nor do operating systems other than Linux, macOS, the BSDs and Windows. In
+// both cases, the lock does not exclude other processes, and the user must run only one command at a time on the
+// destination.
 //
 // Locks are taken on files that the root has opened. Packages such as gofrs/flock open a path themselves, which follows
 // links out of the root. On Windows they also lock the bytes that identify the holder, so that other processes cannot
@@ -191,8 +192,8 @@ func (d *Dir) sweepKilled(root FileSystem) {
 	}
 }
 
-// holderRecord is a line of a lock's file. A holder appends one when it takes the lock and, if it shares the lock,
-// another when it releases it.
+// holderRecord is a line of a lock's file. A holder appends a record when it takes the lock and, if it shares the lock,
+// another record when it releases the lock.
 type holderRecord struct {
 	ID string `json:"id"`
 	LockHolder

@@ -1,9 +1,10 @@
-// Package sink provides destinations as stores of files and documents. It does not know their contents.
+// Package sink provides destinations as stores of files and documents. It does not interpret their contents.
 //
 // A file is staged, which makes it durable but keeps it invisible, and later committed, which makes it visible as a
-// whole: on disk by a rename, on S3 by completing a multipart upload, on Google Cloud Storage by a copy that the service
-// makes, on Azure by committing blocks. Any number of files can therefore be prepared and checked before the first one is visible. Staged files have random names or upload ids, so that the record of one file
-// is never valid for the file of a later attempt at the same path.
+// whole: on disk by a rename, on S3 by completing a multipart upload, on Google Cloud Storage by a copy that the
+// service makes, on Azure by committing blocks. Any number of files can therefore be prepared and checked before the
+// first of them is visible. Staged files have random names or upload ids, so that the record of one file is never valid
+// for the file of a later attempt at the same path.
 //
 // A document is small and written in one step. A write can be made conditional on the document being absent or
 // unchanged, and [Swap] retries a read-modify-write operation. Writing or removing a document first makes every earlier

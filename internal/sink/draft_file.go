@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// DraftFile is the file to which a Draft is written, with its state. A store embeds it in its own Draft, which
-// implements Stage and Abort.
+// DraftFile is the file to which a Draft is written, with the state of the draft. A store embeds it in its own Draft,
+// which implements Stage and Abort.
 type DraftFile struct {
 	File interface {
 		io.Writer
@@ -55,7 +55,7 @@ func (f *DraftFile) Finish() (int64, error) {
 	return f.size, nil
 }
 
-// ReadAt reads written bytes.
+// ReadAt reads bytes of the finished file.
 func (f *DraftFile) ReadAt(p []byte, offset int64) (int, error) {
 	if f.state != draftFinished {
 		return 0, f.misuse("read")

@@ -26,8 +26,8 @@ func CheckPath(path string) error {
 }
 
 // Owner returns the owner of the object at a path, escaped as in the path: the folder below _runs/, or for a file named
-// part-<number>-<owner>.parquet the end of its name; otherwise "". Stores that cannot list the staged files of an owner
-// use it to find them.
+// part-<number>-<owner>.parquet the end of its name; otherwise "". Stores that cannot list the staged files of one
+// owner recognize these by Owner.
 func Owner(path string) string {
 	if below, ok := strings.CutPrefix(path, ownersPrefix); ok {
 		owner, _, inside := strings.Cut(below, "/")

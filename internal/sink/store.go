@@ -49,11 +49,11 @@ type Store interface {
 	// returns ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when
 	// the next Write returns.
 	Commit(ctx context.Context, owner string, file File) error
-	// Abort drops a staged file; a missing one is not an error. When Abort returns nil, the file is known to be gone.
+	// Abort drops a staged file; a missing file is not an error. When Abort returns nil, the file is known to be gone.
 	Abort(ctx context.Context, owner string, file File) error
 	// Sweep drops all uncommitted staged files and abandoned drafts of the owner, except the files to keep. If
-	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would remove
-	// another one at its path, Sweep drops neither.
+	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would also remove
+	// another file at its path, Sweep drops neither.
 	Sweep(ctx context.Context, owner string, keep ...File) error
 
 	// Write replaces a document in one step if the condition holds; otherwise it fails with ErrConflict. The document is
@@ -65,10 +65,10 @@ type Store interface {
 	// document in a subfolder of its owner's folder, is durable once the next document has been written or removed.
 	Remove(ctx context.Context, path string) error
 
-	// Lock takes the named lock, against other processes and other users of this Store, until unlock is called or the
-	// process ends. While others hold the lock, Lock waits for up to patience or until ctx is done, and then fails with
-	// a *LockedError that contains the holder. It logs waits of more than ten seconds. Stores with conditional writes
-	// do not need locks, and may return a lock that does not exclude other processes.
+	// Lock takes the named lock until unlock is called or the process ends. The lock applies to other processes and to
+	// other users of this Store. While others hold the lock, Lock waits for up to patience or until ctx is done, and
+	// then fails with a *LockedError that contains the holder. It logs waits of more than ten seconds. Stores with
+	// conditional writes do not need locks, and may return a lock that does not exclude other processes.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
@@ -89,9 +89,10 @@ type Reader interface {
 	// behind. The error says what prevents this and what to do.
 	CheckCommit(ctx context.Context, owner string, paths []string) error
 
-	// Read returns a document and its version for a later Write. It may return ErrNotFound.
+	// Read returns a document and its version for a later Write. It returns ErrNotFound if there is no document at the
+	// path.
 	Read(ctx context.Context, path string) (data []byte, version string, err error)
-	// Open opens a visible object for reading. It may return ErrNotFound.
+	// Open opens a visible object for reading. It returns ErrNotFound if there is no visible object at the path.
 	Open(ctx context.Context, path string) (Object, error)
 	// List yields the visible objects whose path starts with prefix, ordered by path.
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
@@ -104,7 +105,8 @@ type Reader interface {
 	Staged(ctx context.Context) (map[string]time.Time, error)
 }
 
-// Condition describes the document that a Write expects to replace. The zero Condition replaces anything.
+// Condition describes the document that a Write expects to replace. With the zero Condition, Write replaces any
+// document, or creates it.
 type Condition struct {
 	// Absent requires that there is no object at the path.
 	Absent bool
@@ -112,7 +114,7 @@ type Condition struct {
 	Version string
 }
 
-// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort; further calls of either
+// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort; further calls to either
 // have no effect.
 type Draft interface {
 	io.Writer
@@ -160,7 +162,7 @@ type Info struct {
 	Permissions string
 }
 
-// The interfaces below are optional abilities of stores. Callers find them by a type assertion.
+// The interfaces below describe optional abilities of stores. Callers find them by a type assertion.
 
 // StagedReader can read back a staged file. A store that stages files as multipart uploads cannot.
 type StagedReader interface {
@@ -182,7 +184,7 @@ type Conditions int32
 const (
 	// StandardConditions are the conditions of S3.
 	StandardConditions Conditions = iota
-	// UnquotedConditions have versions without quotes, as Ceph expects them.
+	// UnquotedConditions contain versions without quotes, which Ceph expects.
 	UnquotedConditions
 	// EmulatedConditions are checked by the Store itself before it writes, for servers that do not check them. That
 	// shortens the time in which two writers can overwrite each other, but does not eliminate it.
@@ -198,7 +200,7 @@ type AbortProber interface {
 type PathLister interface {
 	// StagedAt returns when the newest file at any of the paths was staged; zero if there is no staged file.
 	StagedAt(ctx context.Context, paths []string) (time.Time, error)
-	// SweepAt drops the staged files at the paths, like Sweep.
+	// SweepAt drops the staged files at the paths, except the files to keep, like Sweep.
 	SweepAt(ctx context.Context, paths []string, keep ...File) error
 }
 

@@ -14,8 +14,8 @@ var ErrVersionRefused = errors.New("the store refuses to replace the version tha
 	"a proxy may be rewriting ETags, or the store may not support conditional writes; run growth-export doctor")
 
 const (
-	// maxSwaps bounds the attempts to replace one document. Real conflicts, with other publishers, are over after a few
-	// attempts.
+	// maxSwaps is the maximum number of attempts to replace one document. Real conflicts, with other publishers, are
+	// over after a few attempts.
 	maxSwaps = 10
 	// minSwapWait and maxSwapWait bound the waits between attempts, which double. The total stays below ten seconds.
 	minSwapWait = 25 * time.Millisecond

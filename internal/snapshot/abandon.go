@@ -13,12 +13,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Abandon removes everything an unpublished run has staged or committed, and its documents. It fails with a
-// *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it. If the
-// documents that say what the run has committed are lost, its data files are found by their names.
+// Abandon removes everything that an unpublished run has staged or committed, and its documents. It fails with a
+// *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it. If
+// the run's plan and change are lost, its data files are found by their names.
 //
-// The change of a run is removed only after the files that it lists. If Abandon is killed, it therefore leaves either
-// an interrupted publish, which Recover undoes, or an unfinished run. Calling Abandon again removes the rest.
+// Abandon removes the run's change only after the files that the change lists. If Abandon is killed, it therefore
+// leaves either an interrupted publish, which Recover undoes, or an unfinished run. Calling Abandon again removes the
+// rest.
 func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	release, err := c.HoldRunExclusive(ctx, run)
 	if err != nil {
@@ -50,7 +51,8 @@ func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
 	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))
 }
 
-// abandonable reads the plan and change of a run that may be abandoned. Either is nil if it is missing or damaged.
+// abandonable reads the plan and change of a run that may be abandoned. Either is nil if it is missing or damaged. If
+// the run must not be abandoned, the error is a *RefusedError.
 func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, error) {
 	refuse := func(format string, args ...any) (*Plan, *Change, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}
@@ -128,7 +130,7 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 		return err
 	}
 	if begun != nil {
-		for _, file := range begun.files() { // the ledger has no checkpoint
+		for _, file := range begun.files() { // DropCheckpoints does not abort the ledger
 			if err := c.store.Abort(ctx, run, file); err != nil {
 				return err
 			}
@@ -140,8 +142,8 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))
 }
 
-// committedFiles lists the data files of a run that are already visible. A link in place of a table's folder is
-// skipped, because runs do not write through links.
+// committedFiles lists the data files of a run that are already visible. A symbolic link in place of a table's folder
+// is skipped, because runs do not write through links.
 func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date string) ([]string, error) {
 	var found []string
 	for _, table := range schemas.Tables() {
@@ -163,8 +165,8 @@ func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date
 	return found, nil
 }
 
-// lostFiles finds the data files of a run that has neither a plan nor a change, by their names. It fails with a
-// *RefusedError if a pointer refers to the run, or is damaged and may refer to it.
+// lostFiles finds, by name, the data files of a run that has neither a plan nor a change. It fails with a *RefusedError
+// if a pointer refers to the run, or is damaged and may refer to it.
 func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	entries, err := sink.ListAll(ctx, c, "")
 	if err != nil {
@@ -190,8 +192,8 @@ func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	return found, nil
 }
 
-// checkNotNamed returns a *RefusedError if the pointer at path refers to a run, which has no manifest, or is damaged
-// and may refer to it. The path is empty if the date has no pointer.
+// checkNotNamed returns a *RefusedError if the pointer at path refers to a run whose manifest is missing, or is damaged
+// and may refer to that run. The path is empty if the date has no pointer.
 func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) error {
 	if path == "" {
 		return nil
@@ -199,7 +201,7 @@ func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) erro
 	pointer, _, err := ReadDocument[Pointer](ctx, c, path, sink.ErrNotFound)
 	switch {
 	case errors.Is(err, sink.ErrDamaged):
-		return &RefusedError{Reason: fmt.Sprintf("%v, so it may name run %s: %s", err, run, wording.Restore)}
+		return &RefusedError{Reason: fmt.Sprintf("%v, so it may refer to run %s: %s", err, run, wording.Restore)}
 	case err == nil && pointer != nil && pointer.RunID == run:
 		return &RefusedError{Reason: fmt.Sprintf("run %s is the snapshot of %s, but its manifest is missing: %s", run, date, wording.Restore)}
 	}

@@ -11,13 +11,14 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Apply writes a change and applies it. After ErrConflict or ErrStagedLost, run and history are unchanged. After an
-// error, no files are left staged unless a change needs them.
+// Apply records a change and carries it out. If it returns ErrConflict or ErrStagedLost, the run or history is
+// unchanged. If it fails, staged files remain only if a recorded change still needs them.
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
-		// Recording the change needs space. The report would be removed anyway, and the files are found by the run's id in
-		// their names.
+		// The disk is full, and recording the change needs space. Removing the report, which the prune would remove
+		// anyway, frees some. The change need not list the files, because finish finds them by the run's id in their
+		// names.
 		change.Remove = nil
 		if err = c.store.Remove(ctx, ReportPath(change.RunID)); err == nil {
 			err = c.beginChange(ctx, change, "", nil)
@@ -33,9 +34,9 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	return err
 }
 
-// beginChange checks that the change can be made visible and writes it. If a damaged change is to be replaced, its
-// version is given. It returns ErrConflict if another change of the run, or of the history, has begun. After any other
-// error it drops the files staged for the change.
+// beginChange checks that the change can be made visible and writes it. damaged is the version of the damaged change
+// that it replaces, or empty. The error is ErrConflict if another change of the run, or of the history, has begun.
+// After any other error it aborts the staged files, unless the change was written after all.
 func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
 	path := changePath(change.folder())
 	var err error
@@ -62,7 +63,7 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 
 // applyChange carries out the remaining steps of a change and returns the manifest of its run.
 //
-// ErrConflict means that the change was given up because another run has the date or another process has changed the
+// ErrConflict means that the change was given up because another run keeps the date or another process has changed the
 // run. ErrStagedLost means that the change was undone because the store has lost staged files, and ErrVersionRefused
 // that it was undone because the pointer cannot be replaced. An *UnfinishedError means that the change is visible, but
 // a later step failed.
@@ -93,8 +94,8 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 	return a.manifest, nil
 }
 
-// applying is a change being applied. Any step may already have been done, by this process or a killed one, and on a
-// store without locks two processes may do a step at once.
+// applying is a change being applied. Any step may already have been done, by this process or by a killed process, and
+// on a store without locks, two processes may do the same step at the same time.
 type applying struct {
 	catalog Catalog
 	change  *Change
@@ -104,7 +105,7 @@ type applying struct {
 	hash     string
 }
 
-// readManifest reads the manifest of the run and returns its version.
+// readManifest reads the run's manifest and its hash into a, and returns the version of the document.
 func (a *applying) readManifest(ctx context.Context) (version string, err error) {
 	path := ManifestPath(a.change.RunID)
 	data, version, err := a.catalog.Read(ctx, path)
@@ -154,7 +155,8 @@ func (a *applying) run(ctx context.Context) error {
 }
 
 // writeManifest commits the files and writes the manifest. While a run is being published, its manifest is written only
-// once, so that its hash in the pointer stays valid.
+// once, so that the hash in the pointer stays valid. For a purge, the error is ErrConflict if the run was removed or
+// its manifest has changed.
 func (a *applying) writeManifest(ctx context.Context) error {
 	path := ManifestPath(a.change.RunID)
 	after, err := EncodeDocument(a.change.After)
@@ -178,7 +180,8 @@ func (a *applying) writeManifest(ctx context.Context) error {
 			return nil
 		}
 		if err := a.catalog.commitAll(ctx, a.change.RunID, a.change.files()); err != nil {
-			// Missing files may have been published and then replaced.
+			// The staged files may be missing because another process has published them and a later run has replaced
+			// them.
 			if _, readErr := a.readManifest(ctx); errors.Is(err, sink.ErrStagedLost) && a.change.Publishes() && readErr == nil {
 				return nil
 			}
@@ -193,7 +196,7 @@ func (a *applying) writeManifest(ctx context.Context) error {
 	return cmp.Or(err, overtaken)
 }
 
-// replaceLedger writes the ledger of a purge, unless a later purge has already written another one.
+// replaceLedger writes the ledger of a purge, unless a later purge has already written another ledger.
 func (a *applying) replaceLedger(ctx context.Context) error {
 	if len(a.change.Ledger) == 0 || a.manifest.Ledger.SHA256 != sink.Hash(a.change.Ledger) {
 		return nil
@@ -205,8 +208,7 @@ func (a *applying) replaceLedger(ctx context.Context) error {
 	return nil
 }
 
-// movePointer updates the pointer of the date. It returns true if the date belongs to another run. Delta runs have no
-// pointer.
+// movePointer updates the pointer of the date. lost is true if another run keeps the date. Delta runs have no pointer.
 func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	c := a.change
 	path := PointerPath(c.Kind, c.SnapshotDate)
@@ -238,8 +240,9 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 		case !unreadable && *current == mine():
 			return nil
 		}
-		// Another process may have made this change, and a later one, since the manifest was read. If the manifest changes
-		// after this read, so does the pointer. This write then fails, or is followed by a correct one.
+		// Since the manifest was read, another process may have completed this change and a later change, so the
+		// manifest is read again. If it changes after this read, so does the pointer: the write below then fails, or a
+		// correct write follows.
 		if _, err := a.readManifest(ctx); err != nil {
 			return err
 		}
@@ -251,7 +254,8 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	return lost, err
 }
 
-// finish removes the objects that readers no longer find, then the change.
+// finish carries out the steps after the pointer was moved: it marks the runs that a published run replaces, then
+// removes the objects that readers no longer find, and finally the change.
 func (a *applying) finish(ctx context.Context) error {
 	c := a.change
 	if c.Publishes() && c.Kind != Delta {
@@ -261,7 +265,7 @@ func (a *applying) finish(ctx context.Context) error {
 	}
 	remove := slices.Clone(c.Remove)
 	if c.Prunes() {
-		// A purge may have written more files before the change was.
+		// A purge may have written more files before this change was recorded.
 		files, err := a.catalog.filesOfDate(ctx, c.Kind, c.SnapshotDate)
 		if err != nil {
 			return err
@@ -296,7 +300,7 @@ func (a *applying) finish(ctx context.Context) error {
 
 // undo removes the objects that the change has made visible, then the change. If another process has replaced or
 // removed the run, files that the run had before are removed too. If the store refused the pointer of a run being
-// published, the run's manifest is removed first: once it is gone, no process moves the pointer.
+// published, the run's manifest is removed first: once it is gone, no process can move the pointer to the run.
 func (a *applying) undo(ctx context.Context, refused bool) error {
 	c := a.change
 	if refused && c.Publishes() {
@@ -340,7 +344,7 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	return a.end(ctx)
 }
 
-// named returns the paths that the current manifest of the run or of the history lists.
+// named returns the paths that the current manifest of the run, with its ledger, or of the history lists.
 func (a *applying) named(ctx context.Context) (map[string]bool, error) {
 	if a.change.History != nil {
 		current, err := a.catalog.ReadHistory(ctx)

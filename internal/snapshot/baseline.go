@@ -11,13 +11,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Baseline is the previous snapshot of a full run: the published one of the last date before the run's, of the same
+// Baseline identifies the previous snapshot of a full run: the newest published one of an earlier date, from the same
 // service and with the same settings apart from the datasets. It is found when the run is planned, and pinned in the
 // plan, so that limits, comparison, summary and report refer to the same rows.
 type Baseline struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
-	// ManifestSHA256 is the hash of the manifest. It changes when the snapshot is replaced or purged.
+	// ManifestSHA256 is the hash of the manifest. The hash changes when the snapshot is replaced or purged.
 	ManifestSHA256 string `json:"manifest_sha256"`
 	// SchoolsGone and DistrictsGone are the schools and districts of the baseline that are not in the run.
 	SchoolsGone   []string `json:"schools_gone,omitempty"`
@@ -58,7 +58,7 @@ func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(point
 	}
 	data, _, err := c.Read(ctx, ManifestPath(before.RunID))
 	if errors.Is(err, sink.ErrNotFound) {
-		return nil // pruned just now
+		return nil // another process has just pruned it
 	}
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(point
 	earlier, err := c.ReadPlan(ctx, before.RunID)
 	if err != nil {
 		if Unreadable(err) {
-			err = nil // OpenBaseline reports it
+			err = nil // history.OpenBaseline reports it
 		}
 		return err
 	}
@@ -90,7 +90,7 @@ func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(point
 	return nil
 }
 
-// listed returns the schools of the plan and their districts.
+// listed returns the bids of the plan's schools and of their districts.
 func (p *Plan) listed() (schools, districts map[string]bool) {
 	schools, districts = make(map[string]bool, len(p.Schools)), make(map[string]bool)
 	for i := range p.Schools {
@@ -130,9 +130,9 @@ func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
 	})
 }
 
-// Previous returns the previous snapshot of a published full run, or nil: its baseline if that is still published, else
-// the one that would be its baseline now. A damaged document of a snapshot in between is an error, because that
-// snapshot may be the previous one.
+// Previous returns the previous snapshot of a published full run, or nil: the baseline in its plan if that run is still
+// published, otherwise the snapshot that would be chosen as its baseline now. A damaged document of a snapshot that may
+// be the previous one is an error.
 func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind != Full {
 		return nil, nil
@@ -152,10 +152,11 @@ func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error)
 	}, func(string) bool { return false })
 }
 
-// errBaselineChanged says that the baseline of a run is no longer the one pinned in the run's plan.
+// errBaselineChanged reports that the baseline of a run is no longer the one pinned in the run's plan.
 var errBaselineChanged = errors.New("it was replaced, purged or pruned after this run had begun")
 
-// ReadBaseline returns the manifest of a baseline. It fails if the manifest is not the pinned one.
+// ReadBaseline returns the manifest of a baseline. It fails with errBaselineChanged if the manifest is missing or has
+// changed since it was pinned.
 func (c Catalog) ReadBaseline(ctx context.Context, baseline *Baseline) (*Manifest, error) {
 	path := ManifestPath(baseline.RunID)
 	data, _, err := c.Read(ctx, path)

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Catalog knows which runs and snapshots a destination holds, and is the only way to change them. Other objects can be
-// read through it.
+// Catalog finds the runs and snapshots of a destination, and all changes to them go through it. It also reads any other
+// object.
 type Catalog struct {
 	sink.Reader
 
@@ -26,8 +26,8 @@ func At(store sink.Store) Catalog {
 // Store returns the store, for objects that the catalog does not own, such as pages and Delta logs.
 func (c Catalog) Store() sink.Store { return c.store }
 
-// Counting returns the same catalog, which calls committed for each file of a run that has become visible, from several
-// goroutines.
+// Counting returns a copy of the catalog that calls committed for each file of a run that becomes visible. The calls
+// come from several goroutines.
 func (c Catalog) Counting(committed func()) Catalog {
 	c.committed = committed
 	return c
@@ -45,8 +45,8 @@ func (r *changedRuns) add(run string) {
 	r.runs[run] = true
 }
 
-// TakeChanged returns the runs that were changed through this catalog since the last call, in order. The HTML pages
-// about these runs are out of date.
+// TakeChanged returns the runs that were changed through this catalog since the last call, sorted. The HTML pages about
+// these runs are out of date.
 func (c Catalog) TakeChanged() []string {
 	c.changed.mu.Lock()
 	defer c.changed.mu.Unlock()

@@ -15,17 +15,19 @@ import (
 type Chain struct {
 	// Last is the plan of the last run.
 	Last *Plan
-	// Denied are the schools that were denied in one of the runs: the destination does not hold all their changes.
+	// Denied are the schools that were denied in at least one of the runs: the destination does not hold all their
+	// changes.
 	Denied map[string]bool
 }
 
-// LatestChain returns the newest chain of runs that holds every change of the scope's datasets, under its privacy profile,
-// or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at least margin
-// before the previous run was planned.
+// LatestChain returns the newest chain of runs that holds every change to the scope's datasets, under the scope's
+// privacy profile, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta
+// starts at least margin before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL count, if no school failed in these datasets. These runs
-// must hold all changes that the scope covers. Runs planned in the future, because of a wrong clock, are ignored, and
-// so are runs with unreadable manifests, plans or ledgers: starting from an earlier run only reaches further back.
+// A run counts only if it is published, unfiltered and from the service at baseURL, holds all changes that the scope
+// covers, and has no failed school in these datasets. Runs planned in the future, because of a wrong clock, are
+// ignored, and so are runs with unreadable manifests, plans or ledgers: starting from an earlier run only reaches
+// further back.
 func (c Catalog) LatestChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
 ) (*Chain, error) {

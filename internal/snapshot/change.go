@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Change is _runs/<run>/change.json or _history/change.json: a change of what readers see, written before its first step.
-// It holds everything the steps need, so any process that finds it can finish it (Recover).
+// Change is _runs/<run>/change.json or _history/change.json: a change to the data that readers see, recorded before its
+// first step. It holds everything that the steps need, so any process that finds it can finish the change (Recover).
 //
 //	publish a run       Before is empty, After is its manifest
 //	purge a run         After is a manifest that replaces the current one
@@ -20,7 +20,7 @@ import (
 //	change the history  History is its new manifest
 type Change struct {
 	FormatVersion int `json:"format_version"`
-	// RunID, Kind and SnapshotDate are empty in a change of the history.
+	// RunID, Kind and SnapshotDate are empty in a change to the history.
 	RunID        string `json:"run_id,omitempty"`
 	Kind         Kind   `json:"kind,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
@@ -31,9 +31,9 @@ type Change struct {
 	History *HistoryManifest `json:"history,omitempty"`
 	// Staged holds, by path, the data that the store needs to commit a file.
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
-	// Ledger is the ledger after a purge, if that changes it. It replaces the old one under the same name.
+	// Ledger is the ledger after a purge, if the purge changes it. It replaces the old ledger under the same name.
 	Ledger []byte `json:"ledger,omitempty"`
-	// Remove is the list of objects that are not in any manifest after the change.
+	// Remove lists the objects that are not in any manifest after the change.
 	Remove []string `json:"remove,omitempty"`
 	// Bytes is the size of the files that a prune removes, for its report.
 	Bytes int64 `json:"bytes,omitempty"`
@@ -47,7 +47,7 @@ func (c *Change) Publishes() bool { return c.After != nil && c.Before == "" }
 // Prunes reports whether the change removes its run.
 func (c *Change) Prunes() bool { return c.After == nil && c.History == nil }
 
-// verb names the kind of the change: publish, purge, prune or update.
+// verb returns the verb that describes the change: publish, purge, prune or update.
 func (c *Change) verb() string {
 	switch {
 	case c.History != nil:
@@ -68,7 +68,7 @@ func (c *Change) String() string {
 	return c.verb() + " run " + c.RunID
 }
 
-// folder returns the folder of the run, below _runs/; empty for the history.
+// folder returns the folder of the run, below _runs/, or an empty string for the history.
 func (c *Change) folder() string {
 	if c.History != nil {
 		return ""
@@ -90,7 +90,8 @@ func (c *Change) givenUp(err error) bool {
 	return errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost)
 }
 
-// equal reports whether two changes are the same, apart from their claims, because a claim may have grown.
+// equal reports whether two changes are equal. It ignores their claims, because a claim may have grown since the change
+// was recorded.
 func (c *Change) equal(other *Change) (bool, error) {
 	one, two := *c, *other
 	one.Claim, two.Claim = nil, nil
@@ -102,8 +103,8 @@ func (c *Change) equal(other *Change) (bool, error) {
 	return bytes.Equal(a, b), err
 }
 
-// check returns ErrDamaged if this program cannot have written the change into the run's folder. Applying a change
-// without After would remove the run.
+// check returns ErrDamaged if this program cannot have written the change into the run's folder. The check matters
+// because a change that has lost its After would prune the run.
 func (c *Change) check(folder string) error {
 	sound := sink.Escape(c.RunID) == folder && c.SnapshotDate != "" && slices.Contains([]Kind{Full, AsOf, Delta}, c.Kind)
 	switch {
@@ -117,12 +118,12 @@ func (c *Change) check(folder string) error {
 		sound = sound && c.After.RunID == c.RunID
 	}
 	if !sound {
-		return fmt.Errorf("read %s: %w: it is not a change of the run", changePath(folder), sink.ErrDamaged)
+		return fmt.Errorf("read %s: %w: its content is not a valid change", changePath(folder), sink.ErrDamaged)
 	}
 	return nil
 }
 
-// files returns the files that the change commits, in the form Commit needs, the ledger last.
+// files returns the files that the change commits, in the form that Store.Commit needs, with the ledger last.
 func (c *Change) files() []sink.File {
 	var named, files []sink.File
 	switch {
@@ -140,7 +141,7 @@ func (c *Change) files() []sink.File {
 	return files
 }
 
-// byOwner returns the files that the change commits by owner. The run is always among the owners. The files of a
+// byOwner returns, by owner, the files that the change commits. The run is always among the owners. The files of a
 // history belong to the folds that made them.
 func (c *Change) byOwner() map[string][]sink.File {
 	if c.History == nil {
@@ -154,7 +155,7 @@ func (c *Change) byOwner() map[string][]sink.File {
 	return owners
 }
 
-// CurrentChange reads the change of a run, or returns nil.
+// CurrentChange returns the change of a run and the version of its document, or nil if the run has none.
 func (c Catalog) CurrentChange(ctx context.Context, run string) (*Change, string, error) {
 	change, version, err := c.readChange(ctx, run)
 	if errors.Is(err, sink.ErrNotFound) {
@@ -168,7 +169,8 @@ func (c Catalog) readChange(ctx context.Context, run string) (*Change, string, e
 	return c.readChangeIn(ctx, sink.Escape(run))
 }
 
-// readChangeIn reads the change in the folder of a run, or of the history if the folder is empty.
+// readChangeIn reads the change in the folder of a run, or of the history if the folder is empty, and the version of
+// its document.
 func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, string, error) {
 	change, version, err := ReadDocument[Change](ctx, c, changePath(folder))
 	if err == nil {
@@ -180,8 +182,8 @@ func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, stri
 	return change, version, nil
 }
 
-// Changes reads the changes that have begun and match, by the folders of their runs. A damaged change counts as one
-// that publishes; if its run has a manifest, Recover reports it.
+// Changes returns the changes in progress for which match returns true, by the folders of their runs. A damaged change
+// counts as a change that publishes; if its run has a manifest, Recover reports it.
 func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[string]*Change, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -207,8 +209,8 @@ func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[str
 	return changes, err
 }
 
-// PublishingStarted reports whether publishing of a run has started or finished. From then on its checkpoints are
-// ignored.
+// PublishingStarted reports whether publishing the run has started or finished. From the start on, the run's
+// checkpoints are ignored.
 func (c Catalog) PublishingStarted(ctx context.Context, run string) (bool, error) {
 	// The manifest is written before the change is removed.
 	for _, path := range []string{ChangePath(run), ManifestPath(run)} {
@@ -238,7 +240,7 @@ func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 // BeingPruned reports whether a run has been removed or is being removed. Files written into its folder in that state
 // may be left behind.
 func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
-	// The order matters: a removal that begins later finds the written files, and after a completed one there is no
+	// The order matters: a removal that begins later finds the written files, and after a completed removal there is no
 	// plan.
 	change, _, err := c.readChange(ctx, run)
 	if err == nil && change.Prunes() {
@@ -252,7 +254,7 @@ func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 }
 
 // BeingPurged reports whether a purge has written the manifest with this hash but not yet moved the pointer, which
-// still has the hash pointed.
+// still contains the hash pointed.
 func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) bool {
 	change, _, err := c.readChange(ctx, run)
 	if err != nil || change.Prunes() || change.Before != pointed {

@@ -34,7 +34,7 @@ type Checkpoint struct {
 	Students []byte `json:"students,omitempty"`
 	// Suppressed is a bit set of the suppressed students whom the service still lists, by their positions in the list.
 	Suppressed []byte `json:"suppressed,omitempty"`
-	// Comparison is how the task differs from the baseline; nil if it was not compared.
+	// Comparison describes how the task differs from the baseline; nil if it was not compared.
 	Comparison *TaskComparison `json:"comparison,omitempty"`
 	Requests   Requests        `json:"requests"`
 	// Activity is the activity since the previous checkpoint.
@@ -80,8 +80,8 @@ func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 }
 
 // WriteCheckpoint records that a task is staged. If the task's earlier checkpoint has a failed school, this is a retry,
-// and the earlier staged files are aborted. Otherwise another process is working on the same run and may be publishing
-// the earlier files, so they are left to Sweep.
+// and the earlier staged files are aborted. Otherwise, an earlier checkpoint comes from another process, which may
+// already be publishing its files, so they are left to Sweep.
 func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Checkpoint) error {
 	path := CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)
 	earlier, err := ReadIfSound[Checkpoint](ctx, c, path)
@@ -171,7 +171,7 @@ func compactJSON(raw json.RawMessage) []byte {
 }
 
 // ReadCheckpoints reads the checkpoints of a run in the order of Tasks. A checkpoint that is unreadable, or that
-// belongs to a different task than its name says, is skipped, so its task is done again.
+// belongs to a different task than its name says, is skipped, so that its task is repeated.
 func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint, error) {
 	paths, err := sink.ListAll(ctx, c, runPath(run)+CheckpointFolder)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Claim is a published run's claim to be the snapshot of its date.
+// Claim is a run's claim to be the snapshot of its date. It is recorded when publishing begins.
 type Claim struct {
 	// PlannedAt orders the runs of a date.
 	PlannedAt time.Time `json:"planned_at"`
 	// Today and Replace are as in the run's Candidate.
 	Today   bool `json:"today"`
 	Replace bool `json:"replace"`
-	// Replaces are the runs that lose the date to this one.
+	// Replaces are the runs that lose the date to this run.
 	Replaces []string `json:"replaces"`
 }
 
@@ -44,7 +44,7 @@ func (c Catalog) claimDate(ctx context.Context, plan *Plan, opts PublishOptions)
 	return claim, err
 }
 
-// losesTo reports whether the other run keeps the date, so that this one loses. done is true if another process has
+// losesTo reports whether the other run keeps the date, so that this run loses it. done is true if another process has
 // already made the same change.
 func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool, err error) {
 	replaces, err := a.mayReplace(ctx, other)
@@ -63,8 +63,8 @@ func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool,
 	return false, false, err
 }
 
-// mayReplace reports whether the run may take the date from the other run, and if so, records that in the claim. The
-// date may have gone to another run since publishing began.
+// mayReplace reports whether the run may take the date from the other run, and if so, records that in the claim.
+// Publishing has checked this before, but the date may have gone to another run since.
 func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	claim := a.change.Claim
 	if slices.Contains(claim.Replaces, other) {
@@ -74,7 +74,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	current, err := a.catalog.ReadManifest(ctx, other)
 	switch {
 	case Unreadable(err):
-		// The pointer refers to a run that cannot be read.
+		// A run whose manifest cannot be read does not keep the date.
 	case err != nil:
 		return false, err
 	case claim.compare(a.change.RunID, current.StartedAt, other) < 0:
@@ -108,7 +108,8 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	return true, nil
 }
 
-// replaceOthers carries out the remaining steps once the pointer refers to the run.
+// replaceOthers updates _latest.json, marks the runs that this run replaces, and removes the other files of the date.
+// It is called once the pointer refers to the run.
 func (a *applying) replaceOthers(ctx context.Context) error {
 	if a.change.Kind == Full {
 		if _, err := a.catalog.UpdateLatest(ctx); err != nil {
@@ -123,7 +124,7 @@ func (a *applying) replaceOthers(ctx context.Context) error {
 	return a.removeOthers(ctx)
 }
 
-// withdraw removes the run's files after another run has kept the date.
+// withdraw marks the run as replaced, because another run keeps the date, and removes its files and then its change.
 func (a *applying) withdraw(ctx context.Context) error {
 	manifest, err := a.catalog.markReplaced(ctx, a.change.RunID)
 	if err != nil {
@@ -147,10 +148,10 @@ func (a *applying) withdraw(ctx context.Context) error {
 
 // removeOthers removes the files of the date that are not in the manifest.
 //
-// Files of a run with its own change are left alone. Changes are listed after the files. The change of a run whose
-// files were listed is therefore found, unless it is already complete. In that case the pointer refers to another run.
-// A run with a change either takes the date and removes the files of others, or gives up the date and removes its own.
-// Files of runs that this one replaces are always removed.
+// Files of runs that this run replaces are always removed. Files of another run are kept if that run has a change: it
+// either takes the date and removes the files of others, or gives up the date and removes its own. Changes are listed
+// after the files. A change that had begun when the files were listed is therefore found, unless it is already
+// complete. In that case, the pointer refers to the other run, and only files of replaced runs are removed.
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
 	named := m.Paths()

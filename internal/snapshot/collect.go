@@ -16,12 +16,12 @@ import (
 // StagedRun is the sum of a run's checkpoints.
 type StagedRun struct {
 	Plan *Plan
-	// Missing are the tasks without a checkpoint, or with one whose staged files the store no longer holds. The other
-	// fields do not count these tasks.
+	// Missing are the tasks without a checkpoint, or with a checkpoint whose staged files the store no longer holds.
+	// The other fields do not count these tasks.
 	Missing []Task
 	// Damaged are the missing tasks that have a checkpoint: their staged files are gone or have changed.
 	Damaged []Task
-	// Failed are the tasks with a failed school. Running again repeats them.
+	// Failed are the tasks with a failed school. Running the command again repeats them.
 	Failed   []Task
 	Tables   map[string]ManifestTable
 	Ledger   []LedgerRow
@@ -29,7 +29,7 @@ type StagedRun struct {
 	Datasets map[string]ManifestDataset
 	Requests Requests
 	Drift    []Drift
-	// Students is the plan's cohort with the number of students that have a row; nil for all students.
+	// Students is the plan's cohort with the number of students who have a row; nil if the run covers all students.
 	Students *Students
 	// Suppressed is the plan's suppression list with the number of students whom the service still lists.
 	Suppressed *Suppression
@@ -38,21 +38,22 @@ type StagedRun struct {
 	Activity activity.Log
 	// Baseline is the manifest of the plan's baseline; nil if there is none or it no longer exists.
 	Baseline *Manifest
-	// Replaced is the manifest of the published run that this one replaces and that has the same scope; nil if there is none.
+	// Replaced is the manifest of the published run that this run replaces and that has the same scope; nil if there is
+	// none.
 	Replaced *Manifest
 	// NewlyDenied are the ledger rows of the baseline for schools that were read then and are denied now.
 	NewlyDenied []LedgerRow
-	// Warnings are the warnings that come from the comparison, and those that do not need one.
+	// Warnings are the warnings that the comparison has produced, and the warnings that do not need a comparison.
 	Warnings []review.Reason
 	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until everything is
 	// staged.
 	Lost map[string]SchoolsLost
-	// Comparison is how a full run differs from its baseline, and Districts has its counts by district. Comparison is nil
-	// if the run is incomplete or was not compared, for the reason in NotCompared.
+	// Comparison describes how a full run differs from its baseline, and Districts has the counts by district.
+	// Comparison is nil if the run is incomplete, or if it was not compared for the reason in NotCompared.
 	Comparison  *Comparison
 	NotCompared string
 	Districts   DistrictComparisons
-	// Turnover lists files with the added and removed test results. Comparison and Districts do not have the reasons
+	// Turnover lists files with the added and removed test results. Comparison and Districts do not contain the reasons
 	// for removals yet.
 	Turnover []sink.File
 }
@@ -68,7 +69,7 @@ func (e *MissingError) Error() string {
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Collect adds up the staged tasks of a run. It compares only the sizes of staged files, which is enough to report
+// Collect adds up the staged tasks of a run. Of staged files, it checks only the sizes, which is enough to report
 // progress. It fails if the ledger does not add up: that is a bug in this program, and running again would not fix it.
 func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.store.Holds)
@@ -124,7 +125,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 	return g, nil
 }
 
-// add adds the counts of a staged task.
+// add adds the counts of a staged task. It fails if the task's ledger contradicts itself or the files.
 func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift *DriftSums) error {
 	for name, file := range checkpoint.Files {
 		table := g.Tables[name]
@@ -159,7 +160,7 @@ func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift 
 	return nil
 }
 
-// addBits adds the bits of a set to another set, which grows as needed.
+// addBits adds the bits of a set to another set, which grows as needed, and returns the result.
 func addBits(to, set []byte) []byte {
 	to = append(to, make([]byte, max(0, len(set)-len(to)))...)
 	for i, b := range set {
@@ -225,8 +226,8 @@ func (g *StagedRun) incompleteSchools() []bool {
 	return open
 }
 
-// finish sorts the sums and classifies the schools: failed if one of a school's datasets failed, denied if one was
-// denied, and ok otherwise.
+// finish sorts the ledger, the files and the drift, and classifies the schools: failed if one of a school's datasets
+// failed, denied if one was denied, and ok otherwise.
 func (g *StagedRun) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {

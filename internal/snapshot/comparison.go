@@ -7,7 +7,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// The reasons for which a row is gone (TableComparison.Because).
+// The reasons why a row is gone (TableComparison.Because).
 const (
 	// Moved test results are listed under another school.
 	Moved = "moved"
@@ -35,7 +35,7 @@ func ReasonText(reason string) string {
 
 // Comparison counts the differences between two snapshots.
 type Comparison struct {
-	// With is the earlier run of the two, and SnapshotDate its date.
+	// With is the id of the earlier run, and SnapshotDate its date.
 	With         string `json:"with"`
 	SnapshotDate string `json:"snapshot_date"`
 	// Tables holds the tables that both snapshots have, by name.
@@ -88,7 +88,7 @@ func addCounts(sums *map[string]int64, other map[string]int64) {
 	}
 }
 
-// NewTableComparison returns counts of zero.
+// NewTableComparison returns a comparison with all counts zero.
 func NewTableComparison() *TableComparison {
 	return &TableComparison{ChangedColumns: make(map[string]int64), Because: make(map[string]int64)}
 }
@@ -101,14 +101,15 @@ type DistrictComparison struct {
 	Altered int64 `json:"altered,omitempty"`
 	// Paired counts the rows that are counted as removed and added, but that the limits treat as two versions of one row.
 	Paired int64 `json:"paired,omitempty"`
-	// Parents counts the records in both snapshots that had rows in a child table, and Childless how many of them have
-	// none now.
+	// Parents counts the records of both snapshots that had rows in a child table in the earlier snapshot. Childless
+	// counts those that have none in the later snapshot.
 	Parents   int64 `json:"parents,omitempty"`
 	Childless int64 `json:"childless,omitempty"`
 	// Had and Has count, by column, the rows with a value in the earlier and in the later snapshot.
 	Had map[string]int64 `json:"had,omitempty"`
 	Has map[string]int64 `json:"has,omitempty"`
-	// Values counts, by column, the rows in both snapshots that had a value, and Emptied how many of them have none now.
+	// Values counts, by column, the rows of both snapshots that had a value in the earlier snapshot. Emptied counts
+	// those that have none in the later snapshot.
 	Values  map[string]int64 `json:"values,omitempty"`
 	Emptied map[string]int64 `json:"emptied,omitempty"`
 }
@@ -126,8 +127,8 @@ func (d *DistrictComparison) add(other *DistrictComparison) {
 	addCounts(&d.Emptied, other.Emptied)
 }
 
-// DistrictComparisons are the counts by district and table. The district of the lookup tables districts and schools,
-// and of schools without one, is empty.
+// DistrictComparisons are the counts by district and table. The district is empty for the lookup tables districts and
+// schools, and for schools without a district.
 type DistrictComparisons map[string]map[string]*DistrictComparison
 
 // Of returns the counts of a table in a district. It creates them if they do not exist yet.

@@ -1,5 +1,6 @@
-// Package snapshot knows which runs and snapshots a destination holds, and is the only way to change them. It lays out
-// files and documents in a sink.Store. It knows tables and rows, but not the service that the data comes from.
+// Package snapshot finds the runs and snapshots of a destination, and all changes to them go through it. It lays out
+// files and documents in a sink.Store. It handles tables and rows, but is independent of the service that the data
+// comes from.
 //
 // # A run's documents
 //
@@ -7,7 +8,7 @@
 //	            journal/*.json  one dataset of one bucket is staged (WriteCheckpoint)
 //	            held.json       why the run is not published (Hold)
 //	            alive.json      a process is working on the run (KeepAlive)
-//	            change.json     a change of what readers see has begun (Change)
+//	            change.json     a change to the data that readers see has begun (Change)
 //	            ledger.parquet  the outcome for every school and dataset
 //	            manifest.json   the run is published, and these are its files
 //	            report.html     what the run did, for people; nothing reads it
@@ -20,12 +21,12 @@
 //
 // # A change rolls forward
 //
-// Publishing, purging and pruning a run, and every change of the history, are each one [Change], written before its
-// first step. Its steps are: commit the staged files, write the manifest, move the pointer of the date or of the
-// history in one conditional write, then remove objects that readers no longer find, and the change last. Every step
-// can safely be repeated, and the change holds everything that the steps need, so any process can finish a change that
-// a killed process has begun: every command that changes a destination calls [Recover] first. A change that cannot be
-// made, because the store has lost staged files, is undone.
+// Publishing, purging or pruning a run, or changing the history, is one [Change], recorded before its first step. Its
+// steps are: commit the staged files, write the manifest, move the pointer of the date or of the history in one
+// conditional write, then remove objects that readers no longer find, and the change last. Every step can safely be
+// repeated, and the change holds everything that the steps need, so any process can finish a change that a killed
+// process has begun: every command that changes a destination calls [Recover] first. A change that cannot be made,
+// because the store has lost staged files, is undone.
 //
 // Two publishers cannot both win a date. On disk, a lock makes the second publisher wait. On a store without locks, its
 // conditional write fails, and it reads the pointer again. Of two runs that may replace each other, the one planned

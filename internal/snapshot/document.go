@@ -14,8 +14,8 @@ import (
 // FormatVersion is the version of the documents and of the data files' layout.
 const FormatVersion = 1
 
-// FormatError reports that a later release has written a document in a format that this one does not support. Nothing
-// at such a destination may be changed, because data in the new format could be lost.
+// FormatError reports that a later release has written a document in a format that this release does not support.
+// Nothing at such a destination may be changed, because data in the new format could be lost.
 type FormatError struct {
 	Path    string
 	Version int
@@ -55,7 +55,8 @@ func EncodeDocument(document any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeDocument decodes a document. It returns ErrDamaged, or a *FormatError if a later release has written it.
+// DecodeDocument decodes a document. It returns ErrDamaged if it cannot, or a *FormatError if a later release has
+// written the document.
 func DecodeDocument(path string, data []byte, document any) error {
 	if err := CheckDocumentFormat(path, data); err != nil {
 		return err
@@ -66,7 +67,7 @@ func DecodeDocument(path string, data []byte, document any) error {
 	return nil
 }
 
-// WriteDocument encodes and writes a document.
+// WriteDocument encodes a document and writes it. It returns ErrConflict if the condition does not hold.
 func WriteDocument(ctx context.Context, store sink.Store, path string, document any, when sink.Condition) error {
 	data, err := EncodeDocument(document)
 	if err != nil {
@@ -74,7 +75,7 @@ func WriteDocument(ctx context.Context, store sink.Store, path string, document 
 	}
 	err = store.Write(ctx, path, data, when)
 	if errors.Is(err, sink.ErrConflict) {
-		return fmt.Errorf("write %s: %w", path, err) // other errors name the path
+		return fmt.Errorf("write %s: %w", path, err) // other errors contain the path
 	}
 	return err
 }
@@ -84,7 +85,7 @@ func WriteDocument(ctx context.Context, store sink.Store, path string, document 
 func ReadDocument[T any](ctx context.Context, store sink.Reader, path string, accepted ...error) (*T, string, error) {
 	data, version, err := store.Read(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
-		err = fmt.Errorf("read %s: %w", path, err) // other errors name the path
+		err = fmt.Errorf("read %s: %w", path, err) // other errors contain the path
 	}
 	document := new(T)
 	if err == nil {

@@ -27,17 +27,17 @@ const (
 )
 
 // DriftSums adds up drift. The zero value is empty. It counts the MaxDriftFields most frequent fields of a table
-// separately, with ties broken by name, and all others together as OtherFields. Its size is bounded, so with far more
-// fields the sums depend on the order of the additions.
+// separately, with ties broken by name, and all others together as OtherFields. To bound its size, it merges rare
+// fields before all drift is added, so with far more fields the sums depend on the order of the additions.
 type DriftSums struct {
 	counts map[Drift]int64 // by drift without its count
 	full   int             // number of counts at which fields are merged
 }
 
-// minDriftCounts is the minimum number of counts a DriftSums holds before it merges fields.
+// minDriftCounts is the minimum number of counts that a DriftSums holds before it merges fields.
 const minDriftCounts = 20_000
 
-// Add adds drift.
+// Add adds a count to the sums.
 func (s *DriftSums) Add(d Drift) {
 	if s.counts == nil {
 		s.counts, s.full = make(map[Drift]int64), minDriftCounts
@@ -63,7 +63,7 @@ func (s *DriftSums) List() []Drift {
 	return all
 }
 
-// cap merges the fields beyond the limit into one.
+// cap merges the rarest fields of each table, beyond MaxDriftFields, into OtherFields.
 func (s *DriftSums) cap() {
 	if len(s.counts) <= MaxDriftFields {
 		return

@@ -34,7 +34,7 @@ func (c Catalog) CheckFormat(ctx context.Context) error {
 	for _, entry := range newest {
 		data, _, err := c.Read(ctx, entry.Path)
 		if err != nil {
-			continue // It was just removed, or the command will report the error itself.
+			continue // The document was just removed, or the command will report the error itself.
 		}
 		if err := CheckDocumentFormat(entry.Path, data); err != nil {
 			return err

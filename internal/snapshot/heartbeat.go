@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// HeartbeatInterval is the time between two heartbeats of a process that works on a run. The documentation promises one
-// at least every five minutes.
+// HeartbeatInterval is the time between two heartbeats of a process that works on a run. The documentation promises a
+// heartbeat at least every five minutes.
 const HeartbeatInterval = 4 * time.Minute
 
 // Heartbeat is alive.json. It shows that a process is working on the run. Only the modification time that the store
@@ -20,8 +20,8 @@ type Heartbeat struct {
 	Host      string    `json:"host"`
 }
 
-// KeepAlive writes heartbeats for a run until stop is called; stop removes the last one. On stores without locks, Clean
-// relies on heartbeats. Errors are passed to failed and otherwise ignored.
+// KeepAlive writes heartbeats for a run until stop is called. stop waits for the last write and removes the heartbeat.
+// On stores without locks, Clean relies on heartbeats. Errors are passed to failed and otherwise ignored.
 func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -27,7 +27,7 @@ func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
 	return *held, nil
 }
 
-// Release undoes Hold when the run is resumed or published.
+// Release removes the record that Hold has written. It is called when the run is resumed or published.
 func (c Catalog) Release(ctx context.Context, run string) error {
 	return c.store.Remove(ctx, HeldPath(run))
 }

@@ -29,31 +29,31 @@ const (
 	coverageTable = "coverage"
 )
 
-// HistoryPointer is _history.json: the history that readers find.
+// HistoryPointer is _history.json. It refers to the history that readers find.
 type HistoryPointer struct {
 	HistoryID string `json:"history_id"` // the name of the folder with the history's manifest
-	// Through is the last snapshot date folded.
+	// Through is the date of the last folded snapshot.
 	Through        string `json:"through"`
 	Manifest       string `json:"manifest"`
 	ManifestSHA256 string `json:"manifest_sha256"`
 }
 
-// HistoryManifest is _history/<id>/manifest.json. It lists the files of a history, and its bytes depend only on the
-// snapshots folded and on purges.
+// HistoryManifest is _history/<id>/manifest.json. It lists the files of a history. Its bytes depend only on the folded
+// snapshots and on purges.
 type HistoryManifest struct {
 	FormatVersion int          `json:"format_version"`
 	HistoryID     string       `json:"history_id"` // the last part of the names of the newest files
 	BaseURL       string       `json:"base_url"`
 	Scope         HistoryScope `json:"scope"`
-	// Snapshots are the snapshots folded, in the order of their dates.
+	// Snapshots are the folded snapshots, in the order of their dates.
 	Snapshots []FoldedSnapshot `json:"snapshots"`
-	// Tables are the files of each table: those of ended versions in the order of their dates, then those of open
-	// versions in the order of their rows.
+	// Tables lists the files of each table: first the files of ended versions, in the order of the dates on which these
+	// ended, then the files of open versions, in the order of their rows.
 	Tables map[string]ManifestTable `json:"tables"`
-	// Previous is the history before the last fold.
+	// Previous describes the history before the last fold.
 	Previous PreviousHistory `json:"previous"`
-	// Purges count the rows that purges have removed from the history, the earliest first. They stay when the history is
-	// rebuilt, so that a purge that was killed can count what it had removed.
+	// Purges count the rows that purges have removed from the history, the earliest purge first. A rebuild of the
+	// history keeps them, so that a purge that is resumed can count the rows that it had removed before it was killed.
 	Purges []HistoryPurge `json:"purges,omitempty"`
 	// DroppedBefore is the date before which ended versions have been dropped; empty if none have been dropped.
 	DroppedBefore string `json:"dropped_before,omitempty"`
@@ -69,7 +69,7 @@ type HistoryPurge struct {
 	Suppressed     *Suppression     `json:"suppressed,omitempty"`    // as in ManifestPurge
 }
 
-// PurgeBy returns what a purge has removed from the history, or nil.
+// PurgeBy returns the counts of the purge with the given id, or nil if that purge has not changed the history.
 func (m *HistoryManifest) PurgeBy(id string) *HistoryPurge {
 	i := slices.IndexFunc(m.Purges, func(p HistoryPurge) bool { return p.ID == id })
 	if i < 0 {
@@ -78,7 +78,8 @@ func (m *HistoryManifest) PurgeBy(id string) *HistoryPurge {
 	return &m.Purges[i]
 }
 
-// AddPurge adds what a purge has removed. It changes no manifest that shares the list.
+// AddPurge adds the counts of a purge to the counts recorded under its id. It copies the list of purges first, because
+// other manifests may share it.
 func (m *HistoryManifest) AddPurge(p *HistoryPurge) {
 	m.Purges = slices.Clone(m.Purges)
 	if before := m.PurgeBy(p.ID); before != nil {
@@ -103,7 +104,8 @@ func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	return sum
 }
 
-// PreviousHistory holds the state before the last fold. A fold of another snapshot of the same date starts from it.
+// PreviousHistory holds the state before the last fold. A fold of another snapshot of the same date starts from this
+// state.
 type PreviousHistory struct {
 	// HistoryID is empty if there was no history.
 	HistoryID string `json:"history_id,omitempty"`
@@ -160,14 +162,14 @@ func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	return ""
 }
 
-// Misses reports whether a run is a snapshot that belongs to the history and was not folded.
+// Misses reports whether a run is a snapshot that belongs to the history but was not folded.
 func (m *HistoryManifest) Misses(run *Manifest) bool {
 	return run.Kind == Full && run.Status == Published && run.OutsideHistory(m.BaseURL, m.Scope) == "" &&
 		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
 }
 
 // LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, and the
-// reason; otherwise nil. The reason is empty if the history or the snapshot cannot be read.
+// reason. Otherwise, or if the history or the snapshot is missing or damaged, it returns nil and an empty reason.
 func (c Catalog) LeavesOut(ctx context.Context) (newest *Manifest, reason string, err error) {
 	newest, err = c.LatestRun(ctx)
 	if newest == nil || err != nil {
@@ -201,18 +203,18 @@ func (m *HistoryManifest) Pruned(published func(date string) bool) []string {
 	return dates
 }
 
-// FoldedSnapshot is a snapshot that a history holds.
+// FoldedSnapshot identifies a snapshot that was folded into a history.
 type FoldedSnapshot struct {
 	Date           string `json:"date"` // of the snapshot
 	RunID          string `json:"run_id"`
 	ManifestSHA256 string `json:"manifest_sha256"`
 }
 
-// Through returns the last snapshot date folded.
+// Through returns the date of the last folded snapshot.
 func (m *HistoryManifest) Through() string { return m.Snapshots[len(m.Snapshots)-1].Date }
 
-// DroppingEnded returns the history without the versions that ended before a date, and the number of rows and files
-// that each table loses. Versions of other dates keep their files.
+// DroppingEnded returns the history without the versions that ended before a date, and the number of rows that each
+// table loses, with the total number of files. The files of all other versions stay the same.
 func (m *HistoryManifest) DroppingEnded(before string) (*HistoryManifest, *HistoryPurge) {
 	after, dropped := *m, &HistoryPurge{RowsRemoved: make(map[string]int64)}
 	after.Tables = make(map[string]ManifestTable)
@@ -322,15 +324,15 @@ type History struct {
 	Manifest *HistoryManifest
 }
 
-// NoHistory returns the error of a command that needs a history if there is none. A destination with only cohorts never
-// gets one.
+// NoHistory returns the error for a command that needs a history when there is none. For a destination that holds only
+// cohorts, which are never folded, the error explains this.
 func (c Catalog) NoHistory(ctx context.Context) *RefusedError {
 	reason := fmt.Sprintf("there is no history at %s: ", c)
 	ofCohort := func(m *Manifest) bool { return m.Parameters.Students != nil }
 	cohort, err := c.Newest(ctx, Full, ofCohort)
 	other, problem := c.Newest(ctx, Full, func(m *Manifest) bool { return !ofCohort(m) })
 	if cohort == nil || other != nil || err != nil || problem != nil {
-		return &RefusedError{Reason: reason + "growth-export history makes it"}
+		return &RefusedError{Reason: reason + "growth-export history creates it"}
 	}
 	return &RefusedError{Reason: reason + "its snapshots hold only some students, and such snapshots are not added to a history; to compare two of them, " +
 		"use growth-export sql with " + wording.Setting("snapshot-date").String() + " and " + wording.Setting("schema").String() + " for each"}
@@ -426,8 +428,8 @@ func (c Catalog) PrunedFrom(ctx context.Context, m *HistoryManifest) ([]string, 
 	}), nil
 }
 
-// HistoryUnchanged returns ErrConflict if another process has changed the history and so may have removed files. The id
-// is the history's id when it was read; empty if there was no history.
+// HistoryUnchanged returns ErrConflict if another process has changed the history and may therefore have removed files.
+// id is the id that the history had when it was read, or empty if there was no history.
 func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
 	pointer, _, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
 	if err != nil {
@@ -442,7 +444,7 @@ func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
 	return nil
 }
 
-// followHistory reads the manifest that a pointer refers to.
+// followHistory reads the manifest that a pointer refers to. It returns ErrDamaged if the two do not match.
 func (c Catalog) followHistory(ctx context.Context, pointer *HistoryPointer) (*History, error) {
 	if pointer.Manifest != HistoryManifestPath(pointer.HistoryID) {
 		return nil, fmt.Errorf("read %s: %w: it does not refer to the manifest of a history", HistoryPointerPath, sink.ErrDamaged)

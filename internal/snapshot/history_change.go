@@ -26,7 +26,7 @@ func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err erro
 	return unlock, nil
 }
 
-// recoverHistory finishes an interrupted change of the history, unless another process holds the lock of the history.
+// recoverHistory finishes an interrupted change to the history, unless another process holds the lock of the history.
 func (c Catalog) recoverHistory(ctx context.Context) (err error) {
 	if _, _, err := c.readChangeIn(ctx, ""); errors.Is(err, sink.ErrNotFound) {
 		return nil
@@ -62,7 +62,7 @@ func (c Catalog) finishHistoryChange(ctx context.Context) error {
 
 // ChangeHistory replaces the history whose id is before; before is empty if there is no history or it cannot be read.
 // The staged files are committed first, and the files to remove are removed last. ErrConflict means that another
-// process has changed the history. After an error, no files are left staged unless a change needs them.
+// process has changed the history. If it fails, staged files remain only if a recorded change still needs them.
 func (c Catalog) ChangeHistory(ctx context.Context, before string, after *HistoryManifest, staged []sink.File, remove []string) error {
 	change := &Change{FormatVersion: FormatVersion, History: after, Staged: make(map[string]json.RawMessage), Remove: remove}
 	for _, file := range staged {
@@ -138,7 +138,7 @@ func (m *HistoryManifest) paths() map[string]bool {
 	return named
 }
 
-// ReplacedBy returns the objects of the history that a later one no longer lists.
+// ReplacedBy returns the objects of the history that a later history no longer lists.
 func (m *HistoryManifest) ReplacedBy(after *HistoryManifest) []string {
 	named := after.paths()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.paths())), func(path string) bool { return named[path] })

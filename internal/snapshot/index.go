@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Index has the contents of the folders of all runs, from one listing.
+// Index lists the contents of the folders of all runs, as of one listing.
 type Index []*RunFolder
 
 // RunFolder lists the contents of the folder of a run.
@@ -86,8 +86,9 @@ func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (m
 	return documents, err
 }
 
-// WithoutPlan returns a published run that has lost its plan: the one that was planned last, if that was later than the
-// given run. It returns "" if there is none.
+// WithoutPlan returns the id of the run that was planned last among the published runs without a plan, if it was
+// planned later than the given run. It returns "" otherwise, and also if the plan of the given run is missing or
+// damaged.
 func (c Catalog) WithoutPlan(ctx context.Context, run string) (string, error) {
 	plan, err := c.ReadPlan(ctx, run)
 	if Unreadable(err) {
@@ -117,7 +118,7 @@ func (c Catalog) WithoutPlan(ctx context.Context, run string) (string, error) {
 	return last.RunID, nil
 }
 
-// NewestRun returns the run whose plan was written last; empty if there is none.
+// NewestRun returns the id of the run whose plan was written last; empty if there is none.
 func (c Catalog) NewestRun(ctx context.Context) (string, error) {
 	index, err := c.Index(ctx)
 	index = slices.DeleteFunc(index, func(f *RunFolder) bool { return !f.Has(PlanName) })

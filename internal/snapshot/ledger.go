@@ -86,7 +86,7 @@ func compareLedger(a, b LedgerRow) int {
 // ledgerBatchRows is the number of ledger rows held as columns at once.
 const ledgerBatchRows = 8192
 
-// stageLedger stages a run's ledger.
+// stageLedger sorts a run's ledger, writes it to a staged file, and returns the file.
 func (c Catalog) stageLedger(ctx context.Context, run string, ledger []LedgerRow) (_ sink.File, err error) {
 	ledger = slices.Clone(ledger)
 	slices.SortStableFunc(ledger, compareLedger)
@@ -127,7 +127,8 @@ func appendLedgerRow(batch *rows.Batch, fields []ledgerField, row *LedgerRow) {
 	batch.N++
 }
 
-// ReadLedger passes the rows of a published run's ledger to use, in order of dataset, school and district.
+// ReadLedger passes the rows of a published run's ledger to use, in order of dataset, school and district. If the
+// ledger cannot be read and does not have the hash in the manifest, the error is ErrDamaged.
 func (c Catalog) ReadLedger(ctx context.Context, run string, use func(*LedgerRow)) (err error) {
 	defer func() {
 		if err != nil {

@@ -21,7 +21,7 @@ type PurgedLedger struct {
 	File    sink.File
 	Removed map[string]LedgerRemoved // by dataset
 	schools ManifestSchools
-	// The members of the manifest that contain schools and districts.
+	// The members of the manifest that contain schools and districts, without the purged schools and districts.
 	slowest            []activity.SchoolTime
 	accepted, warnings []review.Reason
 }
@@ -35,8 +35,9 @@ func (p *PurgedLedger) Rows() int64 {
 	return n
 }
 
-// PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if neither the ledger
-// nor the manifest contains any of them. It does not write anything.
+// PurgeLedger returns the ledger of a run without the rows of the schools and districts for which goes returns true, or
+// nil if neither the ledger nor the manifest contains any of them. It does not write anything. It returns ErrDamaged if
+// the ledger's hash is not the one in the manifest.
 func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school, district string) bool) (_ *PurgedLedger, err error) {
 	object, err := c.Open(ctx, m.Ledger.Path)
 	if err != nil {

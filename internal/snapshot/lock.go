@@ -21,13 +21,13 @@ const (
 	runPatience     = 10 * time.Second
 )
 
-// HoldRunShared locks a run for a process that works on shard of shards, until release is called or the process ends.
+// HoldRunShared locks a run for a process that works on one of its shards, until release is called or the process ends.
 // Any number of processes may work on a run, but only one on each shard: the second gets a *LockedError, as does every
 // process while another holds the run with HoldRunExclusive.
 //
-// Shards of different counts may overlap, such as 0/1 and 1/3. An operator may finish the work of dead shards with a
-// different count. If two processes then stage the same bucket, the files in the checkpoint that is written last are
-// used.
+// Shards of different shard counts may overlap, such as 0/1 and 1/3, because an operator may finish the work of dead
+// shards with a different shard count. If two processes then stage the same bucket, the files in the checkpoint that is
+// written last are used.
 func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards int) (release func() error, err error) {
 	unlock, err := c.store.Lock(ctx, runLock(run), sink.Shared, runPatience)
 	if err != nil {

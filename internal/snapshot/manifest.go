@@ -46,14 +46,15 @@ type Manifest struct {
 	// NotCompared is then the reason.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
-	// Replaces are the runs that this one replaced, as of the start of publishing.
+	// Replaces are the runs that this run replaced, as of the start of publishing.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons for holding the run that an operator overruled with --accept-held.
 	Accepted []review.Reason `json:"accepted,omitempty"`
 	// Activity aggregates the activity of all processes, each up to its last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count the
-	// rows that are left, as does the ledger after a purge of schools or districts; a purge of students leaves it as it is.
+	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count
+	// only what is left. So does the ledger after a purge of schools or districts; a purge of students does not change
+	// the ledger.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 
@@ -68,10 +69,10 @@ type Parameters struct {
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 }
 
-// Requests counts the requests of a run, or of a part of one.
+// Requests counts the requests of a run, or of a part of a run.
 type Requests struct {
 	Total          int64            `json:"total"`           // without those for tokens
-	Retries        int64            `json:"retries"`         // requests that repeated another one
+	Retries        int64            `json:"retries"`         // requests that repeated an earlier request
 	TokenRefreshes int64            `json:"token_refreshes"` // tokens after the first
 	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status or kind of error
 }
@@ -124,7 +125,7 @@ type ManifestSchools struct {
 
 // ManifestPurge counts the rows that a purge has removed from a published run.
 type ManifestPurge struct {
-	// ID names the proof, _purges/<id>.json.
+	// ID is the id of the proof, _purges/<id>.json.
 	ID string    `json:"id"`
 	At time.Time `json:"at"` // when it was requested
 	// RowsRemoved counts rows by table.
@@ -137,12 +138,13 @@ type ManifestPurge struct {
 	Files          []PurgedFile     `json:"files"`
 	// LedgerRemoved counts, by dataset, the rows that were removed from the ledger.
 	LedgerRemoved map[string]LedgerRemoved `json:"ledger_rows_removed,omitempty"`
-	// Suppressed describes the suppression list that has the students of the purge, so that runs notice if the list is
-	// lost.
+	// Suppressed describes the suppression list that contains the students of the purge, so that runs notice if the
+	// list is lost.
 	Suppressed *Suppression `json:"suppressed,omitempty"`
 }
 
-// LedgerRemoved counts rows that were removed from the ledger, as ManifestDataset does, and adds up their rows_written.
+// LedgerRemoved counts the rows that were removed from the ledger, like ManifestDataset, and adds up their
+// rows_written.
 type LedgerRemoved struct {
 	ManifestDataset
 
@@ -239,7 +241,7 @@ func (m *Manifest) Covers(baseURL string, scope Scope) bool {
 	return len(m.differences(baseURL, scope)) == 0
 }
 
-// Like reports whether another run has the same service and scope as this one.
+// Like reports whether another run has the same service and scope as this run.
 func (m *Manifest) Like(other *Manifest) bool { return other.Covers(m.BaseURL, m.Parameters.Scope) }
 
 // differences describes how the run differs from a run with the given service and scope.
@@ -276,7 +278,8 @@ func (m *Manifest) SchoolsEmptied(dataset string) int64 {
 	return n
 }
 
-// LedgerRemoved returns the counts that purges have removed from the ledger of a dataset.
+// LedgerRemoved adds up, for the rows that purges have removed from the ledger of a dataset, SchoolsWithRow and
+// RowsWritten. The other counts are zero.
 func (m *Manifest) LedgerRemoved(dataset string) LedgerRemoved {
 	var sum LedgerRemoved
 	for i := range m.Purges {
@@ -328,7 +331,8 @@ func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge, le
 	return after
 }
 
-// ReadManifest reads the manifest of a run. It returns ErrNotFound if the run is not published, or ErrDamaged.
+// ReadManifest reads the manifest of a run. It returns ErrNotFound if the run is not published, and ErrDamaged if the
+// manifest is damaged or belongs to another run.
 func (c Catalog) ReadManifest(ctx context.Context, run string) (*Manifest, error) {
 	manifest, _, err := c.readManifest(ctx, run)
 	return manifest, err
@@ -346,7 +350,8 @@ func (c Catalog) readManifest(ctx context.Context, run string) (*Manifest, strin
 	return manifest, version, nil
 }
 
-// markReplaced sets the status of a run to replaced and returns its manifest, or nil if it has no readable one.
+// markReplaced sets the status of a run to replaced and returns its manifest, or nil if the manifest is missing or
+// damaged.
 func (c Catalog) markReplaced(ctx context.Context, run string) (manifest *Manifest, err error) {
 	err = sink.Swap(ctx, ManifestPath(run), func() error {
 		var version string

@@ -33,7 +33,7 @@ type Plan struct {
 	// purged students whom the run cannot leave out.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
-	// Filters are the optional parameters of the enrollment operations, pinned.
+	// Filters are the optional parameters of the enrollment operations, as pinned by the plan.
 	Filters map[string]string `json:"filters,omitempty"`
 	// Fingerprint covers the settings from which the run id is derived. A run is resumed only by a command with the
 	// same fingerprint.
@@ -43,7 +43,7 @@ type Plan struct {
 	Shards int `json:"shards"`
 	review.Limits
 	Replace bool `json:"replace,omitempty"`
-	// AcceptBaseURL lets the run move a destination that belongs to another service to this one.
+	// AcceptBaseURL lets the run move a destination that belongs to another service to the run's service.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
 	// Compare reports whether the rows are compared with the rows of the baseline.
 	Compare bool `json:"compare,omitempty"`
@@ -53,7 +53,7 @@ type Plan struct {
 	Schools    []School  `json:"schools"`
 	// Districts are the bids of the service's districts (4.2), sorted, if the run needs them.
 	Districts []string `json:"districts,omitempty"`
-	// DistrictNames are the names of the districts in that list, by bid, truncated like names of schools.
+	// DistrictNames are the names of the districts in Districts, by bid, truncated like names of schools.
 	DistrictNames map[string]string `json:"district_names,omitempty"`
 	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
 	FailedSchools []SchoolFailure `json:"failed_schools,omitempty"`
@@ -196,7 +196,8 @@ func escapeDistrict(district string) string {
 	return sink.Escape(district)
 }
 
-// CreatePlan writes the plan of a new run, or returns the existing plan: all processes of a run follow the first one's.
+// CreatePlan writes the plan of a new run, or returns the existing plan, because all processes of a run follow the plan
+// that was written first.
 func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
 	err := WriteDocument(ctx, c.store, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
 	if errors.Is(err, sink.ErrConflict) {
@@ -208,7 +209,7 @@ func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
 	return plan, nil
 }
 
-// ReadPlan reads the plan of a run. It may return ErrNotFound or ErrDamaged.
+// ReadPlan reads the plan of a run. The error may be ErrNotFound or ErrDamaged.
 func (c Catalog) ReadPlan(ctx context.Context, run string) (*Plan, error) {
 	path := PlanPath(run)
 	plan, _, err := ReadDocument[Plan](ctx, c, path)

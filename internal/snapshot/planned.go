@@ -14,9 +14,9 @@ func (c Catalog) Draft(ctx context.Context, owner, path string) (sink.Draft, err
 	return c.store.Draft(ctx, owner, path)
 }
 
-// Sweep drops the staged files of a run or of a change of the history, like the method of the same name in sink.Store.
+// Sweep drops the staged files of a run or of a change to the history, like the method of the same name in sink.Store.
 // On a store that cannot list all staged files, it also tries the paths that follow from the plan of the run and the
-// paths of the files to keep, because a killed process may have staged earlier versions of the latter.
+// paths of the files to keep, because a killed process may have staged earlier versions of these.
 func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	if err := c.store.Sweep(ctx, owner, keep...); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c Catalog) plannedPaths(ctx context.Context, run string) ([]string, error)
 		return paths, err
 	}
 	for _, file := range manifest.Files() {
-		if !slices.Contains(paths, file.Path) { // the plan of a run that is being pruned is gone
+		if !slices.Contains(paths, file.Path) { // the plan of a run that is being pruned may be gone
 			paths = append(paths, file.Path)
 		}
 		// A purge that was killed may have staged the next generation of a file.

@@ -50,7 +50,8 @@ func (c Catalog) current(ctx context.Context, path string) (*Manifest, error) {
 	return s.Manifest, s.Err
 }
 
-// readSnapshot reads a pointer and the manifest that it refers to. It returns nil if there is no pointer.
+// readSnapshot reads a pointer and the manifest that it refers to. It returns nil if there is no pointer. If either
+// document is damaged or the manifest is missing, the error is in Err of the result.
 func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, error) {
 	if path == "" {
 		return nil, nil
@@ -79,9 +80,9 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 	return s, nil
 }
 
-// Snapshots yields the snapshots of a kind with dates before the given one, or with any date if it is empty, the newest
-// first. It reads ahead, further with each snapshot, so that finding the newest snapshot takes few requests and reading
-// all of them takes little time. Delta runs have no pointers.
+// Snapshots yields the snapshots of a kind with dates before the given date, or of all dates if before is empty, the
+// newest first. It reads ahead in batches of growing size, so that finding the newest snapshot takes few requests and
+// reading all of them takes little time. Delta runs have no pointers.
 func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
 		entries, err := c.pointers(ctx, kind)
@@ -185,8 +186,8 @@ func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]R
 	return nights, nil
 }
 
-// Newest returns the published run of a kind that matches and has the newest date, or nil. Delta runs have no pointers
-// and are never found. Unreadable pointers and manifests are skipped.
+// Newest returns the published run of a kind with the newest date for which match returns true, or nil. Delta runs have
+// no pointers and are never found. Unreadable pointers and manifests are skipped.
 func (c Catalog) Newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
 	return c.newestBefore(ctx, kind, "", match, func(string) bool { return true })
 }
@@ -211,7 +212,7 @@ func (c Catalog) newestBefore(
 
 // UpdateLatest makes _latest.json refer to the newest unfiltered published full run, and reports whether it has changed
 // the document. It looks for that run after reading the document that it replaces. If two publishers do this at once,
-// the one that saw the older state therefore gets a conflict and looks again.
+// the publisher that saw the older state therefore gets a conflict and looks again.
 func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	err = sink.Swap(ctx, LatestPath, func() error {
 		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)
@@ -245,10 +246,10 @@ func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	return written && err == nil, err
 }
 
-// WithoutLatest returns the newest unfiltered published full run if _latest.json does not refer to it: because the
-// document is missing, or refers to a lost run or to an older one, for example after it was restored from a backup.
-// runs are the states of all runs. A run that is being published does not count, because its publisher writes the
-// document.
+// WithoutLatest returns the id of the newest unfiltered published full run if _latest.json does not refer to it. The
+// document may be missing, or it may refer to a lost run or, for example after it was restored from a backup, to an
+// older run. runs are the states of all runs. A run that is being published does not count, because its publisher
+// writes the document.
 func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string, err error) {
 	latest, err := c.LatestRun(ctx)
 	if err != nil && !errors.Is(err, sink.ErrDamaged) {

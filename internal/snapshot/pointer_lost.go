@@ -61,8 +61,8 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 	}
 }
 
-// firstLost returns the manifest of the first published run that matches and whose pointer is lost or damaged; nil if there
-// is none. It reads the manifests in the given folders.
+// firstLost returns the manifest of the first published run in the given folders for which match returns true and whose
+// pointer is lost or damaged; nil if there is none.
 func (c Catalog) firstLost(ctx context.Context, folders []string, match func(*Manifest) bool) (*Manifest, error) {
 	lost, err := sink.Map(ctx, maxRunsRead, folders, func(ctx context.Context, folder string) (*Manifest, error) {
 		m, err := ReadIfSound[Manifest](ctx, c, DocumentPath(folder, ManifestName))
@@ -87,8 +87,8 @@ func (c Catalog) firstLost(ctx context.Context, folders []string, match func(*Ma
 }
 
 // hasLostPointer reports whether the pointer at path, which belongs to the date of a published run, is missing or
-// damaged. Other processes may be publishing or pruning the run. Both write the document of the change first, and
-// remove it last, after they have changed the pointer. Prune also removes the manifest.
+// damaged. Other processes may be publishing or pruning the run. Such a process records its change first, and removes
+// the change last, after it has changed the pointer. A prune also removes the manifest.
 func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, error) {
 	changing := func() (bool, error) {
 		_, _, err := c.Read(ctx, ChangePath(run))
@@ -135,13 +135,14 @@ func (c Catalog) CheckManifest(ctx context.Context, run string) error {
 		return err
 	}
 	if _, err = c.ReadManifest(ctx, run); !errors.Is(err, sink.ErrNotFound) {
-		return nil // its reader reports a damaged manifest
+		return nil // commands that read the manifest report the damage
 	}
 	_, err = c.Current(ctx, plan.Kind, plan.SnapshotDate)
 	return err
 }
 
-// RestorePointer writes the pointer of a published run again if it is lost or damaged, and reports whether it was.
+// RestorePointer writes the pointer of a published run again if it is lost or damaged, and reports whether it has done
+// so.
 func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool, err error) {
 	path := PointerPath(m.Kind, m.SnapshotDate)
 	if m.Status != Published || path == "" {
@@ -173,8 +174,8 @@ func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool
 	return restored && err == nil, err
 }
 
-// adviseOn adds advice to the error of a damaged pointer: how to write the pointer again, if there is one published run
-// of its date.
+// adviseOn adds advice to the error of a damaged pointer: how to write the pointer again, if exactly one published run
+// has its date.
 func (c Catalog) adviseOn(ctx context.Context, path string, damaged error) error {
 	runs, _, err := c.PublishedRuns(ctx)
 	if err != nil {

@@ -25,10 +25,10 @@ type PublishOptions struct {
 // Publish makes a staged run visible, or finishes an interrupted Publish of that run. If it returns a manifest, the run
 // is published.
 //
-// A *RefusedError means that the run may not replace the current one and nothing is visible. An *UnfinishedError comes
+// A *RefusedError means that the run may not replace the current run and nothing is visible. An *UnfinishedError comes
 // with the manifest: the run is the snapshot of its date, but a later step failed. ErrConflict means that a run planned
-// later took the date; the status in the manifest is replaced. ErrStagedLost means that nothing is visible and the
-// command has to be run again.
+// later took the date; the status in the manifest is replaced. A *MissingError or ErrStagedLost means that nothing is
+// visible and the command has to be run again.
 func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions) (_ *Manifest, err error) {
 	unlock, err := c.lockPublishing(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	case err == nil:
 		return c.resumePublishing(ctx, change, version)
 	case errors.Is(err, sink.ErrDamaged):
-		// The change can be made again from the checkpoints, and finished steps stay finished.
+		// The change is made again from the checkpoints. Steps that were finished need not be repeated.
 	case !errors.Is(err, sink.ErrNotFound):
 		return nil, err
 	default:
@@ -93,7 +93,7 @@ func (c Catalog) resumePublishing(ctx context.Context, change *Change, version s
 	return manifest, unfinished(err)
 }
 
-// beginPublishing checks that the run may replace the current one, stages the ledger and writes the change. It replaces
+// beginPublishing checks that the run may replace the current run, stages the ledger and writes the change. It replaces
 // a damaged change with the given version. If another process came first, beginPublishing returns that process's
 // change, or nil if the change is already complete.
 func (c Catalog) beginPublishing(
@@ -101,7 +101,7 @@ func (c Catalog) beginPublishing(
 ) (*Change, string, error) {
 	plan := g.Plan
 	run := plan.RunID
-	// Without locks, a purge or Abandon may have removed the run while it was being staged.
+	// On a store without locks, a purge or Abandon may have removed the run while it was being staged.
 	if _, err := c.ReadPlan(ctx, run); errors.Is(err, sink.ErrNotFound) {
 		return nil, "", fmt.Errorf("growth-export purge, publish %s or status %s has removed the run: run it again", wording.Setting("abandon"), wording.Setting("clean"))
 	} else if err != nil {

@@ -67,13 +67,13 @@ func (r *purgeRecord) at() time.Time {
 
 func (r *purgeRecord) day() string { return r.at().Format(time.DateOnly) }
 
-// purgeRecords reads the reports of all purges, finished or not. Damaged ones are left out.
+// purgeRecords reads the reports of all purges, finished or not. Damaged reports are left out.
 func (c Catalog) purgeRecords(ctx context.Context) ([]purgeRecord, error) {
 	records, _, err := c.readPurges(ctx)
 	return records, err
 }
 
-// readPurges reads the reports of all purges, finished or not. damaged holds the errors of the damaged ones.
+// readPurges reads the reports of all purges, finished or not. damaged holds the errors of the damaged reports.
 func (c Catalog) readPurges(ctx context.Context) (records []purgeRecord, damaged []error, err error) {
 	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
 	if err != nil {
@@ -108,12 +108,12 @@ const PurgeTimeFormat = "20060102T150405Z"
 const PurgeBegun = "begun"
 
 // UnfinishedPurge is a purge that has begun but not ended. Other commands finish the changes to single runs that it has
-// begun, but only a repetition of the purge finds the rows that are left.
+// begun, but only repeating the purge finds the rows that are left.
 type UnfinishedPurge struct {
-	// Proof is the path of its report.
+	// Proof is the path of the purge's report.
 	Proof   string
 	BegunAt time.Time
-	// Remedy says how to finish it.
+	// Remedy says how to finish the purge.
 	Remedy string
 }
 
@@ -143,8 +143,8 @@ func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error
 	return found, nil
 }
 
-// MissingProofs returns the paths of the proofs that no longer exist, sorted. The ids identify purges: they come from
-// the manifests of runs and of the history.
+// MissingProofs returns, sorted, the paths of the given purges' proofs that no longer exist. The ids of the purges come
+// from the manifests of runs and of the history.
 func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -163,7 +163,7 @@ func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, err
 	return slices.Sorted(maps.Keys(missing)), nil
 }
 
-// RestoreProof is the advice for the report of a purge that is missing or damaged.
+// RestoreProof is the advice for a missing or damaged report of a purge.
 const RestoreProof = "restore it from a backup, or keep the notice of this purge in its place"
 
 // DamagedPurges describes the damage to the reports of purges and to the suppression list, with one string per
@@ -184,9 +184,9 @@ func (c Catalog) DamagedPurges(ctx context.Context) ([]string, error) {
 	return problems, err
 }
 
-// UndonePurges describes where purged rows may be back. These are runs from which a purge has removed rows, but whose
-// manifests do not list that purge, because someone has restored them from a backup; and runs that could not leave out
-// the students of a suppression list.
+// UndonePurges describes the runs in which purged rows may be back. Some are runs from which a purge has removed rows,
+// but whose manifests do not list that purge, because someone has restored them from a backup. Others could not leave
+// out the students of a suppression list.
 func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 		}
 		if len(undone) > 0 {
 			found = append(found, PurgesPrefix+r.ID+".json: this purge removed rows from "+wording.First(undone, 3)+
-				", but their manifests do not name it; these runs were probably restored from a backup, with the purged rows: repeat the purge")
+				", but their manifests do not list it; these runs were probably restored from a backup, with the purged rows: repeat the purge")
 		}
 	}
 	list, _, err := c.readSuppressionList(ctx)
@@ -231,8 +231,9 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 	return found, nil
 }
 
-// isUndoneIn reports whether the purge removed rows from a run whose manifest lists neither this purge nor a later one
-// that removed as many rows. A run that was published after the purge does not count: it is a new run with the same id.
+// isUndoneIn reports whether the purge removed rows from a run whose manifest lists neither this purge nor a later
+// purge that removed as many rows. A run that was published after the purge does not count: it is a new run with the
+// same id.
 func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	removed := r.removedFrom(s.RunID)
 	visible := s.State == StatePublished || s.State == StateReplaced
@@ -253,7 +254,7 @@ func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	})
 }
 
-// removedFrom returns how many rows were removed from a run, by table; nil for none.
+// removedFrom returns how many rows were removed from a run, by table; nil if the purge did not change the run.
 func (r *purgeRecord) removedFrom(run string) map[string]int64 {
 	for _, purged := range r.Runs {
 		if purged.RunID == run {
@@ -289,7 +290,7 @@ func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 		within(r.Asked.Districts, other.Asked.Districts) && within(slices.Concat(r.Asked.Schools, r.Schools), other.Schools)
 }
 
-// remedy says how to finish a purge that has begun.
+// remedy returns the advice on how to finish a purge that has begun.
 func (r *purgeRecord) remedy() string {
 	command := "growth-export purge with the same list"
 	switch {

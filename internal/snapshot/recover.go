@@ -20,7 +20,7 @@ type Recovered struct {
 	Pruned []*Change
 	// Stuck are the changes that cannot be finished. They do not prevent the other changes from being finished.
 	Stuck []*StuckError
-	// History says why an interrupted change of the history cannot be finished. It does not prevent the other changes
+	// History says why an interrupted change to the history cannot be finished. It does not prevent the other changes
 	// from being finished.
 	History error
 }
@@ -141,8 +141,9 @@ func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 	return r, nil
 }
 
-// pendingChanges reads the changes that have begun, in the order in which they are finished. A damaged change of a run
-// without a manifest is ignored: publishing that run rewrites it from the checkpoints.
+// pendingChanges returns the changes in progress, in the order in which they are to be finished, and adds those that
+// cannot be read to r.Stuck. A damaged change of a run without a manifest is ignored: publishing that run rewrites it
+// from the checkpoints.
 func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -182,8 +183,8 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 	return begun, nil
 }
 
-// identify fills in the fields for a run whose change cannot be read. It takes them from the run's manifest. If the
-// pointer does not refer to the run, the change may have been interrupted before it moved the pointer.
+// identify fills in the fields of the error for a run whose change cannot be read. It takes the values from the run's
+// manifest. If the pointer does not refer to the run, the change may have been interrupted before it moved the pointer.
 func (c Catalog) identify(ctx context.Context, stuck *StuckError) {
 	manifest, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(stuck.Run, ManifestName))
 	if err != nil {

@@ -34,7 +34,7 @@ type Candidate struct {
 	Replace bool
 }
 
-// check returns a *RefusedError if the run may not replace the current one.
+// check returns a *RefusedError if the run may not replace the current run.
 func (c *Candidate) check(current *Manifest) error {
 	if c.Replace {
 		return nil
@@ -54,8 +54,8 @@ func (c *Candidate) check(current *Manifest) error {
 	return nil
 }
 
-// advice returns what to do about the current run. Replacing a snapshot of a past date loses data, because the service no
-// longer has it.
+// advice returns what to do about the current run. Replacing a snapshot of a past date loses data that the service no
+// longer has.
 func (c *Candidate) advice() string {
 	if c.Kind == Full && !c.Today {
 		return fmt.Sprintf(", and that date is in the past: the service only reports today's state, which %s would put in its place", replace)
@@ -66,8 +66,8 @@ func (c *Candidate) advice() string {
 const replace = wording.Setting("replace")
 
 // CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
-// may not replace that run: because scope or service differ, or because it is a full snapshot of a past date. An as-of
-// run may replace an as-of run of equal scope on any day. Delta runs replace nothing.
+// may not replace that run: because the scope or the service differs, or because it is a full snapshot of a past date.
+// An as-of run may replace an as-of run of equal scope on any day. Delta runs replace nothing.
 //
 // A published run whose pointer is lost or damaged is replaced too.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {

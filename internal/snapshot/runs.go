@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// PublishedRuns reads the manifests of the published and replaced runs, by run. The second result joins the errors of
-// those that cannot be read. Runs that are being published are left out.
+// PublishedRuns returns the manifests of the published and replaced runs, by run id. The second result joins the errors
+// of the manifests that are damaged. Runs that are being published are left out.
 func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, unreadable, err error) {
 	index, err := c.Index(ctx)
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 // district.
 const OwnPerspective = "own"
 
-// Scope is the data that a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the
-// scopes are equal.
+// Scope is the data that a run covers. Unless --replace is given, a run replaces the snapshot of its date only if both
+// have the same scope. It is compared with an earlier snapshot only if the scopes differ at most in their datasets.
 type Scope struct {
 	Datasets  []string `json:"datasets"`
 	Schools   []string `json:"schools,omitempty"`
@@ -30,7 +30,7 @@ type Scope struct {
 	Students     *Students `json:"students,omitempty"`
 	Perspectives string    `json:"perspectives"`
 	PartitionBy  string    `json:"partition_by"`
-	// ModifiedSince is the parameter as given, which may be auto.
+	// ModifiedSince is the value of --modified-since as given, which may be auto.
 	ModifiedSince  string `json:"modified_since,omitempty"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
 	// Privacy is the profile; empty means full. PrivacyKey is the fingerprint of the key of the pseudonyms.
@@ -56,7 +56,7 @@ func (s Scope) SamePrivacy(other Scope) bool {
 	return s.Profile() == other.Profile() && s.PrivacyKey == other.PrivacyKey
 }
 
-// Students describes a list of students, because the list itself must not appear in any document.
+// Students describes a list of students in documents, which must not contain the list itself.
 type Students struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`
@@ -75,7 +75,7 @@ func (s *Students) equal(other *Students) bool {
 	return s.Listed == other.Listed && s.Digest == other.Digest
 }
 
-// Filtered reports whether the run is restricted to some schools or students. Such a run never becomes _latest.json.
+// Filtered reports whether the run is restricted to some schools or students. _latest.json never refers to such a run.
 func (s Scope) Filtered() bool {
 	return len(s.Schools) > 0 || len(s.Districts) > 0 || s.Students != nil
 }

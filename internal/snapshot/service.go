@@ -12,7 +12,7 @@ import (
 )
 
 // ServicePath is the path of the document that records the service to which the destination was moved. A destination
-// that was never moved has none: it belongs to the service of its runs.
+// that was never moved has no such document and belongs to the service of its runs.
 const ServicePath = "_destination.json"
 
 // serviceDocument is _destination.json.
@@ -24,8 +24,8 @@ type serviceDocument struct {
 }
 
 // CheckDestination returns a *RefusedError if the destination is partitioned differently or, unless acceptBaseURL is
-// set, belongs to a service other than the one at baseURL. If nothing is published yet, runs with staged files decide.
-// Runs that were only planned do not count, so that a mistyped base URL can simply be corrected.
+// set, belongs to a service other than the one at baseURL. If nothing is published yet, it looks at unpublished runs.
+// Of these, only runs with staged files determine the service, so that a mistyped base URL can simply be corrected.
 func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -129,7 +129,8 @@ func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, 
 
 // serviceOf returns the base URL of the service that the destination belongs to and the run that shows this; empty if
 // it does not belong to a service yet. It is the first of these: the service the destination was moved to, the service
-// of its newest snapshot, of any published run, and, if staged is set, of the first run with staged files.
+// of its newest snapshot, the service of any published run, or, if staged is set, the service of the first run with
+// staged files.
 func (c Catalog) serviceOf(ctx context.Context, index Index, staged bool) (baseURL, run string, err error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {

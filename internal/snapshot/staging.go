@@ -110,7 +110,8 @@ func (c Catalog) removeAllIn(ctx context.Context, folder string, others ...strin
 }
 
 // commitAll makes the staged files of a run visible. Other staged files of the run are dropped first, because some
-// stores remove a committed file when another upload of it is aborted. At the end the files are checked once more.
+// stores remove a committed file when another upload to its path is aborted. Finally, commitAll checks that all files
+// exist; if one does not, the error is ErrStagedLost.
 func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) error {
 	if err := c.Sweep(ctx, run, files...); err != nil {
 		return err

@@ -35,8 +35,7 @@ type RunState struct {
 	// LastProgress is when a file or document of the run was last written. A working process writes at least every five
 	// minutes.
 	LastProgress time.Time `json:"last_progress"`
-	// Staged is how many of the run's Tasks are staged. For a published run, both numbers are the number of tasks in
-	// its plan.
+	// Staged counts the staged tasks of the run, and Tasks all tasks in its plan. For a published run, they are equal.
 	Staged int `json:"staged"`
 	Tasks  int `json:"tasks"`
 	// Shards is the progress of each shard of a run that several processes are staging.
@@ -59,13 +58,13 @@ type RunState struct {
 	Duration time.Duration `json:"duration_ns"`
 	// DurationSeconds is Duration in seconds.
 	DurationSeconds float64 `json:"duration_seconds"`
-	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared with one.
+	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared.
 	Changes *Changes `json:"changes,omitempty"`
 	// Warnings is the number of warnings of a published run, failed checks included, and Accepted the number of reasons to
 	// hold it that an operator has accepted.
 	Warnings int `json:"warnings,omitempty"`
 	Accepted int `json:"accepted,omitempty"`
-	// Reasons say why a held run is held, unless it is superseded.
+	// Reasons are the reasons why a held run is held; empty if it is superseded.
 	Reasons []review.Reason `json:"reasons,omitempty"`
 	// SupersededBy is the run that has since been published for the date of a held run.
 	SupersededBy string `json:"superseded_by,omitempty"`
@@ -84,7 +83,8 @@ type RunState struct {
 	Report bool `json:"-"`
 	// Resumable reports whether an unpublished run has checkpoints, or files beside them.
 	Resumable bool `json:"-"`
-	// Stamp changes with the manifest. It is empty if there are Problems, or if the state also comes from other documents.
+	// Stamp identifies the version of the manifest. It is empty if there are Problems, or if the state also comes from
+	// other documents.
 	Stamp string `json:"-"`
 	// planWritten orders runs that were planned in the same second.
 	planWritten time.Time
@@ -105,11 +105,11 @@ type Changes struct {
 	Removed int64 `json:"removed"`
 }
 
-// Runs returns the states of all runs at a destination, those planned last first.
+// Runs returns the states of all runs at a destination, the most recently planned run first.
 func (c Catalog) Runs(ctx context.Context) ([]RunState, error) { return c.runs(ctx, true, nil) }
 
-// Outcomes works like Runs, but does not read the plans of published runs, so it leaves out their tasks. It does not
-// read a manifest again if its result is in known, by Stamp.
+// Outcomes works like Runs, but does not read the plans of published runs, so it leaves out their tasks. known maps
+// Stamps to results of earlier calls; a manifest whose Stamp is in known is not read again.
 func (c Catalog) Outcomes(ctx context.Context, known map[string]RunState) ([]RunState, error) {
 	return c.runs(ctx, false, known)
 }
@@ -166,8 +166,8 @@ type DamagedPointer struct {
 	Problem string
 }
 
-// DamagedPointers returns the damaged pointers of dates, of the latest run and of the history, and pointers of dates to
-// manifests that are missing.
+// DamagedPointers returns the damaged pointers of dates, of the latest run and of the history, the pointers of dates
+// whose manifests are missing, and the pointer of the history if it is lost.
 func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) 
 		entries = append(entries, listed...)
 	}
 	found, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (DamagedPointer, error) {
-		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound) // pointers of all kinds name a manifest
+		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound) // pointers of all kinds refer to a manifest
 		if err == nil && pointer != nil && pointer.Manifest == "" {
 			err = fmt.Errorf("read %s: %w: it does not refer to a manifest", entry.Path, sink.ErrDamaged)
 		}
@@ -205,7 +205,8 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]DamagedPointer, error) 
 	return slices.DeleteFunc(found, func(d DamagedPointer) bool { return d.Path == "" }), err
 }
 
-// maxRunsRead bounds how many runs are read at once, because a manifest or plan may take megabytes.
+// maxRunsRead is the maximum number of runs that are read at once. It is small because a manifest or plan may take
+// megabytes.
 const maxRunsRead = 8
 
 // compare orders runs by the time at which they were planned.
@@ -372,7 +373,7 @@ func (c Catalog) unpublished(
 		if err != nil {
 			return err
 		}
-		state.ManifestMissing = named || folder.Has(LedgerName) // which comes with the manifest
+		state.ManifestMissing = named || folder.Has(LedgerName) // a ledger is published together with the manifest
 	}
 	stagedRun, err := c.Collect(ctx, plan)
 	if err != nil {
@@ -404,7 +405,8 @@ func (c Catalog) unpublished(
 	return nil
 }
 
-// shardStates returns the progress of each shard of a run in which tasks are missing; nil if it has one shard or is staged.
+// shardStates returns the progress of each shard of a run in which tasks are missing; nil if the run has only one shard
+// or is staged.
 func shardStates(plan *Plan, missing []Task) []ShardState {
 	if plan.Shards <= 1 || len(missing) == 0 {
 		return nil

@@ -36,7 +36,7 @@ type SuppressedStudents struct {
 type SuppressedStudent struct {
 	// Bid is the digest of the student's bid; empty if the student was listed by number.
 	Bid string `json:"bid,omitempty"`
-	// Numbers are the digests of the student's numbers, sorted. Rows without a bid are found by them.
+	// Numbers are the digests of the student's numbers, sorted. They identify rows without a bid.
 	Numbers []string `json:"numbers,omitempty"`
 }
 
@@ -147,7 +147,7 @@ func (c Catalog) CountSuppressed(ctx context.Context) (map[string]int, error) {
 	return counts, nil
 }
 
-// readSuppressionList reads the list; an empty one if there is none. A damaged list is an error, because without it
+// readSuppressionList returns the list, which is empty if there is none. A damaged list is an error, because without it
 // erased students would be exported again.
 func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, string, error) {
 	list, version, err := ReadDocument[SuppressionList](ctx, c, SuppressedPath)
@@ -190,7 +190,7 @@ func (c Catalog) Suppress(
 // SharedNumberError means that several students on a suppression list have the same number, so that the number does not
 // identify one of them.
 type SharedNumberError struct {
-	// Students maps the index of a given student to the number of students who have the number that was given.
+	// Students maps the index of a given student to how many students on the list have the given number.
 	Students map[int]int
 }
 
@@ -198,11 +198,10 @@ func (e *SharedNumberError) Error() string {
 	return fmt.Sprintf("several students on the suppression list have the same number (%s given)", wording.Many(len(e.Students), "such number"))
 }
 
-// Unsuppress takes students off the suppression list of a privacy key. Each is given by the digests that may be the
-// student's bid or a number, most specific first: the first one that is on the list counts. It returns how many
+// Unsuppress takes students off the suppression list of a privacy key. Each is given by digests that may be of the
+// student's bid or number, most specific first; the first of these that is on the list counts. It returns how many
 // students were taken off, and which of the given ones were on the list. If several students have a given number, it
-// changes nothing and fails with a *SharedNumberError, unless the bids of all these students (of those who have one)
-// are given too.
+// changes nothing and fails with a *SharedNumberError, unless the bids of all these students, if any, are given too.
 func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students [][]string, dryRun bool) (taken int, found []bool, err error) {
 	var shared map[int]int
 	err = c.changeSuppressed(ctx, fingerprint, dryRun, func(s SuppressedStudents) SuppressedStudents {
@@ -258,13 +257,13 @@ func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students []
 	return taken, found, err
 }
 
-// ErrNotRetired is the error of RetireSuppressed if the list of the retired key must stay.
+// ErrNotRetired means that RetireSuppressed did not change the list of the retired key.
 var ErrNotRetired = errors.New("nothing was changed")
 
 // RetireSuppressed empties the suppression list of a privacy key that runs no longer use, once its students are on the
-// list of another key. It returns the number of students that were on the emptied list. Without the retired key it
-// cannot check that both lists contain the same students. It therefore only refuses a list with more students than the
-// other key's list, unless fewer is set.
+// list of another key. It returns the number of students that were on the emptied list. It cannot check that both lists
+// contain the same students, because it lacks the retired key. Unless fewer is set, it refuses to empty a list with
+// more students than the other list.
 func (c Catalog) RetireSuppressed(ctx context.Context, fingerprint, retired string, fewer, dryRun bool) (students int, err error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -376,9 +375,9 @@ func (p PurgedStudents) String() string {
 // such a purge are on no list, so it is unknown whether they have come back.
 const keylessWarningDays = 30
 
-// PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy
-// key, or without one if it is empty, cannot leave out. The counts come from the reports of purges and from the
-// suppression list or, if these have been removed, from the newest snapshots and the history.
+// PurgedStudents counts, by day, the students who were purged from the destination and whom a run with this privacy key
+// (or without a key, if the fingerprint is empty) cannot leave out. The counts come from the reports of purges and from
+// the suppression list or, if these have been removed, from the newest snapshots and the history.
 func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now time.Time) ([]PurgedStudents, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -434,9 +433,9 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 }
 
 // missingLists counts, by key, the students of suppression lists that are missing. The newest snapshots and the history
-// show which students these are: those that they left out, warned about, or lost in a purge. A list is missing if the
-// document no longer has its key, or if it has fewer students and lacks some of the purges: it was lost and started
-// again, or an older one was restored. Unsuppress keeps the purges in the list; retiring a key keeps only the key.
+// show which students these are: those whom a run left out or warned about, or whom a purge removed. A list is missing
+// if the document no longer has its key, or has fewer students and lacks purges: the list was lost and started again,
+// or an older one was restored. Unsuppress keeps the purges in the list; retiring a key keeps only the key.
 func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]PurgedStudents, error) {
 	before := make(map[string]int)
 	purges := make(map[string][]string)

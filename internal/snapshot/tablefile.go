@@ -32,8 +32,8 @@ func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
-// NewHistoryTables returns a Tables for files of histories. There are many files of ended versions, one for each day,
-// and they are small.
+// NewHistoryTables returns a Tables for files of histories. Files of ended versions have their own pool, because there
+// are many of them, one for each day, and they are small.
 func NewHistoryTables(catalog Catalog) *Tables {
 	return &Tables{
 		catalog: catalog, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024, Background: true}),
@@ -49,7 +49,7 @@ type TableFile struct {
 	writer *parquetfile.Writer // nil once the file is closed
 	buffer *bufio.Writer
 	draft  sink.Draft
-	rows   int64 // when the file is closed
+	rows   int64 // set by Close
 	err    error // of Close
 }
 
@@ -198,7 +198,8 @@ func ReadRows(file io.ReaderAt, size int64, table *schemas.Table, use func(*rows
 	}
 }
 
-// SelectColumns returns the table with only the named columns, for reading.
+// SelectColumns returns the table with only the listed columns, for reading. Columns that the table does not have are
+// ignored.
 func SelectColumns(table *schemas.Table, columns ...string) *schemas.Table {
 	some := &schemas.Table{Name: table.Name}
 	for _, name := range columns {

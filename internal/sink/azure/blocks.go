@@ -39,7 +39,7 @@ type stagedBlocks struct {
 	BlockSize int64  `json:"block_size"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result.
+// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedBlocks, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -208,7 +208,7 @@ func (s *Store) drop(ctx context.Context, path, upload string) error {
 	return err
 }
 
-// dropBlocks drops the staged blocks at a path that match; see the comment of the package.
+// dropBlocks drops the staged blocks at a path for which match returns true; the package comment says how.
 func (s *Store) dropBlocks(ctx context.Context, path string, match func(block) bool) error {
 	found, err := s.staged(ctx, path)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// checkFolder is where checks write empty blobs, which they remove.
+// checkFolder is the folder in which checks write empty blobs, which they remove again.
 const checkFolder = "_check/"
 
-// Check verifies the credentials, that the container can be listed, and that blobs can be written and removed under the
-// prefix. It also removes the blobs that a killed Check has left.
+// Check verifies that the credentials are valid, that the container can be listed, and that blobs can be written and
+// removed under the prefix. It also removes the blobs that a killed Check has left.
 func (s *Store) Check(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
@@ -58,8 +58,8 @@ func (s *Store) replaceAndRemove(ctx context.Context, paths []string) error {
 	return errors.Join(written, sink.RemoveAll(ctx, s, paths))
 }
 
-// CheckReading verifies the credentials and that the container exists, within seconds. Without permission to list the
-// container it passes, since reading may still be allowed.
+// CheckReading verifies, within seconds, that the credentials are valid and that the container exists. It also passes
+// if the credentials do not allow listing the container, because they may still allow reading.
 func (s *Store) CheckReading(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -73,9 +73,9 @@ func (s *Store) CheckReading(ctx context.Context) error {
 	return nil
 }
 
-// ListsStaged uploads a block and reports whether a list then shows its blob, because the documented behaviour applies
-// to accounts with a flat namespace, but perhaps not to others. The block counts as dropped, so that a killed process
-// leaves nothing staged.
+// ListsStaged uploads a block and reports whether a list then shows its blob, because the documentation describes
+// accounts with a flat namespace, and other accounts may behave differently. The block counts as dropped, so that a
+// killed process leaves nothing staged.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.Ask(func() (listed bool, err error) {
 		path := checkFolder + rand.Text()

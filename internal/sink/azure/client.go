@@ -22,7 +22,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// connect makes the SDK's client.
+// connect creates the SDK's client.
 func (s *Store) connect() error {
 	a, err := s.opts.access()
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 }
 
 // attemptBody is the body of one attempt. The connection may continue to read after the attempt has ended, while the
-// SDK rewinds the body for the next one.
+// SDK rewinds the body for the next attempt.
 type attemptBody struct {
 	io.ReadCloser
 
@@ -155,7 +155,8 @@ func (e *credentialError) Unwrap() error { return e.cause }
 // NonRetriable keeps the SDK from trying again, because the credential has already done so.
 func (e *credentialError) NonRetriable() {}
 
-// retries returns options for the SDK's retries: with different waits, and without retries that do not help.
+// retries returns options for the SDK's retries, with waits that differ from the SDK's own and without retries that
+// cannot help.
 func retries(attempts int, maxBackoff time.Duration) policy.RetryOptions {
 	return policy.RetryOptions{
 		MaxRetries: cmp.Or(int32(attempts-1), -1), RetryDelay: min(firstWait, maxBackoff), MaxRetryDelay: maxBackoff,
@@ -173,7 +174,7 @@ func retries(attempts int, maxBackoff time.Duration) policy.RetryOptions {
 
 const firstWait = 100 * time.Millisecond
 
-// shortRetries limits attempts and waits, for checks that a user waits for.
+// shortRetries returns a context that limits attempts and waits, for checks that a user waits for.
 func (s *Store) shortRetries(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, retries(min(cmp.Or(s.opts.Attempts, remote.Attempts), remote.CheckAttempts), min(s.maxBackoff(), remote.CheckMaxBackoff)))
 }

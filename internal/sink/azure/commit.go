@@ -13,11 +13,11 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// maxCommits bounds the attempts to commit a file while other processes commit other files at its path.
+// maxCommits is the maximum number of attempts to commit a file while other processes commit other files at its path.
 const maxCommits = 5
 
-// Commit commits the list of the blocks of a staged file and then checks the blob, on which the result depends: the
-// file may have been committed before by another process, or by this one if the response was lost.
+// Commit commits the list of the blocks of a staged file. The result depends only on the blob that is then at the path:
+// the file may have been committed before by another process, or by this process if the response was lost.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -46,7 +46,8 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error
 	return nil
 }
 
-// commit commits the blocks of a token, unless that was done before.
+// commit commits the blocks of a token, unless that was done before. It returns sink.ErrStagedLost if the blocks are
+// gone.
 func (s *Store) commit(ctx context.Context, path string, token *stagedBlocks) error {
 	held, err := s.holds(ctx, path, token)
 	if err != nil {
@@ -89,7 +90,8 @@ func (s *Store) commit(ctx context.Context, path string, token *stagedBlocks) er
 	return sink.ErrStagedLost
 }
 
-// discard removes a blob whose blocks another process has dropped while they were being committed.
+// discard removes a blob whose blocks another process has dropped while they were being committed, and returns
+// sink.ErrStagedLost.
 func (s *Store) discard(ctx context.Context, path string, version azcore.ETag) error {
 	_, err := s.blob(path).Delete(ctx, &blob.DeleteOptions{AccessConditions: matches(version)})
 	if err != nil && !noBlob(err) && !conditionFailed(err) {
@@ -170,7 +172,7 @@ func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool,
 	return s.Holds(ctx, owner, file)
 }
 
-// Abort drops the blocks of a staged file. A committed one is left alone.
+// Abort drops the blocks of a staged file. A committed file is left alone.
 func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err

@@ -26,7 +26,7 @@ func absent() *blob.AccessConditions {
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}}
 }
 
-// matches returns the condition that the blob has an ETag.
+// matches returns the condition that the blob has the given ETag.
 func matches(etag azcore.ETag) *blob.AccessConditions {
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}
 }
@@ -119,7 +119,7 @@ func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.C
 	return nil
 }
 
-// Remove removes a blob; a missing one is not an error.
+// Remove removes a blob; a missing blob is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Store) Remove(ctx context.Context, path string) error {
 	return nil
 }
 
-// Open opens a blob. Reads fail if it has been replaced since.
+// Open opens a blob. Reads fail once the blob has been replaced.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err

@@ -155,8 +155,8 @@ func answerOf(err error) (a answer) {
 	return a
 }
 
-// signInOf returns the reason why Azure did not issue a token, in Azure's own words; empty if Azure was not asked for
-// one.
+// signInOf returns the reason why Azure did not issue a token, in Azure's own words; empty if Azure was not asked for a
+// token.
 func signInOf(err error) string {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	if !ok || e.RawResponse == nil {

@@ -116,7 +116,7 @@ func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) 
 	})
 }
 
-// StagedAt looks at the blocks at the paths.
+// StagedAt returns the time at which the newest staged file at the paths was begun; zero if there is none.
 func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time, err error) {
 	times, err := s.stagedTimes(ctx, paths)
 	for _, staged := range times {
@@ -127,7 +127,7 @@ func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time,
 	return newest, err
 }
 
-// Staged looks at the blocks at all paths that the service lists.
+// Staged returns, by owner, the time at which the newest staged file was begun, for all paths that the service lists.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	paths, err := s.stagedPaths(ctx, "")
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 // Scheme starts the URL of a destination on Azure.
 const Scheme = "abfss://"
 
-// The environment variables with credentials.
+// The environment variables that may contain credentials.
 const (
 	ConnectionStringVariable = "AZURE_STORAGE_CONNECTION_STRING"
 	KeyVariable              = "AZURE_STORAGE_KEY"
 	SASTokenVariable         = "AZURE_STORAGE_SAS_TOKEN"
 )
 
-// Place is where a destination is; see ParseURL.
+// Place is the location of a destination; see ParseURL.
 type Place struct {
 	Container string
 	// Host is the host of the account, such as account.dfs.core.windows.net.
@@ -36,13 +36,13 @@ type Options struct {
 	Place
 	remote.Settings
 
-	// Endpoint is the root of the service, such as http://127.0.0.1:10000/devstoreaccount1. If it is empty, the connection
-	// string or the account decides.
+	// Endpoint is the root of the service, such as http://127.0.0.1:10000/devstoreaccount1. If it is empty, it follows
+	// from the connection string or from the account.
 	Endpoint         string
 	ConnectionString string
 	Key              string
 	SASToken         string
-	// Credential, if set, overrides all other credentials, and HTTPClient the default client.
+	// Credential, if set, overrides all other credentials.
 	Credential azcore.TokenCredential
 }
 
@@ -71,7 +71,7 @@ func (p Place) account() string {
 	return account
 }
 
-// check does not repeat the host in its errors, because text that is not a host may be a password.
+// check validates the place. Its errors do not contain the host, because text that is not a host may be a password.
 func (p Place) check() error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	account, service, _ := strings.Cut(p.Host, ".")

@@ -41,7 +41,7 @@ var (
 	_ sink.Encrypter  = (*Store)(nil)
 )
 
-// New returns the store that the options describe. It does not send a request to the store.
+// New returns the store that the options describe. It does not send a request to the service.
 func New(opts Options) (*Store, error) {
 	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
 	if err := opts.check(); err != nil {
@@ -61,8 +61,9 @@ func New(opts Options) (*Store, error) {
 // String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return s.opts.String() }
 
-// Info returns how readers reach the container, and the permissions of a run. DuckDB can reach a non-default endpoint
-// only with az:// and a connection string. The user has to put the key or the signature into the connection string.
+// Info returns how readers reach the container, and the permissions that a run needs. DuckDB can reach a non-default
+// endpoint only with az:// and a connection string. The user has to put the key or the signature into the connection
+// string.
 func (s *Store) Info() sink.Info {
 	info := sink.Info{URL: s.String(), HadoopURL: s.String(), Permissions: roles, PlainEndpoint: remote.Plain(s.endpoint)}
 	account := s.opts.account()

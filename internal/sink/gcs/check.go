@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Check verifies the credentials, that the bucket can be listed, and that objects can be staged and removed under the
-// prefix. It also removes the objects that a killed Check has left.
+// Check verifies that the credentials are valid, that the bucket can be listed, and that objects can be staged and
+// removed under the prefix. It also removes the objects that a killed Check has left.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if err == nil {
@@ -25,8 +25,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// CheckReading verifies the credentials and that the bucket exists, within seconds. Without permission to list the
-// bucket it passes, since reading may still be allowed.
+// CheckReading verifies, within seconds, that the credentials are valid and that the bucket exists. It also passes if
+// the credentials do not allow listing the bucket, because they may still allow reading.
 func (s *Store) CheckReading(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if answer, ok := errors.AsType[*serviceError](err); ok && answer.status == http.StatusForbidden && answer.reason == "forbidden" {
@@ -38,7 +38,7 @@ func (s *Store) CheckReading(ctx context.Context) error {
 	return nil
 }
 
-// checkBucket lists the prefix.
+// checkBucket checks that the objects under the prefix can be listed.
 func (s *Store) checkBucket(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

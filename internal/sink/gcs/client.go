@@ -54,8 +54,8 @@ type answer struct {
 	body   io.ReadCloser
 }
 
-// request sends a request until it succeeds, and passes the response to use, which closes the body. If use fails
-// because the body was cut short, it may be called again.
+// request sends a request, with retries, and passes the response to use, which closes the body. If the body was cut
+// short, use may be called again. If the last attempt fails, the error is a *requestError.
 func (s *Store) request(ctx context.Context, c call, use func(answer) error) error {
 	bounds := s.limits
 	if c.short {
@@ -115,7 +115,7 @@ func (s *Store) attempt(ctx context.Context, c call, use func(answer) error) err
 			return err
 		}
 	}
-	resp, err := s.client.Do(req) //nolint:bodyclose // The caller closes it.
+	resp, err := s.client.Do(req) //nolint:bodyclose // use or readError closes it.
 	if err != nil {
 		return &sendError{err}
 	}

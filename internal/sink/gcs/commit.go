@@ -15,7 +15,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// maxReplacements bounds how often Commit replaces a file that another process commits at the same path.
+// maxReplacements is the maximum number of times that Commit replaces a file that another process commits at the same
+// path.
 const maxReplacements = 5
 
 // stagedObject is the File.Staged of a Store.
@@ -28,7 +29,7 @@ type stagedObject struct {
 	CRC32C     string `json:"crc32c"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result.
+// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedObject, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -95,8 +96,8 @@ func lateContext(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Commit makes the service copy the staged object to its path, and then removes the staged object. If there is already
-// an object at the path, its id shows whether it is this file: another process may have committed it before, or this
-// one, if the response was lost.
+// an object at the path, its id shows whether it is this file: it may have been committed before by another process, or
+// by this process if the response was lost.
 func (s *Store) Commit(ctx context.Context, owner string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -193,7 +194,7 @@ func (s *Store) rewrite(ctx context.Context, from string, generation int64, to s
 	}
 }
 
-// Holds compares the size and the checksum of the staged object, or looks for the committed one.
+// Holds compares the size and the checksum of the staged object, or looks for the committed object.
 func (s *Store) Holds(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
@@ -231,7 +232,7 @@ func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool,
 	return s.Holds(ctx, owner, file)
 }
 
-// Abort removes a staged object. The committed one is left alone.
+// Abort removes a staged object. A committed object is left alone.
 func (s *Store) Abort(ctx context.Context, owner string, file sink.File) error {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err

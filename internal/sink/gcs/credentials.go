@@ -31,8 +31,8 @@ type tokens struct {
 	source oauth2.TokenSource // nil until it is found
 }
 
-// newTokens returns a source of tokens, which it requests within ctx. It looks for credentials when the first token is
-// needed.
+// newTokens returns a source of tokens. It looks for credentials when the first token is needed. The context applies to
+// all requests for tokens.
 func newTokens(ctx context.Context, client *http.Client) *tokens {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: client.Transport, Timeout: tokenTimeout})
 	return &tokens{find: func() (oauth2.TokenSource, error) {
@@ -77,7 +77,7 @@ func (t *tokens) found() (oauth2.TokenSource, error) {
 	return source, nil
 }
 
-// renew discards the token, so that the next request gets another.
+// renew discards the token, so that the next request gets a new token.
 func (t *tokens) renew() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +94,7 @@ type credentialError struct {
 func (e *credentialError) Error() string { return e.text }
 func (e *credentialError) Unwrap() error { return e.cause }
 
-// explainToken returns the error of a request for a token, without the response, which may contain what was sent.
+// explainToken returns the error of a request for a token, without the response, which may repeat parts of the request.
 func explainToken(err error) error {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {

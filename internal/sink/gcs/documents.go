@@ -52,7 +52,7 @@ func (s *Store) Read(ctx context.Context, path string) (data []byte, version str
 	return data, version, nil
 }
 
-// checkSum compares the checksum in the header of a download, if there is one.
+// checkSum compares downloaded data with the checksum in the header of the response, if there is one.
 func checkSum(header http.Header, data []byte) error {
 	for _, value := range header.Values("X-Goog-Hash") {
 		for hash := range strings.SplitSeq(value, ",") {
@@ -102,13 +102,13 @@ func generationOf(when sink.Condition) int64 {
 		return anyGeneration
 	}
 	generation, err := strconv.ParseInt(when.Version, 10, 64)
-	if err != nil || generation <= 0 { // To the service, 0 means that the object does not exist.
+	if err != nil || generation <= 0 { // To the service, 0 would mean that the object must not exist.
 		return noGeneration
 	}
 	return generation
 }
 
-// Remove removes an object; a missing one is not an error.
+// Remove removes an object; a missing object is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *Store) Remove(ctx context.Context, path string) error {
 	return nil
 }
 
-// remove removes a generation of an object, or the latest; a missing one is not an error.
+// remove removes a generation of an object, or the latest one; a missing object is not an error.
 func (s *Store) remove(ctx context.Context, name string, generation int64) error {
 	query := url.Values{}
 	if generation != anyGeneration {
@@ -132,7 +132,7 @@ func (s *Store) remove(ctx context.Context, name string, generation int64) error
 	return err
 }
 
-// Open opens an object. Reads fail if the object has been replaced since.
+// Open opens an object. Reads fail once the object has been replaced.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err

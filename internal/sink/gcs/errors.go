@@ -192,9 +192,9 @@ func noBucket(err error) bool {
 	return ok && e.status == http.StatusNotFound && strings.Contains(e.message, "bucket does not exist")
 }
 
-// noObject reports whether an error says that the object, or its generation, does not exist. A missing bucket is another
-// error.
+// noObject reports whether an error says that the object, or its generation, does not exist. A missing bucket is a
+// different error.
 func noObject(err error) bool { return statusOf(err) == http.StatusNotFound && !noBucket(err) }
 
-// refused reports whether the condition of a request does not hold.
+// refused reports whether an error says that the condition of a request does not hold.
 func refused(err error) bool { return statusOf(err) == http.StatusPreconditionFailed }

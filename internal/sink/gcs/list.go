@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// checkFolder is where Check stages objects. No owner's folder has this name, because owners are escaped.
+// checkFolder is the folder in which Check stages objects. No owner's folder has this name, because owners are escaped.
 const checkFolder = "~check"
 
 // objects yields the objects whose names start with prefix.
@@ -70,7 +70,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, e
 // ListsStaged returns true: the service's lists are complete.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
-// Staged lists the owners of staged objects.
+// Staged returns, by owner, the time at which the newest staged object was written.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	staged := make(map[string]time.Time)
 	for object, err := range s.objects(ctx, s.prefix+sink.StagingPrefix, false) {
@@ -85,8 +85,8 @@ func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	return staged, nil
 }
 
-// Sweep removes the owner's staged objects. It lists them until it finds no new ones, because an upload whose response
-// was lost may complete while Sweep is running.
+// Sweep removes the owner's staged objects. It lists these objects until it finds no new ones, because an upload whose
+// response was lost may complete while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	done := make(map[string]bool)
 	for _, file := range keep {

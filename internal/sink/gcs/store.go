@@ -27,7 +27,7 @@ type Store struct {
 	limits   limits
 	// uploading holds a token for each file that is being uploaded.
 	uploading chan struct{}
-	// own holds the names of the objects that this Store has staged and has not tried to commit or drop; see Intact.
+	// own holds the ids of the objects that this Store has staged and has not tried to commit or drop; see Intact.
 	own sync.Map
 }
 
@@ -72,7 +72,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 // String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
-// Info returns how readers reach the bucket, and the permissions of a run.
+// Info returns how readers reach the bucket, and the permissions that a run needs.
 func (s *Store) Info() sink.Info {
 	place := Scheme + strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
 	return sink.Info{

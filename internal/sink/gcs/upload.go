@@ -52,7 +52,7 @@ type newObject struct {
 	Metadata     map[string]string `json:"metadata"`
 }
 
-// castagnoli is the polynomial of the service's checksums.
+// castagnoli is the table of the service's checksums.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encodeCRC encodes a checksum as the service does.
@@ -60,9 +60,10 @@ func encodeCRC(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// insert uploads an object if the condition holds: anyGeneration, or the generation to replace, which is 0 if there
-// must not be an object. The service verifies the checksum. If the condition is refused, insert returns
-// sink.ErrConflict, unless an earlier attempt of this insert, whose response was lost, has written the object.
+// insert uploads an object if the condition holds. The condition is anyGeneration, or the generation of the object to
+// replace; 0 means that there must not be an object. The service verifies the checksum. If the condition is refused,
+// insert returns sink.ErrConflict, unless an earlier attempt of this insert, whose response was lost, has written the
+// object.
 func (s *Store) insert(
 	ctx context.Context, object newObject, content io.ReaderAt, size, condition int64, short bool,
 ) (found resource, err error) {
@@ -126,7 +127,7 @@ func (s *Store) insertAtOnce(
 	return found, err
 }
 
-// errSessionLost reports that the service no longer knows an upload.
+// errSessionLost reports that the service has dropped the session of an upload.
 var errSessionLost = errors.New("the service has dropped an upload in progress")
 
 // insertInChunks uploads an object with several requests, which belong to a session of the service.
@@ -177,7 +178,8 @@ func (s *Store) startSession(ctx context.Context, object newObject, size, condit
 	return session, err
 }
 
-// sendChunks sends the content to a session. After a failure it asks the service how much has arrived.
+// sendChunks sends the content to a session. After a failure it asks the service how much has arrived. It returns
+// errSessionLost if the session has to be started again.
 func (s *Store) sendChunks(ctx context.Context, session call, content io.ReaderAt, size int64) (resource, error) {
 	var offset int64
 	asking := false
@@ -258,7 +260,7 @@ func (s *Store) dropSession(ctx context.Context, session call) {
 // bucketPath returns the escaped path of the bucket's objects in the API.
 func (s *Store) bucketPath() string { return "/storage/v1/b/" + url.PathEscape(s.bucket) + "/o" }
 
-// stat returns the description of a generation of an object, or of the latest.
+// stat returns the description of a generation of an object, or of its latest generation.
 func (s *Store) stat(ctx context.Context, name string, generation int64) (found resource, err error) {
 	query := url.Values{}
 	if generation != anyGeneration {

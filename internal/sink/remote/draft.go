@@ -36,8 +36,7 @@ func NewDraft(
 	return d, nil
 }
 
-// Stage uploads the file. A failed upload leaves nothing behind, and Stage can be
-// called again.
+// Stage uploads the file. If the upload fails, it leaves nothing behind, and Stage can be called again.
 func (d *draft) Stage(ctx context.Context) ([]byte, error) {
 	return d.StageOnce(func(size int64) ([]byte, error) {
 		staged, err := d.upload(ctx, d.File, size)

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Window is the number of bytes that are fetched for a read that does not continue the last one, such as for a Parquet
-// footer.
+// Window is the number of bytes that are fetched for a read that does not continue the previous read, such as the read
+// of a Parquet footer.
 const Window = 256 << 10
 
 // object is an Object that is read by ranges. Consecutive reads, such as those for a hash, share one request; others
@@ -29,7 +29,8 @@ type object struct {
 }
 
 // NewObject returns an object of the given size. Its last bytes may already be known. open returns the bytes from an
-// offset up to an end. If a body breaks off, pause waits before open is called again.
+// offset up to an end. If a body breaks off, pause waits before open is called again; an error from pause ends the
+// read.
 func NewObject(
 	size int64, tail []byte, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
 ) sink.Object {
@@ -66,7 +67,7 @@ func (o *object) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// read reads all of p, from the window, the stream, or a new one.
+// read reads all of p, from the window, the open stream, or a new stream or window.
 func (o *object) read(p []byte, offset int64) (int, error) {
 	if offset >= o.heldAt && offset+int64(len(p)) <= o.heldAt+int64(len(o.held)) {
 		return copy(p, o.held[offset-o.heldAt:]), nil
@@ -125,7 +126,7 @@ func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
 	}
 }
 
-// closeStream closes the stream. If it has not been read to its end, the connection is lost.
+// closeStream closes the stream. If the stream has not been read to its end, its connection cannot be used again.
 func (o *object) closeStream() {
 	if o.stream != nil {
 		_ = o.stream.Close() // The data read so far is valid.

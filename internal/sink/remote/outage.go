@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// outageQuiet is how long a store may fail before it is logged.
+	// outageQuiet is how long a store may fail before that is logged.
 	outageQuiet = 10 * time.Second
-	// outageAgain is the time until it is logged again.
+	// outageAgain is the time until a continuing outage is logged again.
 	outageAgain = time.Minute
 )
 
@@ -22,8 +22,8 @@ type outage struct {
 
 	mu    sync.Mutex
 	since time.Time   // the first failure after the last success; zero if there is none
-	told  time.Time   // when it was logged; zero if it was not
-	timer *time.Timer // logs it for the first time
+	told  time.Time   // when the outage was last logged; zero if it was not
+	timer *time.Timer // logs the outage for the first time
 	host  string
 	cause string // of the last failure
 }

@@ -34,7 +34,7 @@ type Settings struct {
 	// Attempts is the maximum number of attempts per request. If it is 0, the cloud's own configuration determines the
 	// number; the default is 14 attempts, which take more than a minute.
 	Attempts int
-	// MaxBackoff bounds the wait between two attempts, except where the service asks for a longer one; 20 s if 0.
+	// MaxBackoff bounds the wait between two attempts, except where the service asks for a longer wait; 20 s if 0.
 	MaxBackoff time.Duration
 	// StallTimeout is how long an attempt may transfer nothing before it is cancelled and tried again; 2 min if 0.
 	StallTimeout time.Duration
@@ -63,7 +63,7 @@ func (s *Settings) Watch(next Doer, answersDocument func(*http.Request) bool) *C
 	}
 }
 
-// NewHTTPClient returns a client that keeps enough connections open and follows no redirects.
+// NewHTTPClient returns a client that keeps enough connections open and does not follow redirects.
 func NewHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{

@@ -20,7 +20,7 @@ type Doer interface {
 
 // Client cancels an attempt that transfers nothing in either direction for too long; the SDK then tries again. It also
 // removes URLs, which contain upload ids or signatures, from errors. If a document is expected, it reports an empty
-// body as an error, because an SDK would read it as an empty list. It logs when a store keeps failing.
+// body as an error, because an SDK would read it as an empty list. It logs outages of the store.
 type Client struct {
 	Next    Doer
 	Timeout time.Duration

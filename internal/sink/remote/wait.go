@@ -41,7 +41,7 @@ func Backoff(attempt int, throttled bool, maxWait time.Duration) time.Duration {
 	return wait - rand.N(wait/2+1)
 }
 
-// Waits returns zero, followed by doubling waits of up to maxWait that add up to total.
+// Waits returns zero, followed by doubling waits of up to maxWait that add up to at least total.
 func Waits(first, maxWait, total time.Duration) []time.Duration {
 	list := []time.Duration{0}
 	for wait, sum := first, time.Duration(0); sum < total; wait = min(2*wait, maxWait) {
@@ -80,7 +80,7 @@ func (a *Answer) Known() (does, known bool) {
 	return false, false
 }
 
-// Set sets the behaviour.
+// Set records the behaviour, which is then known.
 func (a *Answer) Set(does bool) { a.known.Store(&does) }
 
 // Ask returns the behaviour. If it is not known yet, Ask calls try; only one caller tries at a time.

@@ -15,12 +15,13 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// checkFolder is where checks start uploads, which they never complete.
+// checkFolder is the folder in which checks start uploads. Only tryAbort completes such an upload, and removes the
+// object again.
 const checkFolder = "_check/"
 
-// Check verifies the credentials, that the bucket can be listed, and that uploads can be started and aborted under the
-// prefix. A started upload is not an object, so nothing is ever visible. Check also aborts the uploads that a killed
-// Check or ListsStaged has left.
+// Check verifies that the credentials are valid, that the bucket can be listed, and that uploads can be started and
+// aborted under the prefix. A started upload is not an object, so nothing is ever visible. Check also aborts the
+// uploads that a killed Check or ListsStaged has left.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if err == nil {
@@ -35,8 +36,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// CheckReading verifies the credentials and that the bucket exists, within seconds. Without permission to list the
-// bucket it passes, since reading may still be allowed.
+// CheckReading verifies, within seconds, that the credentials are valid and that the bucket exists. It also passes if
+// the credentials do not allow listing the bucket, because they may still allow reading.
 func (s *Store) CheckReading(ctx context.Context) error {
 	if err := s.checkBucket(ctx); err != nil && codeOf(err) != "AccessDenied" {
 		return fmt.Errorf("destination %s: %w", s, err)
@@ -44,7 +45,7 @@ func (s *Store) CheckReading(ctx context.Context) error {
 	return nil
 }
 
-// checkBucket finds credentials and lists the prefix.
+// checkBucket checks that there are credentials and that they can list the objects under the prefix.
 func (s *Store) checkBucket(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -159,8 +160,8 @@ func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool
 	return s.AbortRemoves(ctx)
 }
 
-// AbortRemoves tests whether aborting an upload removes an object at its path that another upload has created. On AWS
-// it does not.
+// AbortRemoves tests whether aborting an upload removes an object at its path that another upload has created. On AWS,
+// it never does.
 func (s *Store) AbortRemoves(ctx context.Context) (bool, error) {
 	if s.endpoint == "" {
 		return false, nil

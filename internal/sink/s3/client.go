@@ -25,7 +25,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// connect makes the SDK's client.
+// connect creates the SDK's client.
 func (s *Store) connect(ctx context.Context) error {
 	opts := &s.opts
 	load := []func(*config.LoadOptions) error{
@@ -99,7 +99,7 @@ func answersDocument(req *http.Request) bool {
 }
 
 // configuredAttempts returns the maximum number of attempts that the environment (AWS_MAX_ATTEMPTS) or the shared
-// configuration sets; 0 if neither does. The SDK uses it only for its own retryers.
+// configuration sets; 0 if neither does. The SDK applies this number only to its own retryers.
 func configuredAttempts(ctx context.Context, cfg aws.Config) (int, error) {
 	for _, source := range cfg.ConfigSources {
 		s, ok := source.(interface {
@@ -137,7 +137,7 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 				// Another request for the same key is in progress.
 				"ConditionalRequestConflict": {}, "OperationAborted": {},
 				"TooManyRequests": {},
-				// versitygw: the folder was removed with its last object while this one was being written.
+				// versitygw: the folder was removed with its last object while this object was being written.
 				"ExistingObjectIsDirectory": {},
 			}},
 		}, o.Retryables...)
@@ -145,7 +145,7 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 }
 
 // backoff replaces the SDK's own waits. These start so high that a run becomes very slow when many requests fail, and
-// that only few attempts are possible.
+// that only a few attempts are possible.
 func backoff(maxWait time.Duration) retry.BackoffDelayer {
 	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
 		return remote.Backoff(attempt, throttled(err), maxWait), nil

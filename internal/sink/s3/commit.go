@@ -23,9 +23,10 @@ var (
 	atOnce          = remote.Waits(0, 0, 0)
 )
 
-// Commit completes the upload of a staged file and then checks the object, on which the result depends. The upload may
-// have been completed before by another process, or by this one if the response was lost. Some stores confirm a
-// completion that is still in progress, or the completion of a missing upload if there is any object at its key.
+// Commit completes the upload of a staged file. The result depends only on the object that is then at the path: the
+// upload may have been completed before by another process, or by this process if the response was lost. Some stores
+// confirm a completion that is still in progress, or the completion of a missing upload if there is any object at its
+// key.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -173,7 +174,7 @@ func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool,
 	return s.Holds(ctx, owner, file)
 }
 
-// Abort aborts the upload of a staged file. A completed one is left alone.
+// Abort aborts the upload of a staged file. A completed upload is left alone.
 func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return err

@@ -11,8 +11,8 @@
 // # Lost responses
 //
 // If a response is lost, the request may have been carried out. Every upload and document therefore has a random id in
-// its metadata (growth-export-id), and the object is checked where it matters: after each completion, because some
-// stores confirm it before it is done, or although the upload is gone; when an upload has disappeared; and when a
+// its metadata (growth-export-id), and the object is checked in three cases: after each completion (some stores confirm
+// a completion before it is done, or although the upload is gone), when an upload has disappeared, and when a
 // conditional write is refused, perhaps because an earlier attempt succeeded.
 //
 // # Locks

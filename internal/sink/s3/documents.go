@@ -22,7 +22,7 @@ import (
 )
 
 // noETag is the version of a document whose response has no ETag, as behind some proxies. No object has this ETag, so
-// writes that expect it are refused. With an empty version they would be unconditional.
+// writes that expect it are refused. With an empty version, such writes would be unconditional.
 const noETag = `"none"`
 
 // Read returns a document; its version is the ETag.
@@ -137,7 +137,7 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// put sends a document. If the server does not implement checksums, put sends the document without one.
+// put sends a document. If the server does not implement checksums, put sends the document without a checksum.
 func (s *Store) put(ctx context.Context, in *s3.PutObjectInput, data []byte) error {
 	in.Body = bytes.NewReader(data)
 	_, err := s.client.PutObject(ctx, in)
@@ -179,7 +179,7 @@ func encodeCRC(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// Remove removes an object; a missing one is not an error.
+// Remove removes an object; a missing object is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err

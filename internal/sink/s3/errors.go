@@ -155,7 +155,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// noObject reports whether an error says that there is no object at the key. A missing bucket is another error.
+// noObject reports whether an error says that there is no object at the key. A missing bucket is a different error.
 func noObject(err error) bool {
 	switch codeOf(err) {
 	case "NoSuchKey", "NotFound":
@@ -172,7 +172,7 @@ func notImplemented(err error) bool {
 }
 
 // noUpload reports whether an error from a request about an upload means that the upload is gone. Some stores use codes
-// other than NoSuchUpload, such as NoSuchKey. A missing bucket is another error.
+// other than NoSuchUpload, such as NoSuchKey. A missing bucket is a different error.
 func noUpload(err error) bool {
 	code := codeOf(err)
 	return code == "NoSuchUpload" || statusOf(err) == http.StatusNotFound && code != "NoSuchBucket"

@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Open opens an object by reading its last bytes, which are the whole object if it is small. Reads fail if the object
-// has been replaced since.
+// Open opens an object by reading its last bytes, which are the whole object if it is small. Reads fail once the object
+// has been replaced.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
@@ -29,7 +29,8 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	case err != nil:
 		return nil, s.failed("open", path, err)
 	}
-	// A weak ETag, as some proxies send, never satisfies If-Match. Then the ETags of the responses are compared.
+	// A weak ETag, as some proxies send, never satisfies If-Match. In that case, the ETags of the responses are
+	// compared instead.
 	condition := found.etag
 	if strings.HasPrefix(aws.ToString(condition), "W/") {
 		condition = nil

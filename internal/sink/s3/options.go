@@ -13,9 +13,9 @@ const Scheme = "s3://"
 
 // The values of Options.Checksums.
 const (
-	// ChecksumsWhenSupported sends a CRC-32 with every part and document.
+	// ChecksumsWhenSupported means that a CRC-32 is sent with every part and document.
 	ChecksumsWhenSupported = "when-supported"
-	// ChecksumsWhenRequired sends no checksums, for stores that reject them.
+	// ChecksumsWhenRequired means that no checksums are sent, for stores that reject them.
 	ChecksumsWhenRequired = "when-required"
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 	Endpoint string
 	// Region is the region of the bucket; us-east-1 if there is an endpoint and no region is set.
 	Region string
-	// PathStyle requests https://host/bucket rather than https://bucket.host.
+	// PathStyle means that requests go to https://host/bucket rather than https://bucket.host.
 	PathStyle bool
 	// SSE is the encryption at rest: AES256, aws:kms or aws:kms:dsse; the bucket's default if empty.
 	SSE string
@@ -39,12 +39,12 @@ type Options struct {
 	KMSKeyID string
 	// Checksums is ChecksumsWhenSupported, the default, or ChecksumsWhenRequired.
 	Checksums string
-	// AccessKeyID and SecretAccessKey, if set, override AWS's own chain, and HTTPClient the SDK's client.
+	// AccessKeyID and SecretAccessKey, if set, override AWS's own chain.
 	AccessKeyID     string
 	SecretAccessKey string
 }
 
-// defaultRegion is the region if there is an endpoint and none is set.
+// defaultRegion is the region if an endpoint is set, but no region.
 const defaultRegion = "us-east-1"
 
 // ParseURL splits a destination such as s3://bucket/some/prefix. Like AWS's own tools, it does not percent-decode.

@@ -37,7 +37,7 @@ type Store struct {
 	conditions atomic.Int32
 	// refusesChecksums is set once the server has refused a request because of its checksum.
 	refusesChecksums atomic.Bool
-	// listing and abortHurts are what is known about the behaviour of the server.
+	// listing and abortHurts record the behaviour of the server, as far as it is known.
 	listing, abortHurts remote.Answer
 }
 
@@ -49,7 +49,7 @@ var (
 	_ sink.Encrypter        = (*Store)(nil)
 )
 
-// New returns the store that the options describe. It does not send a request to the store.
+// New returns the store that the options describe. It does not send a request to the server.
 func New(ctx context.Context, opts Options) (*Store, error) {
 	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
 	if err := opts.check(); err != nil {
@@ -72,7 +72,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 // String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
-// Info returns how readers reach the bucket, and the permissions of a run.
+// Info returns how readers reach the bucket, and the permissions that a run needs.
 func (s *Store) Info() sink.Info {
 	place := strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
 	conditions := ""

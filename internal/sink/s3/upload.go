@@ -45,7 +45,7 @@ type stagedPart struct {
 	CRC32 string `json:"crc32,omitempty"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result.
+// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedUpload, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -75,7 +75,7 @@ func (s *Store) newUpload(path string) *s3.CreateMultipartUploadInput {
 	return in
 }
 
-// upload uploads the parts of a file and returns File.Staged. If it fails or is cancelled it aborts the upload. If the
+// upload uploads the parts of a file and returns File.Staged. If it fails or is cancelled, it aborts the upload. If the
 // server refuses the checksums, it starts over without them.
 func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
@@ -185,7 +185,7 @@ func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 	return s.abort(ctx, path, uploadID)
 }
 
-// abort aborts an upload; a missing one is not an error.
+// abort aborts an upload; a missing upload is not an error.
 func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	s.own.Delete(uploadID)
 	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{

@@ -36,7 +36,8 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 			case codeOf(err) == "NoSuchUpload":
 				return // gofakes3: the bucket has never had an upload
 			case codeOf(err) == "InvalidArgument" && in.UploadIdMarker != nil:
-				// versitygw accepts only keys as markers. The last key is listed again, as it may have more uploads.
+				// versitygw accepts only keys as markers. The last key is listed again, because it may have more
+				// uploads.
 				in.KeyMarker, in.UploadIdMarker = listed.marker(), nil
 				continue
 			case err != nil:
@@ -93,8 +94,8 @@ func (p *position) marker() *string {
 }
 
 // Sweep aborts the uploads of the owner that this Store has started, because a server may not list them, and then every
-// upload of the owner that the server lists. It lists them until it finds no new ones: a store may cut a listing short,
-// and an upload whose response was lost may start while Sweep is running.
+// upload of the owner that the server lists. It lists uploads until it finds no new ones: a store may cut a listing
+// short, and an upload whose response was lost may start while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
 	done, kept := idsOf(keep), pathsOf(keep)
@@ -112,7 +113,7 @@ func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) erro
 	}
 }
 
-// SweepAt aborts the uploads at the paths.
+// SweepAt aborts the uploads at the paths, except those of files to keep.
 func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) error {
 	found, err := s.listed(ctx, paths, func(openUpload) bool { return true })
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) 
 	return s.abortNew(ctx, found, idsOf(keep), pathsOf(keep))
 }
 
-// StagedAt lists the uploads at the paths.
+// StagedAt returns the time at which the newest open upload at the paths was started; zero if there is none.
 func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time, err error) {
 	found, err := s.listed(ctx, paths, func(openUpload) bool { return true })
 	for _, upload := range found {
@@ -165,7 +166,7 @@ func (s *Store) started(owner string) []openUpload {
 	return found
 }
 
-// listed lists the matching uploads at each path, or at all paths if the path is empty.
+// listed lists the open uploads at the paths for which match returns true. An empty path stands for all paths.
 func (s *Store) listed(ctx context.Context, paths []string, match func(openUpload) bool) ([]openUpload, error) {
 	found, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, path string) ([]openUpload, error) {
 		var found []openUpload
@@ -194,7 +195,7 @@ func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done, kept m
 	})
 }
 
-// Staged lists the owners of open uploads.
+// Staged returns, by owner, the time at which the newest open upload was started.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	staged := make(map[string]time.Time)
 	for upload, err := range s.uploads(ctx, s.prefix) {

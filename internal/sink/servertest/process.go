@@ -18,7 +18,7 @@ const patience = time.Minute
 
 // Process is a running server.
 type Process struct {
-	// Address is its host and port.
+	// Address is the host and port of the server.
 	Address string
 
 	command *exec.Cmd
@@ -27,8 +27,8 @@ type Process struct {
 }
 
 // Launch starts a program that serves a free local port, and waits until it accepts connections. configure returns the
-// program's arguments for that port, and its environment; if that is nil, the program gets the environment of this
-// process. Stop ends it.
+// program's arguments for that port, and its environment; if the environment is nil, the program gets the environment
+// of this process. Stop ends it.
 func Launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
 	var err error
 	for range 10 { // Another process may have taken the port.
@@ -41,8 +41,8 @@ func Launch(ctx context.Context, program string, configure func(address string) 
 }
 
 func launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
-	// A process that asks for any port gets one above 32767. In that range, another test could get this port before the
-	// server does, and would be mistaken for the server.
+	// A process that asks for any port gets a port above 32767. In that range, another test could get this port before
+	// the server does, and would be mistaken for the server.
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
 	if err != nil {
@@ -53,7 +53,7 @@ func launch(ctx context.Context, program string, configure func(address string) 
 		return nil, err
 	}
 	args, env := configure(p.Address)
-	// Stop ends it, not the context.
+	// Stop ends the program, not the context.
 	p.command = exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // The Makefile installed it.
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, &p.output, &p.output
 	if err := p.command.Start(); err != nil {

@@ -21,7 +21,7 @@ type Shared[S Server] struct {
 	err     error
 }
 
-// NewShared returns a server that launch starts. The path of the program is in an environment variable.
+// NewShared returns a server that launch starts. The path of the program is in the given environment variable.
 func NewShared[S Server](variable string, launch func(ctx context.Context, program string) (S, error)) *Shared[S] {
 	return &Shared[S]{variable: variable, launch: launch}
 }

@@ -16,7 +16,7 @@ import (
 
 // Destination is an empty destination under test.
 type Destination struct {
-	// Open returns another Store for the destination, like the one that another process would have.
+	// Open returns another Store for the destination, as another process would use it.
 	Open func(t *testing.T) sink.Store
 	// Lose makes the store drop a staged file, as an expiry rule would.
 	Lose func(t *testing.T, owner string, file sink.File)
@@ -47,7 +47,7 @@ func Stage(ctx context.Context, store sink.Store, owner, path string, data []byt
 	return sink.File{Path: path, Bytes: size, Staged: staged}, errors.Join(err, draft.Abort())
 }
 
-// stage stages data for a path of the owner of the suite.
+// stage stages data for a path, for the owner of the suite.
 func stage(t *testing.T, store sink.Store, path string, data []byte) sink.File {
 	t.Helper()
 	file, err := Stage(t.Context(), store, owner, path, data)

@@ -51,7 +51,7 @@ type hookedFile struct {
 // Sync calls the hook.
 func (f hookedFile) Sync() error { return f.sync(f.FileHandle) }
 
-// Tree returns every file below root by path, and the paths of empty folders with a trailing slash.
+// Tree returns the content of every file below root by path, and the paths of empty folders with a trailing slash.
 func Tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)

@@ -260,7 +260,7 @@ func check(t *testing.T, d Destination) {
 	require.NotEmpty(t, store.String())
 }
 
-// described checks the information with which readers find the destination, and opens it for reading before and after
+// described checks the information with which readers find the destination, and that the destination can be read after
 // the first write.
 func described(t *testing.T, d Destination) {
 	t.Helper()

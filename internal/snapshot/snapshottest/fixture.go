@@ -60,17 +60,17 @@ func NewPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	return p
 }
 
-// Planned moves the time at which a plan was made.
+// Planned returns an edit that moves the time at which a plan was made.
 func Planned(after time.Duration) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) { p.PlannedAt = p.PlannedAt.Add(after) }
 }
 
-// Datasets replaces the datasets of a plan.
+// Datasets returns an edit that replaces the datasets of a plan.
 func Datasets(names ...string) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) { p.Scope.Datasets = names }
 }
 
-// OnDate moves a plan to another snapshot date.
+// OnDate returns an edit that moves a plan to another snapshot date.
 func OnDate(date string) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) {
 		p.SnapshotDate = date
@@ -82,10 +82,11 @@ func OnDate(date string) func(*snapshot.Plan) {
 	}
 }
 
-// StatusOf maps schools to the outcome of their datasets. Schools that are not in it are ok.
+// StatusOf maps schools to the outcome of their datasets. Schools that are not in the map are ok.
 type StatusOf map[string]snapshot.Status
 
-// StageTask stages a task with one row per school that is ok, and two rows in each further table.
+// StageTask stages a task and returns its checkpoint. Each school that is ok has one row in the first table, two rows
+// in the second, and so on.
 func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapshot.Task, fate StatusOf) *snapshot.Checkpoint {
 	t.Helper()
 	ctx := t.Context()
@@ -207,7 +208,7 @@ func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTa
 	return report
 }
 
-// Collect returns the staged files of a run.
+// Collect adds up the checkpoints of a run.
 func Collect(t *testing.T, store sink.Store, run string) *snapshot.StagedRun {
 	t.Helper()
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)

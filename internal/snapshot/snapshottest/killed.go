@@ -26,10 +26,10 @@ type Mortal struct {
 	sink.Store
 
 	Left atomic.Int64 // number of operations before the process is killed
-	// Survives makes an operation that only reads fail instead of killing the process, because a kill there leaves the
+	// Survives means that an operation that only reads fails without killing the process. A kill there would leave the
 	// same files as a kill before the next write.
 	Survives bool
-	// FailsOnce makes the operation fail instead of killing the process.
+	// FailsOnce means that the operation fails without killing the process.
 	FailsOnce bool
 	// Wait is called before each operation, if it is set.
 	Wait func()
@@ -176,7 +176,7 @@ func CopyTree(t *testing.T, root string) string {
 	return to
 }
 
-// LinkTree copies a folder by linking its files, which is safe because stores never write into a file that has a name.
+// LinkTree copies a folder by linking its files, which is safe because stores never change a file once it is visible.
 func LinkTree(t *testing.T, root, to string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -208,7 +208,7 @@ func (Lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (fun
 	return func() error { return nil }, nil
 }
 
-// Info says that there are no locks.
+// Info reports that the store has no locks.
 func (l Lockless) Info() sink.Info {
 	info := l.Store.Info()
 	info.Locks = false

@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Tap is an observed FileSystem. Before is called before every call that changes something, and may make the call fail.
-// After is called after every successful call.
+// Tap is an observed FileSystem. Before is called before each call below and may make the call fail. After, if it is
+// set, is called after successful calls, except for reading, closing, and opening an existing file.
 type Tap struct {
 	sink.FileSystem
 
@@ -92,7 +92,7 @@ func (t Tap) RemoveAll(name string) error {
 	return t.intercept("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
 }
 
-// tapFile is an open file of a Tap. It is never really synced.
+// tapFile is an open file of a Tap. Its Sync does not sync anything.
 type tapFile struct {
 	sink.FileHandle
 
@@ -137,7 +137,7 @@ func (f tapFile) Sync() error {
 	return f.of.intercept("sync", f.name, "", func() error { return nil })
 }
 
-// Close closes the file in any case, as the system does.
+// Close closes the file even if Before fails, as the operating system does.
 func (f tapFile) Close() error {
 	failed := f.of.Before("close", f.name)
 	if err := f.FileHandle.Close(); err != nil {

@@ -17,10 +17,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Record maps the names of columns to the values of a row. Columns that are not in it are null.
+// Record maps the names of columns to the values of a row. Columns that are not in the map are null.
 type Record map[string]string
 
-// The bids and runs that tests of purges use. The bids are so long that they can be searched for in the bytes of files.
+// The bids and runs that tests of purges use. The bids are long enough to be searched for in the bytes of files.
 const (
 	Gone         = "school-that-goes"
 	Stays        = "school-that-stays"
@@ -109,7 +109,7 @@ func batchOf(table *schemas.Table, records []Record) *rows.Batch {
 	return batch
 }
 
-// number returns the value of a column of numbers or times.
+// number parses the value of a column of numbers or times.
 func number(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -185,7 +185,7 @@ func StageWorldTask(ctx context.Context, store sink.Store, plan *snapshot.Plan, 
 	return snapshot.At(store).WriteCheckpoint(ctx, plan.RunID, checkpoint)
 }
 
-// SortedBatch returns the rows in the order of a file.
+// SortedBatch returns the rows in the order in which files store them.
 func SortedBatch(table *schemas.Table, records []Record) *rows.Batch {
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b Record) int {

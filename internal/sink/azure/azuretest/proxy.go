@@ -21,8 +21,8 @@ type Exchange struct {
 	header http.Header
 }
 
-// Proxy starts a proxy that runs until the test ends, and returns the endpoint of the account behind it. Handle is called
-// concurrently.
+// Proxy starts a proxy that runs until the test ends, and returns the endpoint of the account behind it. It calls
+// handle concurrently.
 func (s *Server) Proxy(t testing.TB, handle func(e *Exchange)) string {
 	t.Helper()
 	listener := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,8 @@ func (e *Exchange) Forward() {
 	}
 }
 
-// Answer responds as the server did, but with only the first bytes of the body.
+// Answer responds as the server did, but with only the first bytes of the body. If these are not all, it then closes
+// the connection.
 func (e *Exchange) Answer(bytes int) {
 	maps.Copy(e.w.Header(), e.header)
 	e.w.WriteHeader(e.status)
@@ -78,5 +79,5 @@ func (e *Exchange) Refuse(status int, code string) {
 	e.w.WriteHeader(status)
 }
 
-// Lose closes the connection.
+// Lose closes the connection, so that the response is lost.
 func (*Exchange) Lose() { panic(http.ErrAbortHandler) }

@@ -138,8 +138,8 @@ func (s *Server) Staged(t testing.TB, name string) []string {
 	return names
 }
 
-// Expire removes the uncommitted blocks of a blob, as the service does after a week. Put Blob would do so too, but the
-// emulator keeps them then.
+// Expire removes the uncommitted blocks of a blob, as the service does after a week. Put Blob would remove them too,
+// but not in the emulator.
 func (s *Server) Expire(t testing.TB, name, path string) {
 	t.Helper()
 	client := s.Client(t, name).NewBlockBlobClient(path)
@@ -156,7 +156,7 @@ func (s *Server) Env() []string {
 	return []string{"AZURE_STORAGE_CONNECTION_STRING=" + s.ConnectionString()}
 }
 
-// Signature returns a shared access signature for a container that ends at a time.
+// Signature returns a shared access signature for a container that expires at the given time.
 func (s *Server) Signature(t testing.TB, name string, expiry time.Time) string {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(Account, s.Key)

@@ -45,8 +45,9 @@ type Proxy struct {
 	choose    func(*http.Request) Fault
 }
 
-// Proxy starts a proxy that runs until the test ends. Choose, which may be nil, returns the fault of a request and is
-// called concurrently. Modes make the server behave like another store; the last one sees a request first.
+// Proxy starts a proxy that runs until the test ends. The function choose, which may be nil, returns the fault of a
+// request and is called concurrently. Modes make the server behave like another store; the last mode sees a request
+// first.
 func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...Mode) *Proxy {
 	t.Helper()
 	p := &Proxy{server: s, choose: choose, transport: &http.Transport{
@@ -64,8 +65,8 @@ func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...
 	return p
 }
 
-// Share makes a share of requests fail, with every fault equally often. The seed fixes the sequence of faults, but not
-// which request gets which.
+// Share returns a function that makes a share of the requests fail, with every fault equally often. The seed determines
+// the sequence of faults, but not which request gets which fault.
 func Share(seed uint64, share float64) func(*http.Request) Fault {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))

@@ -10,7 +10,7 @@ import (
 )
 
 // Mode makes the server behind a Proxy behave like another S3-compatible store. It wraps the transport of the Proxy, so
-// modes combine. A mode may change responses, but not the parts of a request that its signature covers.
+// modes can be combined. A mode may change responses, but not the parts of a request that its signature covers.
 type Mode func(next http.RoundTripper) http.RoundTripper
 
 // RoundTrip is a function that implements http.RoundTripper.

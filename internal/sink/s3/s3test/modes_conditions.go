@@ -107,7 +107,8 @@ func RefusedChecksums(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// signAndSend signs a request that a mode has changed again: the signature covers its headers.
+// signAndSend signs a request again after a mode has changed it, because the signature depends on the headers, and
+// sends it.
 func (s *Server) signAndSend(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}

@@ -41,7 +41,7 @@ type Server struct {
 	SecretAccessKey string
 	// CAFile is a file with the server's certificate, for AWS_CA_BUNDLE.
 	CAFile string
-	// Root has a folder for each bucket, in which objects are plain files.
+	// Root contains a folder for each bucket, in which objects are plain files.
 	Root string
 	// HTTPClient trusts the server's certificate.
 	HTTPClient *http.Client
@@ -86,7 +86,7 @@ func Launch(ctx context.Context, binary string) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server.
+// Stop ends the server and removes its data.
 func (s *Server) Stop() {
 	s.process.Stop()
 	_ = os.RemoveAll(s.folder) // The system cleans up what is left.
