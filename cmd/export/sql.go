@@ -210,7 +210,11 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog sn
 	what := map[snapshot.Kind]string{snapshot.Full: "Snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Delta run of "}
 	title := what[first.Kind] + first.SnapshotDate + ", run " + first.RunID + "."
 	if len(manifests) > 1 {
-		title = fmt.Sprintf("Changes from %s to %s, in %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
+		dates := make([]string, len(manifests)) // not always in order, because --snapshot-date can set them
+		for i, m := range manifests {
+			dates[i] = m.SnapshotDate
+		}
+		title = fmt.Sprintf("Changes from %s to %s, in %d delta runs.", slices.Min(dates), slices.Max(dates), len(manifests))
 	}
 	if first.Parameters.Filtered() {
 		title += " It covers only some schools or students."

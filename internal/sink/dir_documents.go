@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -36,6 +37,9 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	data, err := readAll(root, name)
 	if missing(err) {
 		return nil, "", ErrNotFound
+	}
+	if errors.Is(err, syscall.EISDIR) {
+		err = fmt.Errorf("%w: it is a folder", ErrDamaged)
 	}
 	if err != nil {
 		return nil, "", d.failed("read", name, err)

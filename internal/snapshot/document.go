@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,9 @@ func DecodeDocument(path string, data []byte, document any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, document); err != nil {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // whose text has a type of this program
+			err = fmt.Errorf("%s has the wrong type: %s", cmp.Or(e.Field, "the document"), e.Value)
+		}
 		return fmt.Errorf("read %s: %w: %w", path, sink.ErrDamaged, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // Pointer is _snapshots/<date>.json or _as_of/<date>.json: the run that is the snapshot of that date.
@@ -62,6 +63,12 @@ func (c Catalog) readSnapshot(ctx context.Context, path string) (*Snapshot, erro
 	case err == nil:
 		s.Pointer = *pointer
 		s.Manifest, err = c.ReadManifest(ctx, pointer.RunID)
+		if err == nil && PointerPath(s.Manifest.Kind, s.Manifest.SnapshotDate) != path {
+			s.Manifest, err = nil, &wording.AdvisedError{
+				Err:    fmt.Errorf("read %s: %w: run %s is not a snapshot of this date", path, sink.ErrDamaged, pointer.RunID),
+				Advice: wording.Restore,
+			}
+		}
 	case errors.Is(err, sink.ErrDamaged):
 		err = c.adviseOn(ctx, path, err)
 	case errors.Is(err, sink.ErrNotFound):
