@@ -10,7 +10,7 @@ import (
 // magic begins and ends every Parquet file.
 const magic = "PAR1"
 
-// CreatedBy is the created_by of every file. Its version is the only version that the bytes of a data file depend on.
+// CreatedBy is the created_by of every file. Its version is the only version number of growth-export in a data file.
 const CreatedBy = "growth-export version 1"
 
 // These structs replace structs of package format. They add members that it lacks, such as whether bounds are exact, or

@@ -14,8 +14,8 @@ import (
 )
 
 // Reader reads the rows of a file that a Writer has made, in order. It holds one page and the dictionary of each column
-// that it reads. It is used by one goroutine at a time. It checks the footer like Inspect and returns errors for
-// damaged pages, but cannot detect replaced values. If a file may have been tampered with, compare its hash first.
+// that it reads. It must be used by only one goroutine at a time. It checks the footer like Inspect and returns errors
+// for damaged pages, but cannot detect replaced values. If a file may have been tampered with, compare its hash first.
 type Reader struct {
 	table   *schemas.Table
 	columns []int // positions of the table's columns in the file
@@ -88,7 +88,7 @@ func (r *Reader) CodeTexts() { r.coded = true }
 // the file is closed.
 func (r *Reader) FetchAhead() { r.ahead = true }
 
-// Close waits until nothing reads the file.
+// Close waits until the Reader's goroutine no longer reads the file. It does not close the file.
 func (r *Reader) Close() {
 	if r.fetching != nil {
 		<-r.fetching
@@ -119,7 +119,8 @@ func (r *Reader) fetch() {
 	}()
 }
 
-// Reuse takes over the memory of a Reader that is no longer used.
+// Reuse takes over the memory of a Reader of the same table that is no longer used. For other tables, and for nil, it
+// does nothing.
 func (r *Reader) Reuse(before *Reader) {
 	if before != nil && before.table == r.table {
 		r.chunks, before.chunks = before.chunks, nil
@@ -188,8 +189,9 @@ func (r *Reader) nextGroup() {
 }
 
 // TableOf returns the table that the footer of a file of the given size describes. It may differ from the current
-// declaration. It has the columns in their order, and as keys the columns by which the rows are sorted. The columns
-// have no sources or documentation. A type that a Writer does not write is an error.
+// declaration. It has the columns in the order of the file; unless the file is empty, the columns by which the rows are
+// sorted are keys. The columns have no sources or documentation. If a column has a type that a Writer does not write,
+// TableOf fails.
 func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
 	opened, err := open(file, size)
 	if err != nil {
