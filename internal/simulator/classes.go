@@ -8,13 +8,13 @@ const (
 	classSlots = 6
 )
 
-// classSubjects names the lessons of a cohort by slot; the homeroom has no subject. Slots from lastYear on belong to
-// the previous year.
+// classSubjects holds the subjects of a cohort's lessons by slot; the homeroom has no subject. Slots from lastYear on
+// belong to the previous year.
 var classSubjects = [lastYear]string{"", "Mathematics", "English Language Arts", "Science"}
 
 const lastYear = 4
 
-// class is a class of an academic year. Its index in the bid is the year, the cohort and the subject.
+// class is a class of an academic year. Its index in the bid consists of the year, the cohort and the subject.
 type class struct {
 	validity
 	index    int
@@ -34,7 +34,7 @@ type teaching struct {
 	unknown      bool
 }
 
-// cohorts returns the number of cohorts of a school: blocks of seats.
+// cohorts returns the number of cohorts of a school. A cohort is a block of seats.
 func (w *World) cohorts(school int) int {
 	return (w.schools[school].students + cohortSize - 1) / cohortSize
 }
@@ -97,13 +97,13 @@ func (t *teaching) teaches(educator int) bool {
 	return educator >= t.first && educator < t.first+t.count
 }
 
-// attends reports whether the occupant of a seat attends a class of the cohort: all attend the homeroom, most attend
-// each lesson.
+// attends reports whether the occupant of a seat attends a class of the seat's cohort. All attend the homeroom, and
+// most attend each lesson.
 func (w *World) attends(school, class, seat int) bool {
 	return class&(1<<24-1)%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, seat)%1000 >= 80
 }
 
-// className returns the name of a class; lessons include the period, but not in elementary schools.
+// className returns the name of a class. The names of lessons include the period, except in elementary schools.
 func (k *class) className() string {
 	subject, cohort := classSubjects[k.subject], strconv.Itoa(k.cohort+1)
 	switch {
@@ -168,8 +168,8 @@ func (w *World) classEducator(a *Arena, c *Call, index int) Member {
 	)}
 }
 
-// classStudents returns the roster. The specification does not show its elements: most rosters hold objects, some only
-// bids, some are empty or missing. The state gets no names.
+// classStudents returns the roster. The specification does not show its elements: most rosters hold objects, some hold
+// only bids, and some are empty or missing. The state does not get names.
 func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	switch {
 	case k.form < 10:
@@ -210,7 +210,7 @@ func (w *World) classStudent(a *Arena, c *Call, st *student) Value {
 	)
 }
 
-// classDetails returns 4.10: the same record as in the list. Its arrays do not have separate tables here.
+// classDetails returns the answer of 4.10: the same record as in the list. Its arrays do not have separate tables here.
 func classDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		record := w.classRecord(a, c, c.Subject)

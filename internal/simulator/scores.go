@@ -30,7 +30,7 @@ func bandOf(grade int) int {
 
 var subjectNames = [subjects]string{"Mathematics", "Reading", "Language Usage", "Science"}
 
-// test is common to the results of a subject and band.
+// test describes the test that all results of a subject and band share.
 type test struct {
 	name, key string
 	areas     []string
@@ -98,7 +98,7 @@ var ritMeans = [2][13][3]int{
 	},
 }
 
-// ritMean returns the mean score in tenths; summer is a little below spring.
+// ritMean returns the mean score in tenths. In summer, it is a little lower than in spring.
 func ritMean(subject, grade int, s season) int {
 	drop := 0
 	if s == summer {

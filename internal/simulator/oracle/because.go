@@ -13,7 +13,7 @@ const (
 	Unexplained = "unexplained"
 )
 
-// explain sets the reasons of the versions that ended.
+// explain sets the reasons why the ending versions end.
 func (n *night) explain() {
 	tables := map[string]simulator.Table{}
 	for _, t := range simulator.Tables() {

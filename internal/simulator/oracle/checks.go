@@ -127,7 +127,7 @@ func disordered(results []Row, lowest, middle, highest string) (n int64) {
 	return n
 }
 
-// unknownStudents counts the results of students that 4.4 does not list for the school.
+// unknownStudents counts the results of students whom 4.4 does not list for the school.
 func unknownStudents(results, students []Row) (n int64) {
 	listed := map[[2]any]bool{}
 	for _, row := range students {
