@@ -21,7 +21,7 @@ func IsParquet(path string) bool { return strings.HasSuffix(strings.ToLower(path
 type span struct {
 	Name     string
 	From, To string // seasons
-	Years    int    // school years from one to the other
+	Years    int    // school years from the first season to the second
 }
 
 // spans returns the spans of the norms.

@@ -25,7 +25,7 @@ type LakeTable struct {
 	// View is the name of the view, and Folder the table's folder, relative to the destination.
 	View, Folder string
 	Version      int64
-	// District is as in SnapshotTable.
+	// District has the same meaning as in SnapshotTable.
 	District bool
 }
 
@@ -71,5 +71,5 @@ func (l *Lake) views(d *dialect, note string, query func(t *LakeTable) string) s
 	return b.String()
 }
 
-// hadoopRoot returns the destination for Spark.
+// hadoopRoot returns the root of the destination in Spark's spelling.
 func (p *Place) hadoopRoot() string { return cmp.Or(p.HadoopRoot, p.Root) }
