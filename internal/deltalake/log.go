@@ -159,7 +159,7 @@ func (t *table) readCommits(ctx context.Context, store sink.Reader, versions []i
 	})
 }
 
-// apply applies the next commit.
+// apply adds the actions of the next commit to the state.
 func (s *state) apply(t *table, actions []action) {
 	s.version++
 	foreign := Foreign{Version: s.version}
@@ -244,10 +244,10 @@ func equalText(a, b *string) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-// encodePath percent-encodes the path of a file for the log.
+// encodePath returns the path of a file, percent-encoded for the log.
 func encodePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
-// decodePath undoes encodePath. A path that is not encoded correctly stays as it is.
+// decodePath returns the path that encodePath encoded. It returns a path that is not encoded correctly as it is.
 func decodePath(path string) string {
 	if decoded, err := url.PathUnescape(path); err == nil {
 		return decoded

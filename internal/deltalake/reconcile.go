@@ -56,7 +56,7 @@ const maxTables = 4
 // maxChecks is how often files are checked before a problem is reported, because another process may be replacing them.
 const maxChecks = 3
 
-// Reconcile brings the Delta logs up to date with the destination. Afterwards the live files of each log are the files
+// Reconcile brings the Delta logs up to date with the destination. Afterwards, the live files of each log are the files
 // in the manifests of the current snapshots and of the history.
 //
 // A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a

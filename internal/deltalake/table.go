@@ -83,7 +83,7 @@ func tables() []*table {
 // no tables.
 //
 // The logs are listed before the manifests are read. If another process commits in between, this process cannot commit
-// outdated files, because its version is taken.
+// outdated files, because the version that it would write already exists.
 func load(ctx context.Context, catalog snapshot.Catalog, create bool) ([]*table, error) {
 	all := tables()
 	err := sink.ForEach(ctx, all, func(ctx context.Context, t *table) error { return t.listLog(ctx, catalog) })

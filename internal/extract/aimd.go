@@ -39,7 +39,7 @@ type aimd struct {
 	probed      int       // highest concurrency probed since the limit was last lowered
 	successes   int       // since the last increase or failed probe
 	backoff     int       // exponent of two that multiplies successesPerIncrease
-	holdUntil   time.Time // no increase before
+	holdUntil   time.Time // no increase before this time
 	events      int       // congestion events
 	failedProbe int       // the last event in which a probe was rejected
 	floor       int       // the last event does not lower the limit below this
@@ -47,7 +47,7 @@ type aimd struct {
 
 // sample is the state in which a request was sent.
 type sample struct {
-	inFlight    int  // concurrent requests, including itself and those sent at the same moment
+	inFlight    int  // concurrent requests, including this one and those sent at the same moment
 	probe       bool // it is a probe, or was sent together with one: any of them may be the one rejected
 	last        bool // it is the last of those sent at the same moment
 	events      int  // aimd.events at that moment

@@ -72,7 +72,7 @@ type tokenSource struct {
 	endpoint *tokenEndpoint // nil without an API secret
 	counters *counters
 	log      *slog.Logger
-	fetching *semaphore.Weighted // of 1: one request fetches a token, others wait
+	fetching *semaphore.Weighted // of weight 1: while one request fetches a token, others wait
 
 	fromFile string // the file's content when it was last read; guarded by fetching
 
@@ -165,7 +165,7 @@ func (s *tokenSource) accepted(t *token) {
 }
 
 // rejected drops t, unless another request already has. It returns an error once maxRejectedTokens unused tokens in a
-// row have been rejected without a success in between: a new one would probably be rejected too.
+// row have been rejected without a success in between, because another token would probably be rejected, too.
 func (s *tokenSource) rejected(ctx context.Context, t *token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,8 @@ func (b *budget) bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadlineCause(ctx, b.started.Add(b.limit), gaveUp(b.limit, b.last.cause()))
 }
 
-// sleep waits before the next attempt, after the last one failed with f.
+// sleep waits before the next attempt. f is the failure of the last one. It returns an error if ctx is cancelled or the
+// budget is used up first.
 func (b *budget) sleep(ctx context.Context, f *failure, delay time.Duration) error {
 	if b != nil {
 		b.last = f

@@ -377,10 +377,10 @@ func (o *operation) canary(school string) *Call {
 	return nil
 }
 
-// canariesFor returns the calls to send after a probe has failed: a canary of the same operation and one of another
-// operation, a different one after every failed probe. If there is no canary of another school, one of the same school
-// is used. Lookups are canaries only for each other and for calls that got 404: if the service answers only lookups,
-// the run has to wait anyway.
+// canariesFor returns the calls to send after a probe has failed: a canary of the same operation, and a canary of
+// another operation, which changes after every failed probe. If there is no canary of another school, one of the same
+// school is used. Lookups are canaries only for each other and for calls that got 404: if the service answers only
+// lookups, the run has to wait anyway.
 func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()

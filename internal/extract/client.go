@@ -33,7 +33,7 @@ func (Credentials) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(credent
 // LogValue hides credentials in logs.
 func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials)") }
 
-// Options are the settings of a Client. They have no defaults: New returns an error if a required one is missing.
+// Options are the settings of a Client. New returns an error if a required one is missing or one is invalid.
 type Options struct {
 	BaseURL        *url.URL // the service's root, http or https; may have a path, with or without a trailing slash
 	Credentials    Credentials

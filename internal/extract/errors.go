@@ -145,7 +145,7 @@ type failure struct {
 	isPage bool // the body is a web page
 }
 
-// notThisService ends the reason of a failure whose body is a web page.
+// notThisService ends the reason for a failure whose body is a web page; advice may follow.
 const notThisService = ", but a web page of a proxy, or of a site that is not the service; "
 
 // isWebPage reports whether a response declares a web page.
@@ -215,7 +215,7 @@ func (f *failure) overloaded() bool {
 	return ok && e.class == classTimeout || isOverload(f.status)
 }
 
-// cause returns the reason of the failure in a few words.
+// cause returns the reason for the failure in a few words.
 func (f *failure) cause() string {
 	if e, ok := errors.AsType[*attemptError](f.err); ok {
 		return e.cause

@@ -190,9 +190,9 @@ func isOverload(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// outlier is the last rejected school, until it succeeds. If only that school is rejected again, the problem is
-// probably the school, although a fan-out over its students may have many calls in flight. Its rejections therefore
-// lower the limit no faster than the successes of other schools raise it.
+// outlier is the last rejected school, until one of its requests succeeds. If only that school is rejected again, the
+// problem is probably the school, although a fan-out over its students may have many calls in flight. Its rejections
+// therefore lower the limit no faster than the successes of other schools raise it.
 type outlier struct {
 	school    string // "" for none
 	successes int    // successes of other schools since the rejection

@@ -26,7 +26,7 @@ type Event struct {
 type Observer interface {
 	// Requested is called after every request.
 	Requested(ctx context.Context, event Event)
-	// Retried is called after every attempt but the first. cause is the status of the previous attempt, as in
+	// Retried is called after every attempt except the first. cause is the status of the previous attempt, as in
 	// Stats.ByStatus.
 	Retried(ctx context.Context, operation, cause string)
 }

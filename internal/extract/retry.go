@@ -158,8 +158,8 @@ func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bo
 // longer count against the retries, because the whole service may be down.
 const minOutageAttempts = 5
 
-// showsOutage reports whether a lookup or token request that has failed so many times in a row may have met an outage
-// of the service, which GiveUpAfter bounds, and is not itself at fault.
+// showsOutage reports whether a lookup or token request that has failed so many times in a row, most recently with f,
+// probably suffers from an outage of the service, which GiveUpAfter bounds, and is not itself at fault.
 func (f *failure) showsOutage(attempts int) bool {
 	answered := f.status != 0 && f.status != http.StatusRequestTimeout && f.status != http.StatusTooManyRequests && f.status < 500
 	return attempts >= minOutageAttempts && !answered

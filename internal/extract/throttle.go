@@ -48,7 +48,7 @@ type throttle struct {
 	raise       time.Time // the rate does not rise before this time
 }
 
-// succeeded counts a success and raises the rate.
+// succeeded counts a success and, if it is time, raises the rate.
 func (t *throttle) succeeded(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

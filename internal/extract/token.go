@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// maxRenewAhead is the longest time before its expiry at which a token is renewed.
+// maxRenewAhead is the maximum time before its expiry at which a token is renewed.
 const maxRenewAhead = time.Minute
 
 // token is one access token.

@@ -96,8 +96,8 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	}
 }
 
-// request requests a token once. oauth2 writes the form and reads the token. Its errors quote the response, so the
-// failure is derived from what the transport has recorded.
+// request requests a token once. Package oauth2 writes the form and reads the token. The errors of oauth2 quote the
+// response, so the failure comes from the transport instead.
 func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, budget *budget) (*token, *failure) {
 	ctx, cancel := budget.bound(ctx)
 	defer cancel()

@@ -45,8 +45,9 @@ var checkBaseURL = "check " + baseURL.String()
 
 var errBodyTooLong = errors.New("body over the limit")
 
-// roundTripper sends a request and returns the complete response, whatever its status. The error is an *attemptError if
-// another attempt may succeed, the cause of ctx if ctx is done, and otherwise an error that ends the call or the run.
+// roundTripper sends a request and returns the complete response, regardless of its status. The error is an
+// *attemptError if another attempt may succeed, the cause of ctx if ctx is done, and otherwise an error that ends the
+// call or the run.
 type roundTripper interface {
 	roundTrip(ctx context.Context, req *request) (*response, error)
 }
@@ -165,7 +166,7 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	switch {
 	case ctx.Err() != nil && (err != nil || res.status != http.StatusOK):
 		return nil, context.Cause(ctx)
-	case err == nil || res.status != http.StatusOK: // an error's body need not be complete
+	case err == nil || res.status != http.StatusOK: // the body of another status need not be complete
 		return res, nil
 	case errors.Is(err, errBodyTooLong):
 		advice := "raise " + wording.Setting("max-body").String()

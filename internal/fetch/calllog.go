@@ -213,7 +213,7 @@ func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
 	r.addCounts(&window)
 }
 
-// add adds the rows and counts of calls that were just made. Their rows are the last rows of the window's tables. It
+// add adds the rows and counts of calls that were just made. Their rows are the last rows of the window's tables. add
 // writes a file if one of the limits is reached.
 func (l *CallLog) add(ctx context.Context, calls []fanOutCall, window *Result, from rowCounts) {
 	if l == nil || !from.precede(window.parts) {

@@ -84,7 +84,7 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 				r.notFound)
 		}
 	}
-	// Each call of a window was limited without the rows that the others have added.
+	// Each call of a window was limited without regard to the rows that the other calls have added.
 	left := f.limits(d, r)
 	switch {
 	case left.Records < 0:

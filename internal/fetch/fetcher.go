@@ -198,7 +198,7 @@ func (f *Fetcher) fetchCalls(
 // never repeat could go on forever.
 const maxEmptyPages = 1000
 
-// reading counts the work of reading a list.
+// reading counts the requests and pages with which a list was read.
 type reading struct {
 	extract.Tally
 	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results should
@@ -206,7 +206,7 @@ type reading struct {
 	oddPages int64
 }
 
-// list reads the pages of one call chain into c, and counts them even if it fails.
+// list reads the pages of one call chain into c. It returns the counts even if it fails.
 func (f *Fetcher) list(
 	ctx context.Context, c *collector, params transform.Params, filters map[string]string,
 ) (reading, error) {

@@ -33,7 +33,7 @@ type Lists struct {
 	DistrictSchools bool // needs Districts too
 }
 
-// ErrNoSchools says that the service answered with an empty school list.
+// ErrNoSchools means that the service answered with an empty school list.
 var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
 	" or the service is malfunctioning; nothing was published")
 

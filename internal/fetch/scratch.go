@@ -51,7 +51,7 @@ type section struct {
 	offset, size int64
 }
 
-// ScratchError is an error of the scratch folder. It ends the run, because other schools would fail the same way.
+// ScratchError is an error of the scratch folder. It ends the run, because other schools would fail in the same way.
 type ScratchError struct{ error }
 
 func (e ScratchError) Unwrap() error { return e.error }

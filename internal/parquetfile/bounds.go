@@ -107,7 +107,8 @@ func (c *column) intBounds(values []int64) bounds {
 		binary.LittleEndian.AppendUint64(nil, uint64(greatest)))
 }
 
-// doubleBounds follows the format's rules for doubles: no bounds if there is a NaN, and a zero covers both zeros.
+// doubleBounds returns bounds according to the format's rules for doubles: none if there is a NaN, and a zero covers
+// both zeros.
 func (c *column) doubleBounds(values []int64) bounds {
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, x := range values {

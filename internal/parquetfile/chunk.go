@@ -32,7 +32,7 @@ type chunkReader struct {
 	fetched     bool   // fetch has read a data page
 	begins      bool   // fetch has also read a dictionary page
 	failure     error  // the error of fetch
-	// The dictionary is one of these, by the column's type.
+	// The dictionary of the chunk is in one of these fields, depending on the column's type.
 	hasDictionary bool
 	texts         textDictionary
 	i32           []int32
@@ -110,7 +110,7 @@ func (c *chunkReader) next(p *rawPage) (err error) {
 			return fmt.Errorf("decompress page: %w", err)
 		}
 	default:
-		return fmt.Errorf("a page compressed by %s", c.codec)
+		return fmt.Errorf("a page compressed with %s", c.codec)
 	}
 	if len(p.raw) != int(header.UncompressedPageSize) {
 		return errUneven

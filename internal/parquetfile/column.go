@@ -82,8 +82,8 @@ func (c *column) width() int {
 	return 8
 }
 
-// isEmpty reports whether a page with n values that are not null is PLAIN, because it has no values and its column no
-// dictionary that would require codes.
+// isEmpty reports whether a page with n values that are not null is empty and PLAIN: it has no values, and its column
+// does not use a dictionary, which would require codes.
 func (c *column) isEmpty(n int) bool {
 	return n == 0 && (c.dict.len() == 0 || c.dictUse == dictDropped)
 }
@@ -93,8 +93,8 @@ func (c *column) mustDecide(n int) bool {
 	return c.dictUse == dictUndecided && (c.lean || c.coded+n >= minDictionaryValues)
 }
 
-// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs are estimated in bits
-// after compression: of the dictionary, of this page's n values as codes, and of the same values encoded directly.
+// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs of the dictionary, of this
+// page's n values as codes, and of the same values encoded directly are estimates in bits, after compression.
 func (c *column) keepDictionary(n, dictionary, codes, direct int) bool {
 	c.dictUse = dictKept
 	if c.lean {

@@ -236,8 +236,8 @@ func (d *dictionary) codeInt(x int64) int32 {
 	return d.insert(tag, i)
 }
 
-// mix spreads a number over all bits, because doubles may differ only in their upper bits, and timestamps are multiples
-// of a million.
+// mix returns a hash that depends on all bits of a number, because doubles may differ only in their upper bits, and
+// timestamps are multiples of a million.
 func mix(x uint64) uint64 {
 	return bits.RotateLeft64((x^x>>32)*0xD6E8FEB86659FD93, 32)
 }

@@ -12,8 +12,8 @@ import (
 // It is safe for concurrent use. The garbage collector may free unused writers.
 type Pool struct {
 	opts Options
-	// writers holds a sync.Pool for each table. In a writer that wrote another table before, columns would keep buffers of
-	// the wrong size.
+	// writers holds a sync.Pool for each table. In a writer that had written another table before, columns would keep
+	// buffers of the wrong size.
 	writers sync.Map
 	// kept is the writer that was returned last, unless it is in use. Only pools of background writers keep one: they
 	// write several files of a table in succession, and the garbage collector would free the writer in between.

@@ -21,7 +21,8 @@ const (
 	maxLeanRows = defaultPageRows
 )
 
-// Options are the sizes of pages and row groups. They determine the bytes of a file. Zero values mean the defaults.
+// Options are the sizes of pages and row groups. All of them except Background determine the bytes of a file. Zero
+// values mean the defaults.
 type Options struct {
 	// RowGroupRows is the maximum number of rows of a row group, by default 131072.
 	RowGroupRows int
@@ -128,7 +129,7 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 // is an error.
 func (w *Writer) Append(batch *rows.Batch) error { return w.AppendRows(batch, 0, batch.Len()) }
 
-// AppendRows appends the rows i to j, exclusive, like Append.
+// AppendRows works like Append for the rows i to j, exclusive, of the batch.
 func (w *Writer) AppendRows(batch *rows.Batch, i, j int) error {
 	if w.err != nil {
 		return w.err

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Bid is an identifier of the service in the form of a version 4 UUID. It is the entity that it identifies, encrypted
-// with the world's seed, so that the simulator can resolve a bid from a client without a list of all bids.
+// Bid is an identifier of the service in the form of a version 4 UUID. It holds the entity that it identifies,
+// encrypted with the world's seed, so that the simulator can resolve a bid from a client without a list of all bids.
 type Bid struct{ High, Low uint64 }
 
 // EntityKind is the kind of entity that a bid identifies.

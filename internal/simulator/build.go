@@ -82,7 +82,7 @@ func (w *World) addSchools(counts []int, ordinary int) {
 		s.denied = i < w.total && w.isDenied(i, counts)
 		w.schools = append(w.schools, s)
 		if i >= w.listed && i < w.total {
-			continue // it opens on another day
+			continue // the school opens on another day
 		}
 		w.districts[home].schools = append(w.districts[home].schools, i)
 		if inState := (2*ordinary + 2) / 3; ordinary > 1 && home < inState {
@@ -155,7 +155,8 @@ func (w *World) newSchool(i, home, results int) school {
 		educators: 1,
 	}
 	if s.steady {
-		// Students of all grades, and those who have just come, have a result in every subject.
+		// Every student of a steady school, even a new one, has a result in every subject. Students in the lowest
+		// grades would not have one.
 		s.lowest = max(s.lowest, 3)
 	}
 	if results > 0 {

@@ -11,7 +11,7 @@ const (
 	PerDistrict
 	PerSchool
 	PerPerspective // per school and perspective that includes it
-	PerStudent     // of 4.4
+	PerStudent     // per student of 4.4
 	PerRoster      // per perspective and student of 4.4
 	PerEducator    // per perspective and educator of 4.13 and 4.9
 	PerRecord      // per perspective and record of a list
@@ -27,7 +27,7 @@ type Operation struct {
 	Wrapper string
 	// Single is the member that wraps the record of a single read; empty for a list.
 	Single string
-	// About is the subject of the call besides a school, see SubjectName.
+	// About is the subject of the call besides a school; see SubjectName.
 	About  EntityKind
 	FanOut FanOut
 	Feed   string // the list whose records PerRecord reads

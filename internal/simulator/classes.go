@@ -27,8 +27,8 @@ type class struct {
 	draw     Rand
 }
 
-// teaching lists the educators of a class: count of them, beginning at first. Without educators the member is an empty
-// array, or missing if unknown is set.
+// teaching lists the educators of a class: count of them, beginning at first. If there are no educators, the member is
+// an empty array or, if unknown is set, missing.
 type teaching struct {
 	first, count int
 	unknown      bool
@@ -49,7 +49,7 @@ func (w *World) classAt(school, cohort, slot int) int {
 	return (year-firstYear)<<24 | cohort*classSlots + slot
 }
 
-// holdsClass reports whether a school has the class with an index.
+// holdsClass reports whether a school has the class with the given index.
 func (w *World) holdsClass(school, index int) bool {
 	cohort, subject := index&(1<<24-1)/classSlots, index&(1<<24-1)%classSlots
 	if cohort >= w.cohorts(school) {
@@ -63,7 +63,7 @@ func (w *World) holdsClass(school, index int) bool {
 	return false
 }
 
-// class returns the class with an index.
+// class returns the class with the given index.
 func (w *World) class(school, index int) class {
 	s := &w.schools[school]
 	k := class{index: index, year: firstYear + index>>24}
@@ -72,7 +72,7 @@ func (w *World) class(school, index int) class {
 	k.modified, k.removed = w.lastModified(&k.draw, 80)
 	k.begin = w.yearBegin(s.district, k.year)
 	if k.subject > 0 {
-		k.end = w.yearBegin(s.district, k.year+1) - 1 // Homerooms continue.
+		k.end = w.yearBegin(s.district, k.year+1) - 1 // homerooms do not end
 	}
 	if k.period = k.draw.Between(1, 7); s.highest <= 5 {
 		k.period = 0

@@ -274,7 +274,7 @@ func (w *World) born(st *student) Day {
 	return firstOf(time.September, kindergarten-5) - 1 - Day(Hash(st.bid.Low, 3)%365)
 }
 
-// educatorAssociationDetails returns 4.14.
+// educatorAssociationDetails returns the answer of 4.14.
 func educatorAssociationDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		return w.educatorAssociationRecord(a, c, c.Subject)

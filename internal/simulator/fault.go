@@ -13,10 +13,10 @@ type FaultKind string
 const (
 	// FaultStatus answers with Status and an error body of a shape that public clients have met.
 	FaultStatus FaultKind = "status"
-	// FaultReset resets the connection without an answer. On a reused connection Go's client silently repeats the GET;
-	// the log shows both.
+	// FaultReset resets the connection without an answer. On a reused connection, Go's client silently repeats the GET;
+	// the log shows both requests.
 	FaultReset FaultKind = "reset"
-	// FaultTruncate announces the whole body by Content-Length, sends half of it and closes the connection.
+	// FaultTruncate announces the whole body with Content-Length, sends half of it and closes the connection.
 	FaultTruncate FaultKind = "truncate"
 	// FaultTruncateChunked sends half of the body in chunks and closes the connection before the last chunk.
 	FaultTruncateChunked FaultKind = "truncate_chunked"
@@ -36,7 +36,7 @@ const (
 )
 
 // FaultListMoves serves test results as if the list had changed since the last page: the first result of the page gets
-// the student and subject of the next one. With ToTry 1 the second reading is consistent. Other operations, and odd
+// the student and subject of the next one. With ToTry 1, the second reading is consistent. Other operations, and odd
 // worlds, are unaffected.
 const FaultListMoves FaultKind = "list_moves"
 
@@ -46,7 +46,7 @@ const OperationToken = "token"
 // Fault selects requests and says what happens to them. It only affects requests that would have succeeded. If several
 // faults match, the first one applies, except for faults with a Share.
 type Fault struct {
-	// Operation is a dataset's name, such as test_results, or "token". Empty means every operation but the token
+	// Operation is a dataset's name, such as test_results, or "token". Empty means every operation except the token
 	// endpoint.
 	Operation string
 	// School is a school's bid; empty means any.

@@ -68,7 +68,7 @@ func (f *filler) fill(members []Member, s *Shape) []Member {
 	return slices.Clip(kept)
 }
 
-// value returns a made-up value for a column. One in ten is absent, but no keys.
+// value returns a made-up value for a column. One in ten values is absent, unless the column is a key.
 func (f *filler) value(col *Column) Value {
 	d := &f.draw
 	number := d.next()

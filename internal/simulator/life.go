@@ -47,7 +47,7 @@ type absence struct {
 // covers reports whether a day is part of the absence.
 func (a absence) covers(d Day) bool { return a.from <= d && d < a.to }
 
-// absence returns the absence of an occupant in an academic year. Most have none.
+// absence returns the absence of an occupant in an academic year. Most occupants have none.
 func (w *World) absence(school, seat, year int) absence {
 	s := &w.schools[school]
 	if s.steady {
@@ -72,7 +72,7 @@ func (w *World) absence(school, seat, year int) absence {
 // partner returns the school to which students of a school move in a year, or -1.
 func (w *World) partner(school, year int) int { return w.shifted(school, w.partnerShift(year)) }
 
-// source returns the school whose movers come to a school in a year, or -1.
+// source returns the school from which students move to a school in a year, or -1.
 func (w *World) source(school, year int) int { return w.shifted(school, -w.partnerShift(year)) }
 
 func (w *World) partnerShift(year int) int {

@@ -63,7 +63,7 @@ func (w *World) isDenied(school int, counts []int) bool {
 // Denied reports whether the service denies access to a school of 4.1.
 func (w *World) Denied(school int) bool { return w.schools[school].denied }
 
-// withReorderedArrays returns a list in whose records some arrays of rows are in another order, each on some days.
+// withReorderedArrays returns a list in which some arrays of rows are in reverse order, each of them on some days.
 func (w *World) withReorderedArrays(c *Call, list List) List {
 	record, t := list.Record, &c.Op.Tables[0]
 	if len(t.Shape.Children) == 0 {

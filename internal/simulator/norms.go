@@ -53,7 +53,7 @@ func WriteNorms(w io.Writer) error {
 	return nil
 }
 
-// hundredths formats a number of hundredths.
+// hundredths returns a number of hundredths as text with two decimals.
 func hundredths(n int) string {
 	sign := ""
 	if n < 0 {

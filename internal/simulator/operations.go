@@ -135,7 +135,8 @@ func roster(name, template, wrapper string, about EntityKind, fan FanOut, list f
 	}
 }
 
-// enrollment returns one of the operations 4.7 to 4.9 and 4.13. They share most parameters; more are the others.
+// enrollment returns one of the operations 4.7 to 4.9 and 4.13. They share most of their parameters; more lists the
+// others.
 func enrollment(name, template, wrapper string, list func(*World, *Call) List, more ...string) *Operation {
 	return &Operation{
 		Name:     name,

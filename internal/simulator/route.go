@@ -99,7 +99,8 @@ func (op *Operation) knows(parameter string) bool {
 	return slices.Contains(op.Required, parameter) || slices.Contains(op.Optional, parameter) || parameter == "next-page" && op.Single == ""
 }
 
-// readFilter reads the filter parameters. Operations apply their default effective date themselves.
+// readFilter reads the filter parameters, and refuses the call if it cannot read one. Operations apply their default
+// effective date themselves.
 func (w *World) readFilter(c *Call) *refusal {
 	unreadable := func(name string) *refusal { return refuse(http.StatusBadRequest, "unreadable value of "+name) }
 	for name, given := range c.query {
@@ -140,7 +141,7 @@ func (w *World) readFilter(c *Call) *refusal {
 	return nil
 }
 
-// locate resolves the school, the district or perspective, and the subject of a call. Access is denied to schools that
+// locate finds the school, the district or perspective, and the subject of a call. Access is denied to schools that
 // only 4.3 lists, because they have no agreement with the app, and to schools that the perspective does not cover
 // (specification, "Errors").
 func (w *World) locate(c *Call, path map[string]string) *refusal {

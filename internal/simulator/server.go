@@ -32,7 +32,7 @@ type ServerOptions struct {
 	PageSize int
 	// ListPageSize is the page size of other paged operations, default 500; it is not documented.
 	ListPageSize int
-	// Latency delays every answer.
+	// Latency is the delay of every answer.
 	Latency time.Duration
 	// Faults are applied to requests; see [Server.SetFaults].
 	Faults []Fault

@@ -43,7 +43,7 @@ type Literal struct {
 	Sent     string // as sent
 	Cell     any    // the value of the column; nil if it does not fit
 	Kept     string // the value in _extra; as sent if empty
-	Replaced int64  // bad bytes and half surrogate pairs, in the name too, which _extra holds as U+FFFD
+	Replaced int64  // invalid bytes and lone surrogates, also in the name, which _extra holds as U+FFFD
 	Name     string // the member's name as sent, with quotes; plain if empty
 }
 
@@ -107,7 +107,7 @@ func Verbatim(v Value) Value {
 	return v
 }
 
-// TextOf returns a text.
+// TextOf returns a value that is a text.
 func TextOf(s string) Value { return Value{Kind: Text, S: s} }
 
 func idOf(b Bid) Value { return Value{Kind: ID, N: int64(b.High), M: b.Low} }

@@ -38,11 +38,11 @@ type World struct {
 	yearAgo   Day // the day a year before
 	districts []district
 	schools   []school // first those of 4.1, then those it will list, then those without an agreement
-	listed    int      // how many schools 4.1 lists
-	total     int      // and how many it will list one day
-	steady    int      // how many have a fixed number of results; they come first
+	listed    int      // number of schools that 4.1 lists
+	total     int      // number of schools that 4.1 will list one day
+	steady    int      // number of schools with a fixed number of results; they come first
 	quirks    Quirks
-	mark      string   // of the quirks
+	mark      string   // mark of the quirks
 	breaks    []string // broken rules
 
 	counted func() []School // countSchools, once

@@ -80,7 +80,7 @@ type parentColumn struct {
 	column, from int
 }
 
-// maxMembers is the maximum number of members of one table: one bit each.
+// maxMembers is the maximum number of members of one table, because each has a bit in a uint64.
 const maxMembers = 64
 
 // kind is the treatment of a member's value in the decoder.

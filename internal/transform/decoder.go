@@ -159,7 +159,7 @@ func (d *Decoder) Held() int {
 	return n
 }
 
-// Bytes returns the memory that the decoder holds.
+// Bytes returns the memory that the decoder holds in bytes, spare capacity included.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
 		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched) + 8*cap(d.suppressed) + 8*cap(d.modifiedInRuns)
@@ -215,7 +215,8 @@ func (d *Decoder) rollBack() {
 	d.others = 0
 }
 
-// commitPage accepts the rows of the current page.
+// commitPage accepts the rows of the current page. It returns ErrTooLarge if they repeat too much text of their
+// records.
 func (d *Decoder) commitPage() error {
 	if slices.ContainsFunc(d.tables[1:], d.repeatsTooMuch) {
 		return ErrTooLarge

@@ -17,7 +17,7 @@
 //	                            object.go      members to columns, the fast path
 //	                            value.go       values, on the fast path and off it; scan.go, text.go and parse.go read
 //	                                           the bytes of JSON, of texts and of the other types
-//	                            intern.go      holds a text that repeats once
+//	                            intern.go      holds repeated texts only once
 //	                            cohort.go      drops the rows of students who are not listed
 //	                            suppress.go    drops the rows of students who were erased
 //	                            leftovers.go   members for _extra
@@ -30,7 +30,7 @@
 //	                            block.go       a part of such a list
 //
 // The fast path reads values in their usual form only (plain ASCII text, short numbers) and leaves everything else, at
-// the same position, to the slow path. A record with a duplicate member is undone and read again, once it is known
+// the same position, to the slow path. A record with a duplicate member is discarded and read again, once it is known
 // which members count. Both rules keep the fast path free of special cases. A fuzz test compares the decoder with a
 // slow reference built on encoding/json.
 //

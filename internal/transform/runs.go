@@ -45,7 +45,7 @@ func (d *Decoder) WriteRun(w io.Writer) error {
 }
 
 // MergeRuns ends a list whose rows are all in runs, given in the order in which they were written. It passes the rows
-// that Finish would return to use, part by part. They are valid until use returns. The result has no Tables.
+// that Finish would return to use, part by part. The rows are valid until use returns. The result has no Tables.
 func (d *Decoder) MergeRuns(runs []io.Reader, use func(tables []*rows.Batch) error) (Result, error) {
 	m := merger{plan: d.plan}
 	if err := m.start(runs, d.runs); err != nil {

@@ -216,7 +216,8 @@ func (m *target) readDouble(row int, b []byte, pos int) int {
 	return end
 }
 
-// appendPlainText reads a short ASCII text without escapes, and copies its words while checking them.
+// appendPlainText reads a short ASCII text without escapes, and copies its words while checking them. It returns failed
+// for any other value.
 func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
 	const maxBytes = 64
 	have := len(v.Data)
@@ -243,7 +244,7 @@ func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
 	return failed
 }
 
-// maxShortDigits is the number of digits that every double can hold.
+// maxShortDigits is the maximum number of decimal digits that a double can always hold.
 const maxShortDigits = 15
 
 // shortNumber reads a number of at most maxShortDigits digits without an exponent: the integer that its digits form,

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Place describes where the files behind the views are, and which views to make.
+// Place describes which views to make, and where the files behind them are.
 type Place struct {
 	// Title describes what the views show in one line, for a comment.
 	Title string

@@ -52,7 +52,7 @@ func sparkLake(l *Lake) string {
 	})
 }
 
-// views returns a view for each table, with a query of its rows.
+// views returns the statements of a view of each table.
 func (l *Lake) views(d *dialect, note string, query func(t *LakeTable) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- %s\n-- Written by growth-export sql --delta-lake: one view per Delta Lake table.\n%s%s", l.Title, note, l.createSchema(d))

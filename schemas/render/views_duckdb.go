@@ -16,7 +16,7 @@ func sessionComment(statements string) string {
 	return "-- The session needs a secret for the bucket:\n--   " + strings.Join(strings.Fields(statements), " ") + "\n"
 }
 
-// duckDBViews returns the views in DuckDB's dialect.
+// duckDBViews returns the statements of the views in DuckDB's dialect.
 func duckDBViews(s *Snapshot) string {
 	var b strings.Builder
 	d := duckDBDialect()

@@ -20,8 +20,9 @@ const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a sessio
 // sparkMixed is part of a statement that reads files if some of them lack columns.
 const sparkMixed = " /* files of an earlier release lack columns: SET spark.sql.parquet.mergeSchema = true */"
 
-// sparkViews returns the views in the dialect of Spark SQL, in which the files of a table are the alternatives of one
-// path pattern. Spark does not fail if some of the files are missing, so a statement counts the rows.
+// sparkViews returns the statements of the views in the dialect of Spark SQL, in which the files of a table are the
+// alternatives of one path pattern. Spark does not fail if some of the files are missing, so a statement counts the
+// rows.
 func sparkViews(s *Snapshot) string {
 	var b strings.Builder
 	d := sparkDialect(s.Schema)

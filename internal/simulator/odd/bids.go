@@ -70,7 +70,7 @@ func oddBid(b simulator.Bid, form int) string {
 	return around[0] + b.String() + around[1]
 }
 
-// ParseBid finds the bid in a text. Callers check that the text has the right form.
+// ParseBid returns the bid in a text. It does not check that FormatBid would write this bid in the same form.
 func (o *Quirks) ParseBid(text string) (simulator.Bid, bool) {
 	if n, ok := new(big.Int).SetString(text, 10); ok && n.Sign() > 0 && n.BitLen() <= 128 {
 		low := new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()

@@ -118,7 +118,7 @@ func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simul
 	return m != nil
 }
 
-// isUnique reports whether a member occurs once in its object.
+// isUnique reports whether a member occurs only once in its object.
 func isUnique(members []simulator.Member, i int) bool {
 	for j := range members {
 		if j != i && members[j].Name == members[i].Name {

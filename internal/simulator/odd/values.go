@@ -41,7 +41,7 @@ func integerOddities() []valueOddity {
 			return fitting(before+strconv.FormatInt(m.N, 10)+after, m.N)
 		}}
 	}
-	// Only 64-bit columns are wide enough for these.
+	// Only 64-bit columns are wide enough for these values.
 	wide := func(n int64) valueOddity {
 		sent := strconv.FormatInt(n, 10)
 		return valueOddity{"whole: " + sent, simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {

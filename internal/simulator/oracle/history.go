@@ -25,7 +25,7 @@ type Version struct {
 	To       string `json:"valid_to"`
 	Because  string `json:"ended_because,omitempty"`
 	identity string // see identityOf
-	values   string // all but the ordinal, as text
+	values   string // all except the ordinal, as text
 }
 
 // Coverage is the status of a dataset and school over a span of dates.
@@ -88,7 +88,7 @@ func (h *History) Write(w io.Writer) error {
 	return nil
 }
 
-// Fold adds a night.
+// Fold adds a night, on which the world is exported with these options.
 func (h *History) Fold(w *simulator.World, options Options) {
 	expected := Expect(w, options)
 	n := &night{
