@@ -94,7 +94,7 @@ func (d *Decoder) readOther(obj *objectPlan, m *member, t *tableRows, row, pos i
 	case null:
 	case m.kind == documented:
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), d.left.add([]byte(m.name), value))
-	case m.kind == childArray && d.plan.cohort != nil && len(m.child.students) > 0: // a roster that is not an array may list other students
+	case m.kind == childArray && d.plan.cohort != nil && len(m.child.students) > 0: // a roster of another type may list other students
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), 1)
 	default: // nestedObject without an object, childArray without an array
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), 1+d.left.add([]byte(m.name), value))
