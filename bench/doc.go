@@ -1,5 +1,5 @@
-// Command bench compares growth-export with other ways to export the same test results and with an older build of
-// itself, and its files with that build's files when they are queried. It makes up the service's pages once, serves
-// them from a separate process, and starts each contestant as a process, in turns, so that a busy machine affects all
-// of them in the same way. See docs/BENCHMARKS.md and the bench targets of the Makefile.
+// Command bench compares growth-export with other ways to export the same test results, and with an older build of
+// itself. It also compares how fast the files of both builds can be queried. It makes up the service's pages once,
+// serves them from a separate process, and starts each contestant as a process, in turns, so that a busy machine
+// affects all of them in the same way. See docs/BENCHMARKS.md and the bench targets of the Makefile.
 package main

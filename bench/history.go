@@ -175,7 +175,7 @@ func (s *settings) historians(n *nights) []historian {
 	return slices.DeleteFunc(all, func(h historian) bool { return h.python && s.python == "" })
 }
 
-// keep folds all nights, one after the other, as if each were the newest.
+// keep folds all nights, one after the other, as if each were the newest, and returns the measurements.
 func (s *settings) keep(ctx context.Context, n *nights, h *historian) (kept, error) {
 	dest := s.dest("history-" + h.name)
 	if err := emptyFolder(dest); err != nil {
@@ -204,7 +204,7 @@ func (s *settings) keep(ctx context.Context, n *nights, h *historian) (kept, err
 	return k, err
 }
 
-// linkFiles links the files of a destination into another one, except files whose names begin with one of omit.
+// linkFiles links the files of a destination into another one, except files whose paths begin with one of omit.
 func linkFiles(from, to string, omit ...string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -250,7 +250,7 @@ func (s *settings) compareKept(ctx context.Context, all []historian, stderr io.W
 	return nil
 }
 
-// write writes a table of the historians. CPU ratios are relative to the first one, whose history is in dest.
+// write writes a table of the historians. CPU ratios are relative to the first historian, whose history is in dest.
 func (n *nights) write(b *strings.Builder, all []historian, turns [][]kept, dest string) error {
 	one, err := snapshotBytes(n.folder, n.dates[len(n.dates)-1])
 	if err != nil {

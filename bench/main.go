@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// run runs the command that the first argument names. The contestants get the environment and the service's
+// run runs the command that the first argument specifies. The contestants get the environment and the service's
 // credentials.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	env = append(env, "GROWTH_EXPORT_API_KEY="+service.Key, "GROWTH_EXPORT_API_SECRET="+service.Secret)

@@ -124,7 +124,7 @@ func comparePeers(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	})
 }
 
-// play runs the contestants of a scenario in turns.
+// play runs the contestants of a scenario in turns, and returns their measurements.
 func (s *settings) play(ctx context.Context, sc scenario, stderr io.Writer) (outcomes []outcome, err error) {
 	for _, c := range contestants(s.programs) {
 		if sc.admits(&c) {
@@ -191,7 +191,7 @@ func (s *settings) dest(name string) string {
 	return filepath.Join(s.work, "exports", name)
 }
 
-// compareRows checks that all contestants wrote the same rows, and as many as the service has.
+// compareRows checks that all contestants wrote the same rows, and that these match the totals of the service.
 func (s *settings) compareRows(ctx context.Context, outcomes []outcome, stderr io.Writer) error {
 	if s.python == "" {
 		fmt.Fprintln(stderr, "rows are not compared: this needs -python")
@@ -234,7 +234,7 @@ func (s *settings) compareRows(ctx context.Context, outcomes []outcome, stderr i
 	return nil
 }
 
-// failure adds what a process printed to its error.
+// failure returns the error of a process together with its output to standard error.
 func failure(err error) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("%w\n%s", err, exit.Stderr)

@@ -68,7 +68,8 @@ func timed(ctx context.Context, command, env []string) (cost, error) {
 	}, nil
 }
 
-// parquetBytes returns the size of all Parquet files below a folder, except records of a run such as its ledger.
+// parquetBytes returns the size of all Parquet files below a folder. It skips folders whose names begin with an
+// underscore, which hold records of runs, such as ledgers.
 func parquetBytes(folder string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

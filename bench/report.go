@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// report measures, and writes the tables with the measuring conditions to stdout and into the section of the document.
+// report measures, and writes the tables with the measuring conditions to stdout and, if there is a document, into its
+// section.
 func (s *settings) report(ctx context.Context, section string, stdout io.Writer, measure func(*strings.Builder) error) error {
 	start, before := time.Now(), loadAverage()
 	var tables strings.Builder
@@ -47,7 +48,7 @@ func (s *settings) report(ctx context.Context, section string, stdout io.Writer,
 	return os.WriteFile(s.document, []byte(updated), 0o644)
 }
 
-// replaceSection replaces the text between the markers of a section.
+// replaceSection returns the document with the text between the markers of a section replaced.
 func replaceSection(document, section, content string) (string, error) {
 	begin, end := "<!-- "+section+": begin -->\n", "<!-- "+section+": end -->\n"
 	head, rest, found := strings.Cut(document, begin)
@@ -58,7 +59,7 @@ func replaceSection(document, section, content string) (string, error) {
 	return head + begin + "\n" + content + "\n" + end + tail, nil
 }
 
-// writeVersions writes the machine and the versions of the programs, on which the figures depend.
+// writeVersions writes a description of the machine and the versions of the programs, on which the figures depend.
 func (s *settings) writeVersions(ctx context.Context, b *strings.Builder) {
 	fmt.Fprintf(b, "%s, %d cores, %.0f GiB of memory, %s/%s, %s.\n", proc("cpuinfo", "model name"), runtime.NumCPU(),
 		memoryGiB(), runtime.GOOS, runtime.GOARCH, runtime.Version())
@@ -93,7 +94,7 @@ func version(ctx context.Context, program string, args ...string) string {
 	return strings.TrimPrefix(strings.TrimSpace(line), "growth-export ")
 }
 
-// loadAverage returns the load of the last minute.
+// loadAverage returns the load average of the last minute.
 func loadAverage() string {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -103,7 +104,7 @@ func loadAverage() string {
 	return load
 }
 
-// proc returns a value of a file below /proc.
+// proc returns the value of a key in a file below /proc.
 func proc(file, key string) string {
 	content, err := os.ReadFile(filepath.Join("/proc", file))
 	if err != nil {

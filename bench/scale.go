@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The nation of docs/SCALE.md.
+// The size of the nation in docs/SCALE.md.
 const (
 	nationSchools = 13_000
 	nationResults = 40_000_000
@@ -28,7 +28,7 @@ const (
 type nation struct {
 	settings
 
-	part    int // 10 is a tenth
+	part    int // the measured fraction of the nation: 10 is a tenth
 	latency time.Duration
 	shards  int
 	atOnce  int // shards that run at the same time
@@ -150,7 +150,7 @@ func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writ
 	return first, second, err
 }
 
-// measureStep runs the commands of a step, as many at a time as shards do.
+// measureStep runs the commands of a step, at most atOnce of them at a time, and records the step's cost.
 func (n *nation) measureStep(ctx context.Context, stderr io.Writer, title string, commands ...[]string) error {
 	costs := make([]cost, len(commands))
 	start := time.Now()
@@ -176,8 +176,8 @@ func (n *nation) measureStep(ctx context.Context, stderr io.Writer, title string
 	return nil
 }
 
-// equalRows checks that the newest snapshots of two destinations have equally many rows, and returns the contents of the
-// first. Their files differ, because shards need smaller ones.
+// equalRows checks that the newest snapshots of two destinations have the same number of rows in each table, and
+// returns the contents of the first. Their files differ, because shards need smaller ones.
 func equalRows(one, other string) (*exported, error) {
 	a, err := newestSnapshot(one)
 	if err != nil {
@@ -208,7 +208,7 @@ func newestSnapshot(dest string) (*exported, error) {
 	return e, readManifest(dest, slices.Max(pointers), e)
 }
 
-// readManifest reads the manifest that a pointer of a destination names.
+// readManifest reads the manifest to which a pointer of a destination refers.
 func readManifest(dest, pointer string, to any) error {
 	var named struct {
 		Manifest string `json:"manifest"`
@@ -261,7 +261,8 @@ func (n *nation) write(b *strings.Builder, first, second *exported) {
 	b.WriteString("```\n")
 }
 
-// rounded formats a duration: with tenths below ten seconds, and in minutes from ten minutes.
+// rounded returns a duration as text: with tenths of a second below ten seconds, and in whole minutes from ten minutes
+// on.
 func rounded(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

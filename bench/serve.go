@@ -29,10 +29,10 @@ func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer
 	var w pages.Options
 	var o service.Options
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	flags.IntVar(&w.Results, "results", 20_000, "results of all schools but the huge one")
+	flags.IntVar(&w.Results, "results", 20_000, "results of all schools except the huge one")
 	flags.IntVar(&w.SchoolSize, "school-size", 2000, "results of a school")
 	flags.IntVar(&w.Huge, "huge", 0, "results of one more school")
-	flags.StringVar(&o.Folder, "pages", "", "folder to keep pages in; without it they are made up for each request")
+	flags.StringVar(&o.Folder, "pages", "", "folder to keep pages in; if empty, pages are made up for each request")
 	flags.BoolVar(&o.Gzip, "gzip", false, "compress pages (needs -pages)")
 	flags.DurationVar(&o.Latency, "latency", 0, "delay of every answer")
 	if err := flags.Parse(args); err != nil {
@@ -62,7 +62,7 @@ func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_, _ = io.Copy(io.Discard, stdin) // any end means the same
+		_, _ = io.Copy(io.Discard, stdin) // an error means the same as the end
 	}()
 	select {
 	case err := <-failed:

@@ -42,10 +42,10 @@ type storeStep struct {
 	title    string
 	cost     cost
 	requests int
-	most     int // requests in flight
+	most     int // maximum number of requests in flight
 }
 
-// measureStore runs all steps of a destination's life on S3, with thousands of files.
+// measureStore measures all steps of a destination's life on S3, with thousands of files.
 func measureStore(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := storeScale{settings: settings{env: env}}
 	flags := flag.NewFlagSet("store", flag.ContinueOnError)
@@ -88,7 +88,7 @@ func (s *storeScale) serveStore(ctx context.Context, root string, use func(ctx c
 		return err
 	}
 	defer func() {
-		_ = server.Process.Kill() // It may have ended.
+		_ = server.Process.Kill() // the server may have ended
 		_ = server.Wait()         // the signal makes it fail
 	}()
 	if err := awaitServer(ctx, address); err != nil {
@@ -121,7 +121,7 @@ func awaitServer(ctx context.Context, address string) error {
 	}
 }
 
-// pause waits, unless ctx is done first.
+// pause waits. It returns an error if ctx is done first.
 func pause(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -198,7 +198,7 @@ func (s *storeScale) step(ctx context.Context, stderr io.Writer, title string, e
 	return nil
 }
 
-// anySchool returns the bid of a school of the newest snapshot.
+// anySchool returns the bid of a school in one of the snapshots.
 func anySchool(dest string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dest, "schools", "*", "*.parquet"))
 	if err != nil {
@@ -235,7 +235,7 @@ func newDelay(to *url.URL, latency time.Duration) *delay {
 	return &delay{latency: latency, forward: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
-			r.Out.Host = r.In.Host // It is part of the signature.
+			r.Out.Host = r.In.Host // the host is part of the signature
 		},
 		Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
 	}}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// writePeers writes a table of the contestants of a scenario. Ratios are relative to the first one.
+// writePeers writes a table of the contestants of a scenario. Ratios are relative to the first contestant.
 func writePeers(b *strings.Builder, sc scenario, outcomes []outcome) {
 	fmt.Fprintf(b, "### %s\n\nConcurrency %d.\n\n", sc.title, sc.concurrency)
 	b.WriteString("| contestant | CPU, µs a result | CPU, ratio | wall, s | peak, MB | bytes a result | turns |\n")
@@ -94,7 +94,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", s.median, s.least, s.greatest)
 }
 
-// whole formats large figures in the way that String formats small ones.
+// whole works like String for large figures: it has no decimals.
 func (s spread) whole() string {
 	if s.least == s.greatest {
 		return fmt.Sprintf("%.0f", s.median)

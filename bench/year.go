@@ -9,7 +9,8 @@ import (
 // stillValid is the date in the folder of the open versions.
 const stillValid = "9999-12-31"
 
-// endedNights are nights of a history whose versions ended.
+// endedNights sums up nights on which versions of a history ended: their number, the ended results, and the bytes of
+// the nights' files.
 type endedNights struct {
 	nights         int
 	results, bytes int64

@@ -2,8 +2,9 @@ package schemas
 
 import "strings"
 
-// The functions here declare columns, one line each, so that the declaration of a table looks like a table. Columns are
-// optional unless a mark changes them. One mark is the privacy class, which every column needs.
+// The functions here declare columns, one line each, so that the declaration of a table looks like a table. Only
+// columns that are declared by requested or ordinal are required. Marks change a column; every column needs one for its
+// privacy class.
 
 // mark changes one column of a declaration.
 type mark func(*Column)
@@ -11,7 +12,7 @@ type mark func(*Column)
 // key marks a column that helps to identify a row.
 func key(c *Column) { c.Key = true }
 
-// refers marks a column whose identifier has another name in the given table and column.
+// refers marks a column that holds the identifier of the given table.column under another name.
 func refers(tableColumn string) mark { return func(c *Column) { c.Refers = tableColumn } }
 
 func class(class Class) mark { return func(c *Column) { c.Class = class } }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// declared builds the declarations once, so that a dataset or table always has the same pointer.
+// declared returns the declarations. It builds them only once, so that a dataset or table always has the same pointer.
 var declared = sync.OnceValue(func() []*Dataset {
 	return []*Dataset{
 		districts(),
@@ -33,7 +33,7 @@ func Datasets() []*Dataset {
 	return slices.Clone(declared())
 }
 
-// Find returns the dataset of this name.
+// Find returns the dataset with this name. It returns false if there is none.
 func Find(name string) (*Dataset, bool) {
 	all := declared()
 	i := slices.IndexFunc(all, func(d *Dataset) bool { return d.Name == name })
@@ -55,7 +55,7 @@ func Positions() (datasets, tables map[string]int) {
 	return datasets, tables
 }
 
-// TablesInOrder returns the names of tables in the order of declaration, then those that are not declared.
+// TablesInOrder returns the names of declared tables in the order of declaration, then the other names.
 func TablesInOrder[T any](tables map[string]T) []string {
 	_, positions := Positions()
 	place := func(name string) int {

@@ -8,7 +8,7 @@
 // have it.
 //
 // The package owns names, types, order, nullability, sources and meaning. It neither reads the service nor writes
-// files, and imports nothing of ours.
+// files, and imports no other package of this module.
 //
 //go:generate go test -run TestDeclarationsEqualTablesCSV . -update
 package schemas

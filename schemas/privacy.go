@@ -18,7 +18,7 @@ const (
 // Profiles returns all profiles. The profile that withholds least comes first.
 func Profiles() []Profile { return []Profile{Full, Pseudonymous, Minimal} }
 
-// NeedsKey reports whether the profile replaces identifiers by keyed pseudonyms.
+// NeedsKey reports whether the profile replaces identifiers with keyed pseudonyms.
 func (p Profile) NeedsKey() bool { return p == Pseudonymous || p == Minimal }
 
 // Treatment is the effect of a profile on a column.
@@ -86,7 +86,7 @@ func PrivacyMatrix() []ClassPrivacy {
 	}
 }
 
-// Under returns the treatment of the class.
+// Under returns the treatment of the class under a profile.
 func (c ClassPrivacy) Under(p Profile) Treatment {
 	switch p {
 	case Pseudonymous:
@@ -97,7 +97,7 @@ func (c ClassPrivacy) Under(p Profile) Treatment {
 	return Keep
 }
 
-// Under returns the treatment of the column.
+// Under returns the treatment of the column under a profile.
 func (c *Column) Under(p Profile) Treatment {
 	if !p.NeedsKey() {
 		return Keep

@@ -39,8 +39,8 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// Class is the privacy class of a column: what it reveals about a person. A column without one is withheld under every
-// profile but Full.
+// Class is the privacy class of a column: what it reveals about a person. A column without a class is withheld under
+// every profile except Full.
 type Class string
 
 // The classes of columns.
@@ -86,13 +86,13 @@ type Column struct {
 	// Doc describes the column, with its unit, and ends with the source of the description: a section of the
 	// specification, Observed or Presumed.
 	Doc string
-	// Refers names the table and column that hold the same identifier under another name, such as
+	// Refers is the table and column that hold the same identifier under another name, such as
 	// enrollment_sessions.enrollment_session_bid. Columns with the same name do not need it: they hold the same
 	// identifier.
 	Refers string
 }
 
-// HasBloomFilter reports whether files have a Bloom filter of the column, for queries about one person. Files are
+// HasBloomFilter reports whether files have a Bloom filter for the column, for queries about one person. Files are
 // sorted by school first, so the bounds of such a column exclude few rows.
 func (c *Column) HasBloomFilter() bool { return c.Class == ID && c.Type == String }
 
@@ -109,7 +109,7 @@ type Table struct {
 	Columns []Column
 }
 
-// Column returns the position of the column of that name, or -1.
+// Column returns the position of the column with that name, or -1.
 func (t *Table) Column(name string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 }
@@ -197,7 +197,7 @@ func (d *Dataset) TakesPerspective() bool {
 	return slices.Contains(d.Operation.Query, "perspective-bid")
 }
 
-// IsLookup reports whether the dataset is fetched before all schools, once for the run or for each district.
+// IsLookup reports whether the dataset is fetched before the data of schools, once for the run or for each district.
 func (d *Dataset) IsLookup() bool { return d.Per == Once || d.Per == PerDistrict }
 
 // SharedBySchool returns the names of the datasets in both lists that are fetched per school.
@@ -228,7 +228,7 @@ func (d *Dataset) FedParam() string {
 	return ""
 }
 
-// FindTable returns the table of that name and its dataset.
+// FindTable returns the table with that name and its dataset. It returns false if there is none.
 func FindTable(name string) (*Table, *Dataset, bool) {
 	for _, d := range Datasets() {
 		for _, t := range d.Tables {

@@ -91,7 +91,7 @@ type Area struct {
 	ScoreHigh          *float64 `json:"scoreHigh"             parquet:"score_high,optional"`
 }
 
-// fillColumns moves nested members and timestamps to their columns.
+// fillColumns copies nested members and timestamps to their columns.
 func (r *Result) fillColumns(school string) error {
 	r.RequestedSchoolBid = school
 	r.ItemsShown, r.ItemsCorrect, r.ItemsTotal = r.Items.Shown, r.Items.Correct, r.Items.Total

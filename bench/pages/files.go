@@ -20,7 +20,7 @@ func File(folder string, s *School, page int, compressed bool) string {
 	return filepath.Join(folder, "plain", s.Bid, name)
 }
 
-// Write writes all pages of the world below a folder, plain or compressed, unless an earlier call has.
+// Write writes all pages of the world below a folder, plain or compressed, unless an earlier call has done so.
 func (w *World) Write(folder string, compressed bool) error {
 	complete := filepath.Join(folder, fmt.Sprintf("complete-%t", compressed))
 	if _, err := os.Stat(complete); !errors.Is(err, fs.ErrNotExist) {

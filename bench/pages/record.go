@@ -33,7 +33,7 @@ type subject struct {
 	areas            []string
 }
 
-// The first result starts at this time; all are within ten months of it.
+// firstStart is the time at which the first result starts. All others start within ten months of it.
 var firstStart = time.Date(2025, time.August, 4, 13, 0, 0, 0, time.UTC)
 
 const (
@@ -63,7 +63,7 @@ func (*World) appendPage(buf []byte, s *School, page int, sum *Totals) []byte {
 	return append(m.buf, `],"pagination":{"hasNextPage":false,"nextPage":""}}`...)
 }
 
-// Totals makes all pages and adds them up.
+// Totals returns the sums over all pages, all of which it makes.
 func (w *World) Totals() Totals {
 	var sum Totals
 	var buf []byte
@@ -150,7 +150,7 @@ func (m *maker) scale(sub *subject, rit int) {
 	}
 }
 
-// areas appends three areas to seven of ten results, four to the others.
+// areas appends the instructional areas of a result: three for seven out of ten results, and four for the others.
 func (m *maker) areas(sub *subject, rit int) {
 	n := 3
 	if m.random.IntN(10) < 3 {
@@ -186,7 +186,7 @@ func (m *maker) number(name string, n int) {
 	m.buf = strconv.AppendInt(append(m.buf, name...), int64(n), 10)
 }
 
-// tenths appends n/10 with one decimal.
+// tenths appends a name and n/10 with one decimal.
 func (m *maker) tenths(name string, n int) {
 	m.number(name, n/10)
 	m.buf = append(m.buf, '.', byte('0'+n%10))

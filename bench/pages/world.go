@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// PageSize is the number of results on every page of a school but its last (4.6).
+// PageSize is the number of results on every page of a school except its last (4.6).
 const PageSize = 1000
 
 // Options select a world.
@@ -23,7 +23,7 @@ func (o Options) String() string {
 	return fmt.Sprintf("%dx%d", o.Results, o.SchoolSize)
 }
 
-// Title describes the world.
+// Title returns a description of the world.
 func (o Options) Title() string {
 	if o.Huge > 0 {
 		return fmt.Sprintf("%d results, and %d in one school", o.Results, o.Huge)
@@ -52,7 +52,7 @@ type World struct {
 	byBid   map[string]int
 }
 
-// NewWorld returns the world of the options.
+// NewWorld returns the world that the options describe.
 func NewWorld(o Options) *World {
 	w := &World{byBid: map[string]int{}}
 	random := rand.New(rand.NewPCG(1, 0))

@@ -37,7 +37,7 @@ func run(w io.Writer, dest, from, to, norms, span string) (err error) {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dest) // no file outside of it is opened
+	root, err := os.OpenRoot(dest) // opens no file outside of dest
 	if err != nil {
 		return fmt.Errorf("open destination: %w", err)
 	}
@@ -103,15 +103,16 @@ func pattern(path string) string {
 	return strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
 
-// projection identifies a projected growth, besides its span.
+// projection is the key of a projected growth, for a given span.
 type projection struct {
 	subject, grade string
 	rit            int32
 }
 
-// projections returns the projected growth of a span, from a CSV file of norms with the columns that are named here.
+// projections returns the projected growth for a span, from a CSV file of norms. The file must have the columns that
+// are used here.
 func projections(path, span string) (map[projection]float64, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	text, err := os.ReadFile(path) //nolint:gosec // the user chooses the file
 	if err != nil {
 		return nil, fmt.Errorf("read the norms: %w", err)
 	}
@@ -210,10 +211,11 @@ func (g group) compare(other group) int {
 	return cmp.Or(cmp.Compare(g.subject, other.subject), cmp.Compare(number, otherNumber), cmp.Compare(g.grade, other.grade))
 }
 
-// scores sums up the results of the students of a group; known are those with a projection, and met those who met it.
+// scores sums up the results of the students in a group. known counts the students with a projection, and met those who
+// met it.
 type scores struct{ students, from, to, known, met int64 }
 
-// mean returns a mean with one digit, rounded as in SQL.
+// mean returns a mean with one decimal, rounded as in SQL.
 func mean(sum, n int64) string {
 	return strconv.FormatFloat(math.Round(float64(sum)/float64(n)*10)/10, 'f', 1, 64)
 }

@@ -38,8 +38,8 @@ func (t *table) checkpointPath(version int64) string {
 func (t *table) lastCheckpointPath() string { return t.folder + logFolder + "/_last_checkpoint" }
 
 // updateCheckpoint writes the newest checkpoint that is due, unless it exists, and then the document that refers to the
-// newest one. If it is killed in between, the next call writes the document. It returns the version of the checkpoint
-// that it has written, or 0: there is never a checkpoint of commit 0.
+// newest checkpoint. If it is killed in between, the next call writes the document. It returns the version of the
+// checkpoint that it has written, or 0: there is never a checkpoint of commit 0.
 func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written int64, err error) {
 	interval := cmp.Or(r.opts.CheckpointInterval, checkpointInterval)
 	due := t.version - t.version%interval
@@ -60,8 +60,8 @@ func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written in
 	return written, sink.Swap(ctx, t.lastCheckpointPath(), func() error { return t.nameCheckpoint(ctx, r.catalog.Store(), due) })
 }
 
-// nameCheckpoint records the checkpoint of a version in the document as the newest one, unless the document already has
-// this or a later one.
+// nameCheckpoint records the checkpoint of a version in the document as the newest one, unless the document already
+// refers to this or a later checkpoint.
 func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version int64) error {
 	path, condition := t.lastCheckpointPath(), sink.Condition{Absent: true}
 	data, current, err := store.Read(ctx, path)
@@ -140,7 +140,7 @@ type checkpointBuilder struct {
 	txns     map[string]*txn // by application
 }
 
-// addCommit adds a commit that comes before those already added.
+// addCommit adds a commit. It must come before the commits already added.
 func (b *checkpointBuilder) addCommit(actions []action) error {
 	own := isOwn(actions)
 	for i := range actions {
@@ -189,7 +189,8 @@ func (b *checkpointBuilder) first(path string) bool {
 	return true
 }
 
-// finish adds the actions that are not about files, in a row group of their own, because readers need them first.
+// finish adds the actions that are not about files, in a row group of their own, because readers need them first. It
+// returns the content of the checkpoint.
 func (b *checkpointBuilder) finish() ([]byte, error) {
 	if err := b.writer.flush(); err != nil {
 		return nil, err
@@ -201,7 +202,7 @@ func (b *checkpointBuilder) finish() ([]byte, error) {
 	}
 	for _, a := range []action{{MetaData: b.meta}, {Protocol: b.protocol}} {
 		if a.MetaData == nil && a.Protocol == nil {
-			continue // The log has none, so readers do not accept it.
+			continue // The log has no such action, so readers would not accept it anyway.
 		}
 		if err := b.writer.write(&a); err != nil {
 			return nil, err

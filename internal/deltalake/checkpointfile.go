@@ -204,7 +204,7 @@ func checkpointNodes() parquet.Node {
 }
 
 const (
-	// maxCheckpointGroup is the largest number of rows in a row group of a checkpoint.
+	// maxCheckpointGroup is the maximum number of rows in a row group of a checkpoint.
 	maxCheckpointGroup = 1 << 16
 	// checkpointPage is the size of a page before compression.
 	checkpointPage = 1 << 20
@@ -229,7 +229,7 @@ func newCheckpointWriter() *checkpointWriter {
 // createdBy sets created_by to the same value as in data files. The library's own option would append the build.
 type createdBy struct{}
 
-// ConfigureWriter sets the option.
+// ConfigureWriter implements parquet.WriterOption.
 func (createdBy) ConfigureWriter(config *parquet.WriterConfig) {
 	config.CreatedBy = parquetfile.CreatedBy
 }

@@ -2,13 +2,13 @@
 // atomically, with its earlier versions, and skipping files by their statistics. No byte of a data file changes.
 //
 // There is one operation, [Reconcile]. It makes the live files of each log equal to the files in the manifests that the
-// pointers refer to: with one commit that has everything that was added and removed, or none if nothing differs. The
-// same code therefore handles a new snapshot, a replaced, pruned or purged one, and the first registration of a hundred
-// old ones. If a command is killed before its commit, the next command makes the commit.
+// pointers refer to. It adds one commit with all additions and removals, or none if nothing differs. The same code
+// therefore handles a new snapshot, a replaced, pruned or purged one, and the first registration of a hundred old
+// snapshots. If a command is killed before its commit, the next command makes the commit.
 //
 // The order of reads makes this safe without locks: the log first, then the pointers, then the commit, which is written
-// only if its version does not exist yet. If another process has written in between, that version is taken, so this
-// process reads everything again and starts over.
+// only if its version does not exist yet. If another process has written in between, that version already exists, so
+// this process reads everything again and starts over.
 //
 // # The log
 //
@@ -26,9 +26,9 @@
 // After every hundredth commit, Reconcile writes <version>.checkpoint.parquet, the sum of the commits up to that
 // version, and records it in _last_checkpoint, so that engines do not have to read the earlier commits. Commits are
 // never removed, and only they count: this package makes checkpoints from commits, and otherwise ignores checkpoints,
-// including its own. If a checkpoint is missing because a command was killed, the next command writes it. Its bytes
-// depend only on the commits, so two processes that write it at once write the same bytes. [Verify] compares
-// checkpoints with the commits.
+// including its own. If a checkpoint is missing because a command was killed, the next command writes it. The bytes of
+// a checkpoint depend only on the commits, so two processes that write it at once write the same bytes. [Verify]
+// compares checkpoints with the commits.
 //
 // A checkpoint leaves out the statistics of files that other programs have added, because these may cover any column.
 package deltalake

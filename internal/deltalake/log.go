@@ -20,9 +20,9 @@ const logFolder = "/_delta_log"
 
 // state is the sum of the commits of a table's log.
 type state struct {
-	// version is the last commit; -1 if there is none.
+	// version is the version of the last commit; -1 if there is none.
 	version int64
-	// own is the last commit of this program; -1 if there is none.
+	// own is the version of this program's last commit; -1 if there is none.
 	own int64
 	// id is the first identifier of the table; empty if there is none.
 	id       string
@@ -38,9 +38,9 @@ type state struct {
 
 // liveFile is a live file. There may be hundreds of thousands.
 type liveFile struct {
-	// raw is the path as the log has it.
+	// raw is the path as it is written in the log.
 	raw string
-	// rows are -1 if they are unknown.
+	// rows is -1 if the number of rows is unknown.
 	size, rows int64
 	// odd means that the partition values differ from those in the path, and foreign that another program has added the
 	// file.
@@ -71,13 +71,13 @@ func (t *table) commitPath(version int64) string {
 	return fmt.Sprintf("%s%s/%020d.json", t.folder, logFolder, version)
 }
 
-// refuse records the reason why no commit may be added.
+// refuse records the reason why no commit may be added, and the remedy.
 func (t *table) refuse(text string, args ...any) {
 	t.problem = fmt.Sprintf(text, args...) + ": to write the log again, which loses its earlier versions, remove the folder " +
 		t.folder + logFolder + " and run growth-export delta-lake"
 }
 
-// listLog finds the last version of the log. It records a problem if commits are missing.
+// listLog finds the last version of the log, and the checkpoints. It records a problem if commits are missing.
 func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	for entry, err := range store.List(ctx, t.folder+logFolder+"/") {
 		if err != nil {
@@ -108,8 +108,8 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	return nil
 }
 
-// replay reads the log up to the listed version. If committed is not nil, it is called after each commit. If no commit
-// may be added, the table's problem says why.
+// replay reads the log up to the listed version, and returns the sum of its commits. If committed is not nil, it is
+// called after each commit. If no commit may be added, the table's problem says why.
 func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state) error) (*state, error) {
 	s := &state{
 		version: -1, own: -1, live: make(map[string]liveFile), txns: make(map[string]int64), seed: maphash.MakeSeed(),
@@ -159,7 +159,7 @@ func (t *table) readCommits(ctx context.Context, store sink.Reader, versions []i
 	})
 }
 
-// apply applies the next commit.
+// apply adds the actions of the next commit to the state.
 func (s *state) apply(t *table, actions []action) {
 	s.version++
 	foreign := Foreign{Version: s.version}
@@ -195,7 +195,7 @@ func (s *state) apply(t *table, actions []action) {
 	}
 }
 
-// liveFile returns the properties that are kept of a file that the last commit has added.
+// liveFile returns the properties to keep of a file that the last commit has added.
 func (s *state) liveFile(a *add, path string) liveFile {
 	return liveFile{
 		raw: a.Path, size: a.Size, rows: rowsOf(a), odd: !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText),
@@ -219,7 +219,7 @@ func rowsOf(a *add) int64 {
 	return *stats.NumRecords
 }
 
-// nullPartition is the name that null has in the folder of a partition.
+// nullPartition represents null in the name of a partition's folder.
 const nullPartition = "__HIVE_DEFAULT_PARTITION__"
 
 // partitionsOf returns the partition values in the path of a file; nil is null.
@@ -244,10 +244,10 @@ func equalText(a, b *string) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-// encodePath percent-encodes the path of a file for the log.
+// encodePath returns the path of a file, percent-encoded for the log.
 func encodePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
-// decodePath undoes encodePath. A path that is not encoded correctly stays as it is.
+// decodePath returns the path that encodePath encoded. It returns a path that is not encoded correctly as it is.
 func decodePath(path string) string {
 	if decoded, err := url.PathUnescape(path); err == nil {
 		return decoded

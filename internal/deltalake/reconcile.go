@@ -56,14 +56,15 @@ const maxTables = 4
 // maxChecks is how often files are checked before a problem is reported, because another process may be replacing them.
 const maxChecks = 3
 
-// Reconcile brings the Delta logs up to date with the destination. Afterwards the live files of each log are the files
+// Reconcile brings the Delta logs up to date with the destination. Afterwards, the live files of each log are the files
 // in the manifests of the current snapshots and of the history.
 //
 // A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a
 // snapshot are missing, the log keeps its entries of that snapshot. The report has all problems, and the error has the
 // first one.
 //
-// The report is nil if the destination has no log and opts does not ask to create one.
+// The report is nil if logs or manifests cannot be read, or if the destination has no log and opts does not ask to
+// create one.
 func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (report *Report, err error) {
 	r := &reconciler{catalog: catalog, opts: opts, reports: make(map[string]*TableReport)}
 	for range maxChecks {
@@ -76,8 +77,8 @@ func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (rep
 	return report, err
 }
 
-// HistoryError reports that only the logs of the history are not up to date, because the history cannot be read. It says
-// what to do.
+// HistoryError means that only the logs of the history are not up to date, because the history cannot be read. Its text
+// says what to do.
 type HistoryError struct{ Err error }
 
 func (e *HistoryError) Error() string {
@@ -93,7 +94,7 @@ type reconciler struct {
 	reports map[string]*TableReport
 }
 
-// reconcileAll reconciles all logs, and does so again after a conflict.
+// reconcileAll reconciles all logs, and starts over after a conflict.
 func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 	var all []*table
 	err := sink.Swap(ctx, "the Delta logs", func() (err error) {
@@ -138,8 +139,8 @@ func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 }
 
 // reconcile commits the difference between a log and its table, if there is one, and writes a checkpoint if one is due.
-// If another process took the version, it returns that error as conflict, so that the other tables are reconciled
-// before this one is tried again.
+// If another process has written that version first, it returns the error as conflict, so that the other tables are
+// reconciled before this one is tried again.
 func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err error) {
 	report := r.reports[t.folder]
 	log, err := t.replay(ctx, r.catalog, nil)
@@ -171,8 +172,8 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 	return nil, err
 }
 
-// writeCommit commits a difference, unless it is empty, and reports it. If another process took the version, it returns
-// that error as conflict.
+// writeCommit commits a difference, unless it is empty, and adds it to the report. If another process has written that
+// version first, it returns the error as conflict.
 func (r *reconciler) writeCommit(ctx context.Context, t *table, log *state, d *difference) (conflict, err error) {
 	actions, err := r.commit(t, log, d)
 	if err != nil || actions == nil {
@@ -206,8 +207,8 @@ type difference struct {
 	problem string
 }
 
-// compare returns how the live files differ from the files in the manifests. A group with a missing file stays as it is
-// in the log.
+// compare returns the difference between the live files and the files in the manifests. A group with a missing or
+// damaged file stays as it is in the log.
 func (r *reconciler) compare(ctx context.Context, t *table, log *state) (*difference, error) {
 	var paths []string
 	for path, file := range t.files {
@@ -261,7 +262,7 @@ func (r *reconciler) compare(ctx context.Context, t *table, log *state) (*differ
 	return d, nil
 }
 
-// differs reports whether a live file has to be added again.
+// differs reports whether a live file has to be added again, because the log describes it incorrectly.
 func (f liveFile) differs(wanted wantedFile) bool {
 	return f.size != wanted.size || f.rows != wanted.rows || f.odd
 }

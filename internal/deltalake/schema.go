@@ -59,7 +59,7 @@ func comment(doc string) map[string]string {
 }
 
 // metaDataOf returns the metadata that the table's log should have. It keeps the values that are fixed when a log is
-// created.
+// created, and the user's properties.
 func metaDataOf(t *table, log *state) (*metaData, error) {
 	schema, err := schemaString(t.declared, t.partitions)
 	if err != nil {
@@ -83,7 +83,7 @@ func metaDataOf(t *table, log *state) (*metaData, error) {
 	return m, nil
 }
 
-// boundedColumns lists the columns for which a log has bounds.
+// boundedColumns returns the columns for which a log has bounds, separated by commas.
 func boundedColumns(t *schemas.Table) string {
 	var names []string
 	bounded := schemas.BoundedColumns()

@@ -49,7 +49,7 @@ func addOf(ctx context.Context, store sink.Reader, t *table, path string) (_ *ad
 	}, err
 }
 
-// statisticsOf returns the statistics of a file in the form that a log has.
+// statisticsOf returns the statistics of a file in the form that logs use.
 func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics {
 	s := statistics{found.Rows, make(map[string]any), make(map[string]any), make(map[string]int64)}
 	unbounded, bounded := false, schemas.BoundedColumns()
@@ -73,7 +73,7 @@ func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics
 	return s
 }
 
-// watchedReader keeps the error of a failed read, so that it can be distinguished from a damaged file.
+// watchedReader keeps the error of a failed read, so that a failed read can be distinguished from a damaged file.
 type watchedReader struct {
 	io.ReaderAt
 

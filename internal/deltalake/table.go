@@ -30,8 +30,8 @@ type table struct {
 	// manifest of the history, even if it has no files.
 	files map[string]wantedFile
 	named bool
-	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder is not
-	// empty.
+	// version is the version of the last commit in the folder of the log; -1 if there is none. hasLog is set if the
+	// folder is not empty.
 	version int64
 	hasLog  bool
 	// checkpoints has the versions that have a checkpoint. The value is true if the checkpoint is a single Parquet
@@ -79,10 +79,11 @@ func tables() []*table {
 	return all
 }
 
-// load returns the tables that have a log or files. If there are no logs and create is not set, it returns no tables.
+// load returns the tables that have a log, files or a problem. If there are no logs and create is not set, it returns
+// no tables.
 //
 // The logs are listed before the manifests are read. If another process commits in between, this process cannot commit
-// outdated files, because its version is taken.
+// outdated files, because the version that it would write already exists.
 func load(ctx context.Context, catalog snapshot.Catalog, create bool) ([]*table, error) {
 	all := tables()
 	err := sink.ForEach(ctx, all, func(ctx context.Context, t *table) error { return t.listLog(ctx, catalog) })
@@ -103,8 +104,8 @@ func (t *table) addFiles(files []sink.File, published time.Time) {
 	}
 }
 
-// group returns the group of a file: its partition, such as snapshot_date=2026-11-20, or all of the history. Either
-// all files of a group are made live, or none.
+// group returns the group of a file: its partition, such as snapshot_date=2026-11-20, or the whole history. Either all
+// files of a group are made live, or none of them.
 func (t *table) group(path string) string {
 	if t.history {
 		return "the history"
@@ -164,7 +165,8 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 	return readHistory(ctx, catalog, all, published)
 }
 
-// readHistory fills in the tables of the history, whose manifest holds no times. published is when runs were published.
+// readHistory fills in the tables of the history, whose manifest holds no times. published holds the times at which
+// runs were published.
 func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, published map[string]time.Time) error {
 	history, err := catalog.ReadHistory(ctx)
 	damaged := errors.Is(err, sink.ErrDamaged)

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// VerifyReport lists the logs of a destination and every problem that was found.
+// VerifyReport lists the logs of a destination and the problems that were found.
 type VerifyReport struct {
 	Tables   []VerifiedTable `json:"tables"`
 	Problems []Problem       `json:"problems"`
@@ -97,7 +97,7 @@ func (v *tableVerification) problem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// listed returns the problems, up to maxProblems of them.
+// listed returns the problems, sorted. If there are more than maxProblems, a last problem counts the rest.
 func (v *tableVerification) listed() []Problem {
 	slices.SortFunc(v.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Problem, b.Problem)) })
 	if n := len(v.problems); n > maxProblems {

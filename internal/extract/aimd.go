@@ -5,18 +5,18 @@ import "time"
 const (
 	// initialLimit bounds the first burst, when the service's capacity is unknown.
 	initialLimit = 8
-	// successesPerIncrease is how many successes raise the limit by one, before backoff. If the service does not reject at
-	// a fixed concurrency, for example because it limits the request rate, about one in this many requests is rejected.
-	// Rejections unrelated to concurrency lower the limit only if they are more frequent.
+	// successesPerIncrease is the number of successes that raise the limit by one, not counting backoff. If rejections
+	// do not begin at a fixed concurrency, for example because the service limits the request rate, about one in this
+	// many requests is rejected. Rejections unrelated to concurrency lower the limit only if they are more frequent.
 	successesPerIncrease = 16
-	// minBackoff and maxBackoff bound the backoff exponent. At the minimum every success raises the limit, so it doubles
-	// per round trip. At the maximum there is a probe per 256 successes, which costs little and finds new capacity within
-	// seconds.
+	// minBackoff and maxBackoff bound the backoff exponent. At the minimum every success raises the limit, so it
+	// doubles per round trip. At the maximum there is one probe per 256 successes, which costs little and finds new
+	// capacity within seconds.
 	minBackoff, maxBackoff = -4, 4
 	// minBackoffAfterRejection slows growth after any rejection to four successes per increase.
 	minBackoffAfterRejection = -2
-	// After a rejection with Retry-After, which pauses all requests, the limit does not rise for holdPerRetryAfter times
-	// that long, up to maxHold, before backoff.
+	// After a rejection with Retry-After, which pauses all requests, the limit does not rise for holdPerRetryAfter
+	// times that pause, but at most maxHold. Backoff multiplies this time.
 	holdPerRetryAfter = 8
 	maxHold           = time.Minute
 )
@@ -24,9 +24,9 @@ const (
 // aimd finds how many concurrent requests the service accepts, up to --concurrency, by additive increase and
 // multiplicative decrease. It has no clock and no lock; its owner reports how each request ended.
 //
-// A certain number of successes raises the limit by one. Each rejection lowers it by one, so that a burst that was
-// partly rejected shrinks to the part that was accepted. Rejections of requests that were in flight together are one
-// congestion event, which at most halves the limit.
+// A certain number of successes (see successesNeeded) raises the limit by one. Each rejection lowers it by one, so that
+// a burst that was partly rejected shrinks to the part that was accepted. Rejections of requests that were in flight
+// together are one congestion event, which at most halves the limit.
 //
 // The first request sent at a new concurrency after the limit has risen is a probe. Probes change the backoff: if a
 // probe above the proven concurrency is rejected, the successes per increase double; if it succeeds, they halve. A
@@ -39,15 +39,15 @@ type aimd struct {
 	probed      int       // highest concurrency probed since the limit was last lowered
 	successes   int       // since the last increase or failed probe
 	backoff     int       // exponent of two that multiplies successesPerIncrease
-	holdUntil   time.Time // no increase before
+	holdUntil   time.Time // no increase before this time
 	events      int       // congestion events
 	failedProbe int       // the last event in which a probe was rejected
-	floor       int       // the last event does not lower the limit further
+	floor       int       // the last event does not lower the limit below this
 }
 
 // sample is the state in which a request was sent.
 type sample struct {
-	inFlight    int  // concurrent requests, including itself and those sent at the same moment
+	inFlight    int  // concurrent requests, including this one and those sent at the same moment
 	probe       bool // it is a probe, or was sent together with one: any of them may be the one rejected
 	last        bool // it is the last of those sent at the same moment
 	events      int  // aimd.events at that moment
@@ -58,15 +58,15 @@ func newAIMD(concurrency int) aimd {
 	return aimd{max: concurrency, limit: min(concurrency, initialLimit), backoff: minBackoff}
 }
 
-// sample records that requests are sent now. inFlight includes these requests.
+// sample records that requests are sent now, and returns their sample. inFlight includes these requests.
 func (a *aimd) sample(inFlight int) sample {
 	s := sample{inFlight: inFlight, probe: inFlight > a.probed, events: a.events, failedProbe: a.failedProbe}
 	a.probed = max(a.probed, inFlight)
 	return s
 }
 
-// succeeded learns from a success. If no requests are waiting, the success does not count towards an increase, because
-// a higher limit would not be tested.
+// succeeded adjusts the limit after a success. If no requests are waiting, the success does not count towards an
+// increase, because a higher limit would not be tested.
 func (a *aimd) succeeded(s sample, waiting bool, now time.Time) {
 	if s.probe && s.last && s.inFlight > a.proven && s.failedProbe == a.failedProbe {
 		a.proven = s.inFlight
@@ -93,7 +93,7 @@ func (a *aimd) successesNeeded() int {
 	}
 }
 
-// rejected learns from a request for which the service had no capacity.
+// rejected lowers the limit after the service has rejected a request for lack of capacity.
 func (a *aimd) rejected(s sample, retryAfter time.Duration, now time.Time) {
 	switch {
 	case s.inFlight == 1:

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxRejectedTokens is how many new tokens in a row may be rejected. If no request succeeds in between, the run ends;
-// if other requests do, only the attempt fails.
+// maxRejectedTokens is the maximum number of new tokens in a row that may be rejected. If no request succeeds in
+// between, the run ends. If other requests succeed, only the attempt fails.
 const maxRejectedTokens = 3
 
 // authenticator adds the API key and the token to reads, and replaces a rejected token. Sending a request again with a
@@ -66,13 +66,13 @@ func (a *authenticator) roundTrip(ctx context.Context, req *request) (*response,
 	}
 }
 
-// tokenSource provides the current token. Unlike oauth2.ReuseTokenSource it also replaces a token that got 401.
+// tokenSource provides the current token. Unlike oauth2.ReuseTokenSource, it also replaces a token that got 401.
 type tokenSource struct {
 	file     string         // read again when its token is rejected; "" for no file
 	endpoint *tokenEndpoint // nil without an API secret
 	counters *counters
 	log      *slog.Logger
-	fetching *semaphore.Weighted // of 1: one request fetches a token, others wait
+	fetching *semaphore.Weighted // of weight 1: while one request fetches a token, others wait
 
 	fromFile string // the file's content when it was last read; guarded by fetching
 
@@ -83,7 +83,8 @@ type tokenSource struct {
 	err        error  // why there will be no further token
 }
 
-// start uses the given token, or the one in the file.
+// start makes the given token or, if there is none, the token in the file the current one. It fails if that file cannot
+// be read.
 func (s *tokenSource) start(c Credentials) error {
 	text := c.AccessToken
 	if text == "" && s.file != "" {
@@ -101,7 +102,7 @@ func (s *tokenSource) start(c Credentials) error {
 }
 
 // get returns the current token, or fetches one. If several requests need a token, one of them fetches it. If that
-// fails, all of them fail with the same error; if it is cancelled, another request takes over.
+// fails, all of them fail with the same error. If the request that fetches is cancelled, another one takes over.
 func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	if t, err := s.usable(); t != nil || err != nil {
 		return t, err
@@ -128,7 +129,8 @@ func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	return t, err
 }
 
-// usable returns the current token, nil if there is none or it is about to expire.
+// usable returns the current token, or nil if there is none or it is about to expire. An error means that there will be
+// no further token.
 func (s *tokenSource) usable() (*token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +140,8 @@ func (s *tokenSource) usable() (*token, error) {
 	return nil, s.err
 }
 
-// fetch returns a token that was not tried yet: from the file if the file has changed, otherwise from the endpoint.
+// fetch returns a token that has not been tried yet: from the file if the file has changed, otherwise from the
+// endpoint.
 func (s *tokenSource) fetch(ctx context.Context) (*token, error) {
 	if s.file != "" {
 		// A file that cannot be read counts as unchanged.
@@ -162,7 +165,7 @@ func (s *tokenSource) accepted(t *token) {
 }
 
 // rejected drops t, unless another request already has. It returns an error once maxRejectedTokens unused tokens in a
-// row have been rejected without a success in between: a new one would probably be rejected too.
+// row have been rejected without a success in between, because another token would probably be rejected, too.
 func (s *tokenSource) rejected(ctx context.Context, t *token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +183,7 @@ func (s *tokenSource) rejected(ctx context.Context, t *token) error {
 	return s.err
 }
 
-// tokenError returns an ErrRefused that does not belong to a single request.
+// tokenError returns an *Error that wraps ErrRefused and does not belong to a single request.
 func tokenError(text string) error {
 	return (&Call{Operation: "token"}).fail(&failure{err: fmt.Errorf("%w: %s", ErrRefused, text)}, 0)
 }

@@ -12,14 +12,14 @@ const (
 	maxRetryDelay = 30 * time.Second
 )
 
-// retryDelay returns the delay before the attempt after n retries. The delay doubles up to half a minute. Its upper
-// half is random, so that requests that failed together are not repeated together.
+// retryDelay returns the delay before the next attempt, after n retries. The delay doubles up to half a minute. Its
+// upper half is random, so that requests that failed together are not repeated together.
 func retryDelay(n int) time.Duration {
 	limit := min(maxRetryDelay, minRetryDelay<<min(n+1, 16))
 	return limit/2 + rand.N(limit-limit/2+1)
 }
 
-// sleep waits for d, or returns the cause of ctx.
+// sleep waits for d. If ctx is cancelled first, it returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
@@ -42,7 +42,7 @@ type budget struct {
 	last    *failure  // nil until an attempt has failed
 }
 
-// start records an attempt and returns the longest time it may take.
+// start records an attempt and returns the maximum duration of the attempt.
 func (b *budget) start(timeout time.Duration) time.Duration {
 	if b == nil {
 		return timeout
@@ -53,7 +53,7 @@ func (b *budget) start(timeout time.Duration) time.Duration {
 	return min(timeout, b.limit)
 }
 
-// bound cancels a context when the budget is used up. The first attempt is bounded by start instead.
+// bound returns a context that is cancelled when the budget is used up. The first attempt is bounded by start instead.
 func (b *budget) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if b == nil || b.last == nil {
 		return ctx, func() {}
@@ -61,7 +61,8 @@ func (b *budget) bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadlineCause(ctx, b.started.Add(b.limit), gaveUp(b.limit, b.last.cause()))
 }
 
-// sleep waits before the next attempt, after the last one failed with f.
+// sleep waits before the next attempt. f is the failure of the last one. It returns an error if ctx is cancelled or the
+// budget is used up first.
 func (b *budget) sleep(ctx context.Context, f *failure, delay time.Duration) error {
 	if b != nil {
 		b.last = f

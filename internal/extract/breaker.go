@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// minFailingSchools is how many schools must fail, with no success in between, to open the breaker. If fewer schools
-	// have calls, and all of them fail, each must fail minFailingAttempts times.
+	// minFailingSchools is the number of schools that must fail, with no success in between, to open the breaker. If
+	// fewer schools have calls, and all of them fail, each must fail minFailingAttempts times.
 	minFailingSchools  = 3
 	minFailingAttempts = 3
-	// minWarnedPause is how long a pause must last before it is a warning. A shorter one does no harm.
+	// minWarnedPause is the duration from which on a pause is logged as a warning. A shorter pause does no harm.
 	minWarnedPause = time.Minute
 )
 
-// breaker is the circuit breaker. While it is closed, every attempt passes. When the service fails, it opens: it holds
-// back all requests and lets one probe at a time through (half-open), with growing delays, until one succeeds or
-// --give-up-after has passed.
+// breaker is the circuit breaker. While it is closed, every attempt passes. When the service fails, the breaker opens:
+// it holds back all requests and lets one probe at a time through (half-open), with growing delays, until a probe
+// succeeds or --give-up-after has passed.
 //
 // A few schools that always fail look like a failing service once nothing else is left to fetch, and so does an
 // operation that always fails while nothing else is being fetched. The breaker therefore keeps canaries: calls that
-// have succeeded, or that will probably succeed. A failed probe sends a canary of another school, then one of another
-// operation; if one succeeds, the breaker closes and attempts count against --retries again.
+// have succeeded, or that will probably succeed. After a failed probe, a canary of another school is sent, then a
+// canary of another operation. If one of them succeeds, the breaker closes and attempts count against --retries again.
 type breaker struct {
 	giveUpAfter time.Duration
 	throttle    *throttle
@@ -49,7 +49,7 @@ type failing struct {
 type operation struct {
 	name     string
 	answered bool
-	// lost are the schools of calls that failed in every attempt while no call of the operation succeeded.
+	// lost are the schools of calls that failed in every attempt before any call of the operation had succeeded.
 	lost     map[string]struct{}
 	canaries []*Call // at most two, of different schools, the latest first
 }
@@ -57,7 +57,7 @@ type operation struct {
 // dead reports whether the operation probably fails for every school.
 func (o *operation) dead() bool { return !o.answered && len(o.lost) >= minFailingSchools }
 
-// outage is a time during which the breaker is open.
+// outage is a period during which the breaker is open.
 type outage struct {
 	began    time.Time
 	deadline time.Time
@@ -125,7 +125,8 @@ func (b *breaker) acquire(ctx context.Context, call *Call) (permit, error) {
 	}
 }
 
-// awaitTurn waits for the turn and then for the delay before the next probe. It returns false if the outage is over.
+// awaitTurn waits for the turn and then for the delay before the next probe. It returns false if the outage is over,
+// and an error if ctx or the outage's deadline ends the wait.
 func (o *outage) awaitTurn(ctx context.Context) (bool, error) {
 	ctx, cancel := permit{outage: o}.bound(ctx)
 	defer cancel()
@@ -149,7 +150,7 @@ func (o *outage) awaitTurn(ctx context.Context) (bool, error) {
 	}
 }
 
-// bound cancels the context of a probe at the deadline of its outage.
+// bound returns a context that, for a probe, is cancelled at the deadline of the outage.
 func (p permit) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.outage == nil {
 		return ctx, func() {}
@@ -167,8 +168,8 @@ func (b *breaker) blocks(p permit) bool {
 	return b.outage != nil && b.outage != p.outage
 }
 
-// succeeded closes the breaker after a call that the service answered. again means that the call succeeded and can be
-// sent again at any time.
+// succeeded records that the service answered a call and, unless the permit is exempt, closes the breaker. again means
+// that the call succeeded and can be sent again at any time.
 func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again bool) {
 	b.mu.Lock()
 	o := b.operation(call.Operation, true)
@@ -194,16 +195,16 @@ func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again boo
 	}
 }
 
-// answeredSince reports whether a call has succeeded since a time.
+// answeredSince reports whether a call has succeeded since the given time.
 func (b *breaker) answeredSince(since time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.answered.After(since)
 }
 
-// failed records a failure that may be the service's fault. If there are now too many, it opens the breaker and treats
-// the request as the first probe, which has just failed. counts reports whether the attempt counts against the retries
-// if the breaker is closed afterwards.
+// failed records a failure that may be the service's fault. If there are now too many failures, it opens the breaker
+// and treats the request as the first probe, which has just failed. counts reports whether the attempt counts against
+// the retries if the breaker is closed afterwards.
 func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -251,7 +252,8 @@ func (b *breaker) allFail() (since time.Time, all bool) {
 	return since, all
 }
 
-// probeFailed lets the next request probe, after a probe and its canaries have failed.
+// probeFailed lets the next request probe, after a probe and its canaries have failed. opening means that the failed
+// attempt has opened the breaker.
 func (b *breaker) probeFailed(ctx context.Context, p permit, opening bool) {
 	if !opening {
 		p.outage.failed++
@@ -319,15 +321,16 @@ func newOutage(began time.Time, giveUpAfter time.Duration, cause string) *outage
 	}
 }
 
-// release returns the permit of an attempt that shows nothing about the service's health: cancelled, or denied.
+// release returns the permit of an attempt that shows nothing about the service's health, because it was cancelled or
+// denied.
 func (*breaker) release(p permit) {
 	if p.outage != nil {
 		p.outage.turn <- struct{}{}
 	}
 }
 
-// status returns why requests are held back and the latest time at which that ends, or an empty cause while the breaker
-// is closed.
+// status returns why requests are held back, and until when at the latest. While the breaker is closed, the cause is
+// empty.
 func (b *breaker) status() (cause string, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -352,7 +355,8 @@ func (b *breaker) operation(name string, succeeded bool) *operation {
 	return found
 }
 
-// addCanary keeps two calls of different schools, so that one can be used whichever school probes.
+// addCanary adds a canary and keeps at most two, of different schools, so that one of them can follow a probe of any
+// school.
 func (o *operation) addCanary(call *Call) {
 	kept := []*Call{call}
 	for _, c := range o.canaries {
@@ -363,7 +367,7 @@ func (o *operation) addCanary(call *Call) {
 	o.canaries = kept
 }
 
-// canary returns a canary of another school, or nil.
+// canary returns a canary of a school other than the given one, or nil.
 func (o *operation) canary(school string) *Call {
 	for _, c := range o.canaries {
 		if c.School != school {
@@ -373,10 +377,10 @@ func (o *operation) canary(school string) *Call {
 	return nil
 }
 
-// canariesFor returns the calls to send after a probe has failed: a canary of the same operation and one of another
-// operation, a different one after every failed probe. If there is no canary of another school, one of the same school
-// is used. Lookups are canaries only for each other and for calls that got 404: if the service answers only lookups,
-// the run has to wait anyway.
+// canariesFor returns the calls to send after a probe has failed: a canary of the same operation, and a canary of
+// another operation, which changes after every failed probe. If there is no canary of another school, one of the same
+// school is used. Lookups are canaries only for each other and for calls that got 404: if the service answers only
+// lookups, the run has to wait anyway.
 func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -29,12 +29,14 @@ type Call struct {
 	Query    []Param // sent in this order
 	School   string  // bid of the school the call is for, if any; failures are counted by school
 	District string  // bid of the district the call is for, if any; only used in errors and logs
-	Lookup   bool    // made before any school: the circuit breaker does not hold it back; GiveUpAfter and, except in an outage, the retries apply
+	// Lookup means that the call is made before the calls of schools. The circuit breaker does not hold it back.
+	// GiveUpAfter applies to it and, except in an outage, so do the retries.
+	Lookup bool
 
 	cursor string // the cursor of a later page of a list; empty on the first page
 }
 
-// url joins the call to the base URL, which may have a path of its own.
+// url returns the URL of the call below the base URL, which may have a path of its own.
 func (c *Call) url(base *url.URL) (*url.URL, error) {
 	route, err := expand(c.Template, c.Path)
 	if err != nil {
@@ -50,7 +52,7 @@ func (c *Call) url(base *url.URL) (*url.URL, error) {
 	return &u, nil
 }
 
-// query encodes the parameters in order, the cursor last.
+// query returns the encoded parameters in order, with the cursor last.
 func (c *Call) query() string {
 	params := c.Query
 	if c.cursor != "" {
@@ -63,7 +65,7 @@ func (c *Call) query() string {
 	return strings.Join(encoded, "&")
 }
 
-// expand replaces the placeholders of a template. Its errors contain names, never values.
+// expand returns a template with its placeholders replaced. Its errors contain names, never values.
 func expand(template string, values map[string]string) (string, error) {
 	if !strings.HasPrefix(template, "/") {
 		return "", fmt.Errorf("expand route %q: must begin with a slash", template)
@@ -85,8 +87,8 @@ func expand(template string, values map[string]string) (string, error) {
 	return route, nil
 }
 
-// escapeSegment encodes any text as one path segment. PathEscape leaves dots alone, but proxies and servers resolve a
-// segment of only one or two dots.
+// escapeSegment returns any text encoded as one path segment. PathEscape leaves dots alone, but proxies and servers
+// resolve a segment of only one or two dots.
 func escapeSegment(value string) string {
 	if value == "." || value == ".." {
 		return strings.ReplaceAll(value, ".", "%2E")
@@ -94,7 +96,8 @@ func escapeSegment(value string) string {
 	return url.PathEscape(value)
 }
 
-// escapeQuery encodes a space as %20, because not every server decodes a plus sign as a space.
+// escapeQuery returns a text encoded for a query. A space becomes %20, because not every server decodes a plus sign as
+// a space.
 func escapeQuery(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -33,7 +33,7 @@ func (Credentials) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(credent
 // LogValue hides credentials in logs.
 func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials)") }
 
-// Options are the settings of a Client. The defaults are the same as for the command's flags.
+// Options are the settings of a Client. New returns an error if a required one is missing or one is invalid.
 type Options struct {
 	BaseURL        *url.URL // the service's root, http or https; may have a path, with or without a trailing slash
 	Credentials    Credentials
@@ -47,7 +47,7 @@ type Options struct {
 	HideErrorCodes bool              // leave the service's error codes out of errors
 	Logger         *slog.Logger      // gets a line per request at debug level, and events that affect all requests; may be nil
 	Observer       Observer          // receives every request; may be nil
-	Transport      http.RoundTripper // nil for one with bounded waits and sizes; must not follow redirects
+	Transport      http.RoundTripper // nil for the default, which bounds waits and sizes; must not follow redirects
 }
 
 // Client reads from the service. It is safe for concurrent use; its limits apply to all calls together.
@@ -65,7 +65,7 @@ type Client struct {
 	tokens      *tokenSource
 }
 
-// New returns a client. It sends nothing, but reads the access token file if there is one. Its errors are configuration
+// New returns a client. It sends nothing, but reads the access token file if it needs it. Its errors are configuration
 // errors.
 func New(o Options) (*Client, error) {
 	if err := o.check(); err != nil {
@@ -177,7 +177,7 @@ func (c *Client) Health() Health {
 	return h
 }
 
-// Answered reports whether a call of the operation for a school has succeeded.
+// Answered reports whether a call of the operation has succeeded.
 func (c *Client) Answered(operation string) bool { return c.breaker.hasAnswered(operation) }
 
 // AddCanaries adds calls that will probably succeed. Before any call has succeeded, they show whether the whole service
@@ -196,7 +196,7 @@ func (c *Client) AddCanaries(calls ...Call) {
 //
 // accept runs while the request is in flight, and its time counts against RequestTimeout.
 //
-// The error is an *[Error], or the cause of ctx. If [EndsRun] reports true, no other call can succeed.
+// The error is an *[Error], or the cause of ctx. If [EndsRun] is true for it, no other call can succeed.
 func (c *Client) Get(ctx context.Context, call Call, accept func(body io.Reader) error) (Tally, error) {
 	var tally Tally
 	err := c.fetch(ctx, &call, &tally, accept)

@@ -45,7 +45,7 @@ func errorCode(body []byte) string {
 	return found
 }
 
-// isKnownCode reports whether a code is one of OAuth's, or HTTP's own words for a status: Not Found, NOT_FOUND, NotFound.
+// isKnownCode reports whether a code is in oauthCodes or is HTTP's text for a status: Not Found, NOT_FOUND, NotFound.
 func isKnownCode(code string) bool {
 	if slices.Contains(strings.Fields(oauthCodes), code) {
 		return true

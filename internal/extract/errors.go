@@ -93,7 +93,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// printable quotes a bid, which is opaque text, if it would break the line.
+// printable returns a bid, which is opaque text. It is in quotes if it has characters that would spoil the line.
 func printable(bid string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' || r == unicode.ReplacementChar }
 	if strings.ContainsFunc(bid, odd) {
@@ -145,7 +145,7 @@ type failure struct {
 	isPage bool // the body is a web page
 }
 
-// notThisService ends the reason of a failure whose body is a web page.
+// notThisService ends the reason for a failure whose body is a web page; advice may follow.
 const notThisService = ", but a web page of a proxy, or of a site that is not the service; "
 
 // isWebPage reports whether a response declares a web page.
@@ -176,7 +176,7 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 		f.err = ErrDenied
 		return f
 	case status == http.StatusUnauthorized:
-		// New tokens were rejected for this request, but others may succeed with them.
+		// New tokens were rejected for this request, but other requests may succeed with them.
 		f.retry = true
 		text = "new access tokens are rejected for this request; check the app's permissions"
 	case status == http.StatusNotFound && first:
@@ -215,7 +215,7 @@ func (f *failure) overloaded() bool {
 	return ok && e.class == classTimeout || isOverload(f.status)
 }
 
-// cause returns the reason of the failure in a few words.
+// cause returns the reason for the failure in a few words.
 func (f *failure) cause() string {
 	if e, ok := errors.AsType[*attemptError](f.err); ok {
 		return e.cause
@@ -250,7 +250,7 @@ func (c *Call) failEarly(f *failure, attempts int) *Error {
 	return e
 }
 
-// gaveUp returns the error of all requests that still wait after GiveUpAfter.
+// gaveUp returns the error for all requests that still wait after GiveUpAfter.
 func gaveUp(limit time.Duration, lastCause string) error {
 	return fmt.Errorf("%w: no request succeeded for %s (%s), last failure: %s",
 		ErrGaveUp, shortDuration(limit), giveUpAfter, lastCause)

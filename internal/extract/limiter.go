@@ -23,7 +23,7 @@ type limiter struct {
 	inFlight  int       // may exceed the limit for a while after the limit fell
 	waiting   list.List // of chan sample
 	logged    int       // the limit that was last logged; while there is nothing to log, the highest limit
-	changes   int       // how many were logged
+	changes   int       // number of changes that were logged
 	throttled bool      // a lower limit was logged, and the limit is not back at --concurrency
 	lowered   time.Time // when the limit fell to at most half of logged; zero if the limit is higher, or once the fall is logged
 }
@@ -52,7 +52,7 @@ func (l *limiter) limit() int {
 	return l.aimd.limit
 }
 
-// acquire waits until a request may be sent.
+// acquire waits until a request may be sent, and returns the state in which it is sent.
 func (l *limiter) acquire(ctx context.Context) (sample, error) {
 	admitted := make(chan sample, 1)
 	l.mu.Lock()
@@ -92,7 +92,8 @@ func (l *limiter) admit() {
 	}
 }
 
-// release ends a request and adjusts the limit to its outcome. Most failures have nothing to do with concurrency.
+// release ends a request and adjusts the limit to its outcome. Most failures have nothing to do with concurrency and do
+// not change it.
 func (l *limiter) release(ctx context.Context, req *request, s sample, res *response, err error) {
 	school := req.call.School
 	l.mu.Lock()
@@ -143,15 +144,16 @@ func (l *limiter) tooMany(req *request, res *response) bool {
 	return res.status == http.StatusTooManyRequests
 }
 
-// maxLoggedChanges is how many times a change to the limit is logged at INFO. Later ones are logged at DEBUG, because a
-// service may reject some requests all night.
+// maxLoggedChanges is the number of changes to the limit that are logged at INFO. Later changes are logged at DEBUG,
+// because a service may reject some requests all night.
 const maxLoggedChanges = 6
 
-// minLowered is how long the limit must be lower before it is logged: it often halves several times in a row.
+// minLowered is how long the limit must stay lowered before that is logged, because it often halves several times in a
+// row.
 const minLowered = time.Second
 
-// shouldLog reports whether the limit has halved since it was last logged, or is back at --concurrency after that. The
-// caller holds mu.
+// shouldLog reports whether the limit must be logged: it has been at most half of the logged limit for minLowered, or
+// is back at --concurrency after that. The caller holds mu.
 func (l *limiter) shouldLog(now time.Time) bool {
 	limit := l.aimd.limit
 	if limit > l.logged/2 {
@@ -188,9 +190,9 @@ func isOverload(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// outlier is the last rejected school, until it succeeds. If only that school is rejected again, the problem is
-// probably the school, although a fan-out over its students may have many calls in flight. Its rejections therefore
-// lower the limit no faster than the successes of other schools raise it.
+// outlier is the last rejected school, until one of its requests succeeds. If only that school is rejected again, the
+// problem is probably the school, although a fan-out over its students may have many calls in flight. Its rejections
+// therefore lower the limit no faster than the successes of other schools raise it.
 type outlier struct {
 	school    string // "" for none
 	successes int    // successes of other schools since the rejection

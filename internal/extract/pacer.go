@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// minLoggedPause is the shortest Retry-After that is logged.
+	// minLoggedPause is the shortest pause that is logged.
 	minLoggedPause = 5 * time.Second
 	// maxRetryAfter keeps absurd values within the range of a time.Duration.
 	maxRetryAfter = 10 * 365 * 24 * time.Hour
@@ -62,8 +62,8 @@ func (p *pacer) roundTrip(ctx context.Context, req *request) (*response, error) 
 	return res, nil
 }
 
-// wait returns when a request may be sent. If a pause begins while a request waits for the rate, the request has to
-// wait for the rate again after the pause, so that the rate is not exceeded then.
+// wait waits until a request may be sent. If a pause begins while a request waits for the rate, the request has to wait
+// for the rate again after the pause, so that the rate is not exceeded then.
 func (p *pacer) wait(ctx context.Context) error {
 	for reserved := false; ; {
 		left, err := p.pause()
@@ -109,8 +109,8 @@ func (p *pacer) extendPause(d time.Duration) {
 	}
 }
 
-// retryAfter parses the header: seconds, or a date. A date is relative to the response's own Date if there is one, so a
-// wrong clock on either side does not matter.
+// retryAfter returns the delay in the header Retry-After, which holds seconds or a date; 0 if it is missing or invalid.
+// A date is relative to the response's own Date if there is one, so that a wrong clock on either side does not matter.
 func retryAfter(h http.Header) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Event is a request that has ended. It may be a token request. It contains neither URL nor query.
+// Event describes a request that has ended, which may be a token request. It contains neither the URL nor the query.
 type Event struct {
 	Method              string
 	Operation, Template string
@@ -22,11 +22,11 @@ type Event struct {
 }
 
 // Observer receives the requests of a client. Its methods are called concurrently, before the request frees its slot in
-// the limiter, and must return quickly. The context is the one of the call.
+// the limiter, and must return quickly. The context is the context of the call.
 type Observer interface {
 	// Requested is called after every request.
 	Requested(ctx context.Context, event Event)
-	// Retried is called after every attempt but the first. cause is the status of the previous attempt, as in
+	// Retried is called after every attempt except the first. cause is the status of the previous attempt, as in
 	// Stats.ByStatus.
 	Retried(ctx context.Context, operation, cause string)
 }
@@ -101,7 +101,7 @@ func statusName(ctx context.Context, res *response, err error) string {
 	}
 }
 
-// attrs identifies a call in logs.
+// attrs returns the log attributes that identify a call.
 func (c *Call) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("operation", c.Operation), slog.String("route", c.Template)}
 	if c.School != "" {

@@ -10,6 +10,7 @@ import (
 )
 
 // fetch attempts a request until accept succeeds, no retries are left, or another attempt would fail in the same way.
+// It returns nil if accept has succeeded.
 func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept func(body io.Reader) error) error {
 	req, err := c.newRequest(call, tally, accept)
 	if err != nil {
@@ -153,19 +154,19 @@ func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bo
 	return false
 }
 
-// minOutageAttempts is how many attempts of a lookup or for a token must fail before further ones do not count against the
-// retries, because the whole service may be down.
+// minOutageAttempts is the number of attempts of a lookup or token request that must fail before further attempts no
+// longer count against the retries, because the whole service may be down.
 const minOutageAttempts = 5
 
-// showsOutage reports whether the failure of a lookup or token request, the attempts-th in a row, may be an outage of the
-// service, which GiveUpAfter bounds, and not a fault of the request.
+// showsOutage reports whether a lookup or token request that has failed so many times in a row, most recently with f,
+// probably suffers from an outage of the service, which GiveUpAfter bounds, and is not itself at fault.
 func (f *failure) showsOutage(attempts int) bool {
 	answered := f.status != 0 && f.status != http.StatusRequestTimeout && f.status != http.StatusTooManyRequests && f.status < 500
 	return attempts >= minOutageAttempts && !answered
 }
 
-// canarySucceeds sends the canaries of a failed probe, which close the breaker if one succeeds. Their bodies are
-// discarded.
+// canarySucceeds sends the canaries of a failed probe and reports whether one succeeds, which closes the breaker. Their
+// bodies are discarded.
 func (c *Client) canarySucceeds(ctx context.Context, probe *request, f *failure) bool {
 	for _, call := range c.breaker.canariesFor(probe.permit, probe.call, f) {
 		req, err := c.newRequest(call, probe.tally, func(io.Reader) error { return nil })

@@ -13,7 +13,7 @@ type Tally struct {
 }
 
 // Stats are the totals of a client. Requests does not include token requests. It is the sum of the requests of all
-// tallies, and also of ByStatus.
+// tallies, and also the sum of the counts in ByStatus.
 type Stats struct {
 	Requests       int64
 	Retries        int64
@@ -24,7 +24,7 @@ type Stats struct {
 	Limit          int64            // limit of concurrent reads: --concurrency, or less while the service throttles
 }
 
-// counters are the totals of a client.
+// counters holds the totals of a client and may be used concurrently.
 type counters struct {
 	mu     sync.Mutex
 	totals Stats

@@ -17,7 +17,7 @@ const (
 	// throttleCut lowers the rate to a little less than the rate of successes, at most once a second. throttleRaise raises
 	// it a little every second; throttleSearch raises it faster until the service's limit has been found.
 	throttleCut, throttleRaise, throttleSearch = 0.95, 1.05, 1.25
-	// throttleHold is how long the rate stays after it was lowered.
+	// throttleHold is how long the rate does not rise after a rejection.
 	throttleHold = 10 * time.Second
 	// unavailableCut limits how far 503 rejections lower the rate, because they may have other reasons.
 	unavailableCut = 0.5
@@ -48,7 +48,7 @@ type throttle struct {
 	raise       time.Time // the rate does not rise before this time
 }
 
-// succeeded counts a success and raises the rate.
+// succeeded counts a success and, if it is time, raises the rate.
 func (t *throttle) succeeded(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +74,8 @@ func (t *throttle) succeeded(now time.Time) {
 	t.engaged = false
 }
 
-// explains reports whether a failure is only a rejection for too many requests: others succeeded a moment ago.
+// explains reports whether a failure is only a rejection for too many requests, because other requests succeeded a
+// moment ago.
 func (t *throttle) explains(status int, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// maxRenewAhead is the longest time before its expiry at which a token is renewed.
+// maxRenewAhead is the maximum time before its expiry at which a token is renewed.
 const maxRenewAhead = time.Minute
 
 // token is one access token.
@@ -47,7 +47,8 @@ func readTokenFile(path string) (string, error) {
 	return text, nil
 }
 
-// checkHeaderText rejects text that is not allowed in a header. The error does not quote it, because it is a secret.
+// checkHeaderText returns an error for text that is not allowed in an HTTP header. The error does not quote the text,
+// because it is a secret.
 func checkHeaderText(text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return errors.New("contains a character that is not allowed in an HTTP header, such as a line break")

@@ -21,7 +21,7 @@ import (
 // maxTokenBody bounds the response of the token endpoint.
 const maxTokenBody = 1 << 20
 
-// tokenEndpoint gets tokens for key and secret (specification, Authentication; observed, Token).
+// tokenEndpoint gets tokens for the API key and secret (specification, Authentication; observed, Token).
 type tokenEndpoint struct {
 	next        roundTripper
 	credentials Credentials
@@ -49,7 +49,8 @@ func tokenCall() *Call {
 	return &Call{Operation: "token", Template: "/auth/v1/token", Lookup: true}
 }
 
-// fetch requests a token until it gets one, within the retries and GiveUpAfter. In an outage attempts do not count.
+// fetch requests a token until it gets one, within the retries and GiveUpAfter. In an outage, attempts do not count
+// against the retries.
 func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	call := tokenCall()
 	defer e.retrying.done(call)
@@ -95,8 +96,8 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	}
 }
 
-// request requests a token once. oauth2 writes the form and reads the token. Its errors quote the response, so the
-// failure is derived from what the transport has recorded.
+// request requests a token once. Package oauth2 writes the form and reads the token. The errors of oauth2 quote the
+// response, so the failure comes from the transport instead.
 func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, budget *budget) (*token, *failure) {
 	ctx, cancel := budget.bound(ctx)
 	defer cancel()
@@ -134,8 +135,8 @@ type tokenTransport struct {
 
 var _ http.RoundTripper = (*tokenTransport)(nil)
 
-// RoundTrip sends the form, and everything else in headers. It does not escape key and secret in the Basic header, as
-// oauth2 would.
+// RoundTrip sends the form of oauth2, and everything else in headers. Unlike oauth2, it does not escape key and secret
+// in the Basic header.
 func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	form, err := io.ReadAll(out.Body)
 	if err != nil {

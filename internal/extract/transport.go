@@ -31,7 +31,7 @@ const (
 	// maxErrorBody bounds the body of a response other than 200. This is enough to read an error code, and to reuse the
 	// connection.
 	maxErrorBody = 64 << 10
-	// maxIdleGzips bounds the gzip readers kept for reuse, of about 50 kB each.
+	// maxIdleGzips bounds the number of gzip readers kept for reuse. Each takes about 50 kB.
 	maxIdleGzips = 16
 
 	proxyAdvice      = "check HTTPS_PROXY"
@@ -45,9 +45,9 @@ var checkBaseURL = "check " + baseURL.String()
 
 var errBodyTooLong = errors.New("body over the limit")
 
-// roundTripper sends a request and returns the complete response, whatever its status. The caller releases the
-// response. The error is an *attemptError if another attempt may succeed, the cause of ctx if ctx is done, and
-// otherwise an error that ends the call or the run.
+// roundTripper sends a request and returns the complete response, regardless of its status. The error is an
+// *attemptError if another attempt may succeed, the cause of ctx if ctx is done, and otherwise an error that ends the
+// call or the run.
 type roundTripper interface {
 	roundTrip(ctx context.Context, req *request) (*response, error)
 }
@@ -111,8 +111,8 @@ func newHTTPTransport(concurrency int) *http.Transport {
 	}
 }
 
-// AcceptProxy rejects a proxy's response to CONNECT unless it is 200. The error that net/http returns for such a
-// response has no type of its own.
+// AcceptProxy returns an error for a proxy's response to CONNECT unless the status is 200. net/http's own error for
+// such a response could not be recognized, because it has no type of its own.
 func AcceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil
@@ -125,7 +125,7 @@ func AcceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Respo
 	}
 }
 
-// roundTrip uses the RoundTripper rather than an http.Client, so redirects are not followed: keys and tokens never
+// roundTrip uses a RoundTripper rather than an http.Client, which would follow redirects: keys and tokens must never
 // reach another host.
 func (t *transport) roundTrip(ctx context.Context, req *request) (*response, error) {
 	timeout := req.budget.start(t.timeout)
@@ -146,8 +146,8 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	}
 	defer func() { _ = in.Body.Close() }()
 	res := &response{status: in.StatusCode, header: in.Header}
-	// A cache that ignores Cache-Control may answer with pages of another day. The header Age says how long it has had the
-	// answer.
+	// A cache that ignores Cache-Control may answer with pages of another day. The header Age says how long the cache
+	// has stored the answer.
 	if age, _ := strconv.Atoi(strings.TrimSpace(in.Header.Get("Age"))); age > 0 && res.status == http.StatusOK && req.method == http.MethodGet {
 		return nil, &attemptError{
 			status: res.status, class: classUnreadable, final: true, cause: fmt.Sprintf("a cache answered with a copy that is %d s old (header Age)", age),
@@ -166,7 +166,7 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	switch {
 	case ctx.Err() != nil && (err != nil || res.status != http.StatusOK):
 		return nil, context.Cause(ctx)
-	case err == nil || res.status != http.StatusOK: // an error's body need not be complete
+	case err == nil || res.status != http.StatusOK: // the body of another status need not be complete
 		return res, nil
 	case errors.Is(err, errBodyTooLong):
 		advice := "raise " + wording.Setting("max-body").String()
@@ -182,7 +182,8 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	}
 }
 
-// open makes body read a response, decompressed.
+// open makes body read the decompressed body of a response. It fails if the encoding is not supported or the declared
+// length exceeds the limit.
 func (t *transport) open(body *body, in *http.Response) error {
 	switch strings.ToLower(strings.TrimSpace(in.Header.Get("Content-Encoding"))) {
 	case "", "identity":
@@ -222,7 +223,7 @@ func (t *transport) close(body *body) {
 	}
 }
 
-// body reads a response's body up to a limit, decompressed.
+// body reads the decompressed body of a response up to a limit.
 type body struct {
 	from  io.Reader
 	gzip  *gzip.Reader // nil if the body is not compressed
@@ -259,8 +260,8 @@ func (b *body) read(accept func(io.Reader) error, res *response) error {
 	return b.err
 }
 
-// explain returns the attemptError for an error of net/http, or the cause of ctx. limit describes the timeout of the attempt;
-// status is 0 if there was no response.
+// explain returns the attemptError for an error of net/http, or the cause of ctx. limit describes the timeout of the
+// attempt in words. status is 0 if there was no response.
 func explain(ctx, attempt context.Context, limit string, status int, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

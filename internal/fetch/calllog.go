@@ -22,8 +22,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Adding calls to a CallLog writes a file if it then holds this many calls, this many bytes, or calls that are this
-// old. Calls that are not yet in a file are lost if the process is killed.
+// When calls are added to a CallLog, it writes a file if it then holds this many calls or bytes of rows, or if its
+// first call is this old. Calls that are not yet in a file are lost if the process is killed.
 const (
 	maxLoggedCalls = 128
 	maxLoggedBytes = 1 << 20
@@ -159,8 +159,8 @@ func (l *CallLog) readFile(open func() (LogFile, error)) (windows []loggedWindow
 	return windows, body[described:], json.Unmarshal(body[:described], &windows)
 }
 
-// restore adds the logged rows and counts of the first n calls to the result. n is 0 if no earlier process has made
-// these calls.
+// restore adds the logged rows and counts of the first n calls to the result. n is 0 if no readable file of an earlier
+// process has these calls.
 func (l *CallLog) restore(ctx context.Context, calls []fanOutCall, r *Result) (n int) {
 	if l == nil || len(l.logged) == 0 {
 		return 0
@@ -213,7 +213,7 @@ func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
 	r.addCounts(&window)
 }
 
-// add adds the rows and counts of calls that were just made. Their rows are the last rows of the window's tables. It
+// add adds the rows and counts of calls that were just made. Their rows are the last rows of the window's tables. add
 // writes a file if one of the limits is reached.
 func (l *CallLog) add(ctx context.Context, calls []fanOutCall, window *Result, from rowCounts) {
 	if l == nil || !from.precede(window.parts) {
@@ -264,7 +264,7 @@ func (l *CallLog) Flush(ctx context.Context) {
 }
 
 // encode returns the content of a file with the windows that are not in a file yet, and drops these windows. It returns
-// nil if all windows are in files. The caller holds mu.
+// nil if there are no such windows, or if they cannot be encoded. The caller holds mu.
 func (l *CallLog) encode() []byte {
 	if len(l.windows) == 0 {
 		return nil
@@ -292,7 +292,7 @@ func (l *CallLog) encode() []byte {
 	return data.Bytes()
 }
 
-// rowCounts counts the rows in the last part of a result before the rows of a window are added to it.
+// rowCounts holds the number of rows in the last part of a result before the rows of a window are added.
 type rowCounts struct {
 	parts int
 	rows  []int // the counts by table in the last part; zeros if the rows begin a new part
@@ -309,7 +309,7 @@ func countRows(parts []part, tables int) rowCounts {
 	return c
 }
 
-// precede reports whether all rows that were added are in memory, in one part, directly after the counted ones. Rows
+// precede reports whether all rows that were added are in memory, in one part, directly after the counted rows. Rows
 // that do not fit in memory are rare in fan-outs and are not logged.
 func (c rowCounts) precede(parts []part) bool {
 	return len(parts) == c.parts || len(parts) == c.parts+1 && parts[c.parts].tables != nil

@@ -63,7 +63,7 @@ func (c *collector) writeRun() error {
 	return err
 }
 
-// merge passes the rows of all runs to use, part by part.
+// merge writes the remaining rows to a run, and passes the rows of all runs to use, part by part.
 func (c *collector) merge(use func([]*rows.Batch) error) (transform.Result, error) {
 	if err := c.writeRun(); err != nil {
 		return transform.Result{}, err

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Dataset is a declared dataset with its decode plan, which all of its calls share.
+// Dataset is a declared dataset with the plan for decoding it, which all of its calls share.
 type Dataset struct {
 	*schemas.Dataset
 	plan *transform.Plan
@@ -28,7 +28,8 @@ func compile(declared *schemas.Dataset, o *Options, pool *pool) (*Dataset, error
 	return &Dataset{Dataset: declared, plan: plan, pool: pool}, nil
 }
 
-// feed returns the dataset for use as a source of ids for other calls: its rows keep the service's own identifiers.
+// feed returns the dataset for use as a source of ids for other calls. The rows of the returned dataset keep the
+// service's own identifiers.
 func (d *Dataset) feed(o *Options) (*Dataset, error) {
 	if !o.Privacy.NeedsKey() {
 		return d, nil

@@ -17,8 +17,8 @@ import (
 )
 
 // fanOut fetches a dataset with one call per student, class, educator or association of the school. The identifiers
-// come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable. Any other
-// failure, including such an answer to a later page, fails the school's dataset. The dataset also fails after
+// come from other lists. A call that is answered with 403, or with 404 after all attempts, is counted as unavailable.
+// Any other failure, including such an answer to a later page, fails the school's dataset. The dataset also fails after
 // minNotFound 404s if no call of the operation has succeeded for any school, because the service then probably lacks
 // the operation, not the records.
 //
@@ -52,7 +52,8 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 	return nil
 }
 
-// minNotFound is how many of a school's calls must be answered with 404 before an operation is assumed to be missing.
+// minNotFound is the number of a school's calls that must be answered with 404 before an operation is assumed to be
+// missing.
 const minNotFound = 3
 
 // fanOutCall is one call of a fan-out.
@@ -83,7 +84,7 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 				r.notFound)
 		}
 	}
-	// Each call of a window was limited without the rows that the others have added.
+	// Each call of a window was limited without regard to the rows that the other calls have added.
 	left := f.limits(d, r)
 	switch {
 	case left.Records < 0:
@@ -105,7 +106,7 @@ func needsPerspective(d *Dataset, all map[string]*Dataset) bool {
 }
 
 // makeCalls makes the calls of a window concurrently, adds their requests to r, and appends their rows to the parts of
-// r in the order of the calls. It returns the counts of the window, with the same parts.
+// r in the order of the calls. It returns a result with the counts of the window and with the parts of r.
 func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []fanOutCall) (*Result, error) {
 	type answer struct {
 		rows  *collector

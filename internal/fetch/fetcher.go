@@ -194,11 +194,11 @@ func (f *Fetcher) fetchCalls(
 	return nil
 }
 
-// maxEmptyPages is the maximum number of consecutive empty pages of a list. Without it, a list whose cursors never
-// repeat could go on forever.
+// maxEmptyPages is the maximum number of consecutive empty pages of a list. Without such a bound, a list whose cursors
+// never repeat could go on forever.
 const maxEmptyPages = 1000
 
-// reading counts the work of reading a list.
+// reading counts the requests and pages with which a list was read.
 type reading struct {
 	extract.Tally
 	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results should
@@ -206,7 +206,7 @@ type reading struct {
 	oddPages int64
 }
 
-// list reads the pages of one call chain into c.
+// list reads the pages of one call chain into c. It returns the counts even if it fails.
 func (f *Fetcher) list(
 	ctx context.Context, c *collector, params transform.Params, filters map[string]string,
 ) (reading, error) {
@@ -245,8 +245,8 @@ func readPage(c *transform.Decoder, body io.Reader) (transform.Page, error) {
 	return page, err
 }
 
-// endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, access was
-// denied, the service is down, or a scratch file cannot be used.
+// endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, the
+// credentials were rejected, the service is down, or a scratch file cannot be used.
 func endsRun(ctx context.Context, err error) bool {
 	_, isScratch := errors.AsType[ScratchError](err)
 	return ctx.Err() != nil || isScratch || extract.EndsRun(err)

@@ -15,7 +15,7 @@ func newHashSet(size int) hashSet {
 	return hashSet{slots: make([]uint64, slots), mask: uint64(slots - 1)}
 }
 
-// slot returns where the hash is, or where it would be.
+// slot returns the slot that holds the hash, or the free slot for it.
 func (s hashSet) slot(hash uint64) *uint64 {
 	for i := hash & s.mask; ; i = (i + 1) & s.mask {
 		if at := &s.slots[i]; *at == hash || *at == 0 {

@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Lookups are the lists that are fetched before any school: the schools and, if the run needs them, the districts and
-// their schools.
+// Lookups are the lists that are fetched before the data of any school: the schools and, if the run needs them, the
+// districts and their schools.
 type Lookups struct {
 	Results   map[string]*Result
 	Schools   []snapshot.School   // of 4.1 in the order received, including those without a bid and those listed twice
@@ -33,11 +33,12 @@ type Lists struct {
 	DistrictSchools bool // needs Districts too
 }
 
-// ErrNoSchools says that the service answered with an empty school list.
+// ErrNoSchools means that the service answered with an empty school list.
 var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
 	" or the service is malfunctioning; nothing was published")
 
-// LookUp fetches the lookups. A failure of any of them fails the run; a denial of 4.2 or 4.3 denies only that dataset.
+// LookUp fetches the lookups. It returns an error, which ends the run, if one of them fails, or if the list of schools
+// is denied or empty. A denial of 4.2 or 4.3 only concerns that dataset.
 func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	l := &Lookups{
 		Results: make(map[string]*Result), NamedBy: make(map[string][]string), Names: make(map[string]string), Ledger: make(map[string][]snapshot.LedgerRow),
@@ -99,7 +100,7 @@ func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	return l, err
 }
 
-// lookUpOnce fetches a dataset that takes one call.
+// lookUpOnce fetches a lookup that needs only one call chain.
 func (f *Fetcher) lookUpOnce(ctx context.Context, d *Dataset, l *Lookups) (*Result, error) {
 	r := &Result{Ledger: snapshot.LedgerRow{Dataset: d.Name, Status: snapshot.StatusOK}}
 	if err := f.fetchCalls(ctx, d, r, []transform.Params{{}}, nil); err != nil {

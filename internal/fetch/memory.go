@@ -5,8 +5,8 @@ package fetch
 // written. The bounds of the three add up to MaxRowBytes. Rows beyond a bound are moved to scratch files.
 //
 // A list may exceed its bound by one page, and lists of less than minRunBytes are not moved. The memory for these two
-// grows with Options.Concurrency. The bounds do not include the identifiers of a fan-out or the roster of a school,
-// which grow with the size of the school.
+// exceptions grows with Options.Concurrency. The bounds do not include the identifiers of a fan-out or the roster of a
+// school, which grow with the size of the school.
 const (
 	MaxRowBytes = maxHeldTogether + maxPoolBytes + MaxWaitingBytes
 

@@ -16,7 +16,7 @@ const patience = 5 * time.Second
 
 // processors shares the processors among the schools that are being read. A school needs a processor to scan its
 // answers and to deliver its result; the school that began first goes first. As a result, schools finish one after the
-// other and few of them hold rows. Otherwise all of them would be half read.
+// other and few of them hold rows. Otherwise, all of them would be half read.
 type processors struct {
 	mu      sync.Mutex
 	free    int
@@ -41,7 +41,7 @@ func (p *processors) at(place int64) *processor {
 	return &processor{of: p, place: place, patience: patience}
 }
 
-// acquire waits for a processor, but no longer than what is left of its patience.
+// acquire waits for a processor, but no longer than the rest of its patience.
 func (u *processor) acquire() {
 	p := u.of
 	p.mu.Lock()
@@ -90,8 +90,8 @@ func (u *processor) release() {
 	close(first.granted)
 }
 
-// reading returns a reader of a body that gives the processor back while it waits for the body. It reads as much of the
-// body as there is room for.
+// reading returns a reader of a body that gives the processor back while it waits for the body. Each Read fills its
+// buffer unless the body ends.
 func (u *processor) reading(body io.Reader) io.Reader { return &sharedReader{body: body, processor: u} }
 
 type sharedReader struct {

@@ -74,7 +74,7 @@ func (r *Result) count(c *collector, done *transform.Result, n int) {
 	}
 }
 
-// merge appends the rows of another result of the same dataset.
+// merge appends the rows of another result of the same dataset, and adds its drift.
 func (r *Result) merge(other *Result) {
 	r.collectors = append(r.collectors, other.collectors...)
 	for _, d := range other.Drift.List() {
@@ -226,7 +226,7 @@ func (r *Result) limitMemory(d *Dataset, maxBytes int, folder *scratchFolder) er
 	return r.Spill(r.scratchIn(folder))
 }
 
-// scratchIn returns the scratch file of a result that does not fit in memory.
+// scratchIn returns the result's scratch file, which is created in the folder when it is first written to.
 func (r *Result) scratchIn(folder *scratchFolder) *Scratch {
 	if r.scratch == nil {
 		r.scratch = &Scratch{folder: folder}
@@ -250,7 +250,7 @@ func (r *Result) Spill(s *Scratch) error {
 	return nil
 }
 
-// Each passes the rows to use, part by part, in the order of the file. They are valid until use returns.
+// Each passes the rows to use, part by part, in the order of the file. The rows are valid until use returns.
 func (r *Result) Each(use func(tables []*rows.Batch) error) error {
 	defer r.borrow()()
 	for i := range r.parts {

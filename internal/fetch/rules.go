@@ -117,15 +117,15 @@ func countDisordered(results *rows.Batch, names ...string) int64 {
 	return n
 }
 
-// Limits on the terms that one school adds to a checkpoint. No district has that many terms, so any further ones must
+// Limits on the terms that one school adds to a checkpoint. No district has that many terms, so any further terms must
 // be errors of the service.
 const (
 	maxTerms    = 1000
 	maxSessions = 10_000
 )
 
-// otherTerms is the entry for results with any term beyond the first maxTerms. It is not the hash of any term, so they
-// count as unknown.
+// otherTerms is the entry for results with any term beyond the first maxTerms. It is not the hash of any term, so these
+// results count as results with unknown terms.
 const otherTerms = "others"
 
 // termCounter counts the results of a school by term and by the school given in the result, or the school itself if the
@@ -193,7 +193,7 @@ func (c *termCounter) counts() snapshot.TermCounts {
 	return counts
 }
 
-// addSessions adds the hashes of a school's enrollment sessions to found.
+// addSessions adds the hashes of a school's enrollment sessions to found, up to maxSessions.
 func addSessions(found map[string]bool, sessions *rows.Batch) {
 	bid := sessions.Columns("enrollment_session_bid")[0]
 	for i := range sessions.Len() {

@@ -70,10 +70,10 @@ func (f *Fetcher) years(ctx context.Context, d *Dataset, r *Result, calls []tran
 	return err
 }
 
-// results reads the test results of a school. The service returns at most one result per student and subject: several
-// mean that the list changed while its pages were being read, so results may be missing too. The list is then read
-// again, and only the second reading counts. If that fails, so does the school, because the first reading is known to
-// be unreliable.
+// results reads the test results of a school. The service returns at most one result per student and subject. If there
+// are several, the list has changed while its pages were being read, and results may also be missing. The list is then
+// read again, and only the second reading counts. If the second reading fails, so does the school, because the first is
+// known to be unreliable.
 func (f *Fetcher) results(ctx context.Context, d *Dataset, r *Result, calls []transform.Params) error {
 	repeated, err := f.readResults(ctx, d, r, calls)
 	if err != nil || repeated == 0 {

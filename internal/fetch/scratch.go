@@ -31,9 +31,9 @@ func (f *scratchFolder) close() error {
 	return errors.Join(f.errs...)
 }
 
-// Scratch is an unnamed file for rows that do not fit in memory. It holds student data, so it is removed from its
-// folder as soon as it is open, and nothing is left behind however the process ends. It is open while it holds a
-// section. It must be used by only one goroutine at a time.
+// Scratch is an unnamed file for rows that do not fit in memory. Because it holds student data, it is removed from its
+// folder as soon as it is open, if the system allows that. Nothing is then left behind, however the process ends. The
+// file is open while it holds a section. It must be used by only one goroutine at a time.
 type Scratch struct {
 	folder *scratchFolder
 
@@ -51,7 +51,7 @@ type section struct {
 	offset, size int64
 }
 
-// ScratchError is an error of the scratch folder. It ends the run, because other schools would fail the same way.
+// ScratchError is an error of the scratch folder. It ends the run, because other schools would fail in the same way.
 type ScratchError struct{ error }
 
 func (e ScratchError) Unwrap() error { return e.error }

@@ -32,13 +32,13 @@ func Check(path string) (err error) {
 // rows checks one row at a time.
 type rows struct {
 	path    string
-	numbers string // lines or rows, whatever the numbers of rows count
+	numbers string // the unit of the numbers passed to check: lines or rows
 	columns []int  // of the columns of the key
 	seen    map[[render.NormsKey]string]int
-	known   bool // whether a row is about a span that the views measure
+	known   bool // whether any row is about a span that the views measure
 }
 
-// newRows returns a checker of rows that have these columns.
+// newRows returns a checker of rows that have these columns. It fails if a column of growth norms is missing.
 func newRows(path, numbers string, header []string) (*rows, error) {
 	r := &rows{path: path, numbers: numbers, seen: make(map[[render.NormsKey]string]int)}
 	var missing []string
@@ -57,7 +57,8 @@ func newRows(path, numbers string, header []string) (*rows, error) {
 	return r, nil
 }
 
-// check checks the row with a number. value returns the value of a column.
+// check checks that no earlier row has the same key as the row with the given number. value must return the value of a
+// column.
 func (r *rows) check(number int, value func(column int) string) error {
 	var key [render.NormsKey]string
 	for i, column := range r.columns {

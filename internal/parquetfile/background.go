@@ -10,11 +10,11 @@ import (
 // background encodes one page at a time in a goroutine.
 type background struct {
 	done  chan error  // nil unless a page is being encoded
-	most  int         // the row group has at most so many bytes when that page is encoded
+	most  int         // maximum bytes of the row group once that page is encoded
 	spare *rows.Batch // the page that was encoded last
 }
 
-// start encodes a page, and returns the batch for the rows of the next one.
+// start begins to encode a page in the background, and returns an empty batch for the rows of the next page.
 func (b *background) start(table *schemas.Table, page *rows.Batch, most int, encode func() error) *rows.Batch {
 	next := b.spare
 	if next == nil {
@@ -30,7 +30,7 @@ func (b *background) start(table *schemas.Table, page *rows.Batch, most int, enc
 	return next
 }
 
-// wait returns when no page is being encoded, with the error of the last one.
+// wait waits until no page is being encoded, and returns the error of the page for which it has waited.
 func (b *background) wait() error {
 	if b.done == nil {
 		return nil
@@ -40,7 +40,8 @@ func (b *background) wait() error {
 	return err
 }
 
-// mostBytes returns the maximum size of the row group after the page that is being encoded. Without one, the size is known.
+// mostBytes returns the maximum size of the row group including the page that is being encoded. If there is no such
+// page, it returns math.MaxInt, and the caller can determine the actual size.
 func (b *background) mostBytes() int {
 	if b.done == nil {
 		return math.MaxInt
@@ -48,7 +49,8 @@ func (b *background) mostBytes() int {
 	return b.most
 }
 
-// maxValueBytes bounds the bytes that a page takes for a value besides its text, and maxPageOverhead those for a column.
+// maxValueBytes bounds the bytes of a page per value, not counting text. maxPageOverhead bounds its further bytes per
+// column.
 const (
 	maxValueBytes   = 16
 	maxPageOverhead = 4096

@@ -3,7 +3,7 @@ package parquetfile
 // blockBytes is the size of a block of finished pages.
 const blockBytes = 16 << 10
 
-// blocks are bytes in parts. Unlike a slice that grows, they are never copied.
+// blocks holds bytes in parts. Unlike the bytes of a growing slice, they are never copied.
 type blocks struct {
 	parts [][]byte
 	size  int // of all parts
@@ -27,7 +27,7 @@ func (p *blockPool) appendTo(b *blocks, data []byte) {
 	}
 }
 
-// emptyBlock returns an empty block.
+// emptyBlock returns an empty block, if possible a spare one.
 func (p *blockPool) emptyBlock() []byte {
 	n := len(p.spare) - 1
 	if n < 0 {
@@ -38,7 +38,7 @@ func (p *blockPool) emptyBlock() []byte {
 	return block
 }
 
-// empty takes the blocks of b back.
+// empty removes the blocks of b and keeps them for reuse.
 func (p *blockPool) empty(b *blocks) {
 	for _, part := range b.parts {
 		p.spare = append(p.spare, part[:0])

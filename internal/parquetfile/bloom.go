@@ -39,7 +39,7 @@ func (f *bloomFilter) reset() {
 	}
 }
 
-// addToBloom adds texts, which are end to end in data, starting with text from.
+// addToBloom adds the texts from index from on to the column's filter, if it has one. The texts are end to end in data.
 func (c *column) addToBloom(data []byte, ends []uint32, from int) {
 	if !c.def.HasBloomFilter() || c.lean {
 		return

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// maxBoundBytes is the maximum length of a text in statistics, give or take one byte: enough for any identifier, and
-// small in the footer.
+// maxBoundBytes is the maximum length of a text in statistics, give or take one byte. It is enough for any identifier
+// and keeps the footer small.
 const maxBoundBytes = 64
 
 // bounds are the least and the greatest value of a page or a column chunk, encoded as in statistics. If a text was cut,
@@ -23,7 +23,7 @@ type bounds struct {
 	known bool
 }
 
-// exactBounds stores bounds in the column's arena.
+// exactBounds returns bounds that are exact. It copies the values into the column's arena.
 func (c *column) exactBounds(least, greatest []byte) bounds {
 	return bounds{c.keep(least), c.keep(greatest), true, true, true}
 }
@@ -34,7 +34,7 @@ func (c *column) keep(b []byte) []byte {
 	return c.arena[at:len(c.arena):len(c.arena)]
 }
 
-// textBounds returns the bounds of n texts.
+// textBounds returns the bounds of n texts, given the least and the greatest of them. It cuts long texts.
 func (c *column) textBounds(n int, least, greatest []byte) bounds {
 	if n == 0 || c.lean {
 		return bounds{}
@@ -67,9 +67,9 @@ func cutText(s []byte) int {
 	return maxBoundBytes // not UTF-8
 }
 
-// appendAbove appends a text that is greater than every text that begins with s, and that is valid UTF-8 if s is. It is
-// s up to its last character that has a successor, with that character replaced by the successor. It returns false if
-// no character has one.
+// appendAbove appends a text that is greater than every text that begins with s, and that is valid UTF-8 if s is. The
+// text is s up to its last character that has a successor, with that character replaced by the successor. appendAbove
+// returns false if no character has a successor.
 func appendAbove(dst, s []byte) ([]byte, bool) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeLastRune(s)
@@ -107,7 +107,8 @@ func (c *column) intBounds(values []int64) bounds {
 		binary.LittleEndian.AppendUint64(nil, uint64(greatest)))
 }
 
-// doubleBounds follows the format's rules for doubles: no bounds if there is a NaN, and a zero covers both zeros.
+// doubleBounds returns bounds according to the format's rules for doubles: none if there is a NaN, and a zero covers
+// both zeros.
 func (c *column) doubleBounds(values []int64) bounds {
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, x := range values {
@@ -127,7 +128,7 @@ func (c *column) doubleBounds(values []int64) bounds {
 		binary.LittleEndian.AppendUint64(nil, math.Float64bits(greatest)))
 }
 
-// widen returns bounds that cover b and o, both known.
+// widen returns bounds that cover b and o, which must both be known.
 func (c *column) widen(b, o bounds) bounds {
 	if d := c.compare(o.least, b.least); d < 0 || (d == 0 && !o.leastExact) {
 		b.least, b.leastExact = o.least, o.leastExact

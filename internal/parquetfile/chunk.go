@@ -24,15 +24,15 @@ type chunkReader struct {
 	*pageBuffers
 
 	in    *bufio.Reader // the rest of the chunk
-	left  int64         // bytes of the chunk that in has not returned
+	left  int64         // bytes of the chunk that in has not returned yet
 	codec format.CompressionCodec
 	// page is the data page that fetch has read, and first the dictionary page before it, until readPage decodes them.
 	page, first rawPage
-	spare       []byte // for a page, once the texts of the dictionary before are no longer used
-	fetched     bool   // there is a page
-	begins      bool   // there is a dictionary page
-	failure     error  // of fetch
-	// The dictionary is one of these, by the column's type.
+	spare       []byte // the memory of an earlier dictionary page, for a data page
+	fetched     bool   // fetch has read a data page
+	begins      bool   // fetch has also read a dictionary page
+	failure     error  // the error of fetch
+	// The dictionary of the chunk is in one of these fields, depending on the column's type.
 	hasDictionary bool
 	texts         textDictionary
 	i32           []int32
@@ -87,7 +87,7 @@ func (c *chunkReader) fetch() {
 	}
 }
 
-// next reads the next page.
+// next reads and decompresses the next page.
 func (c *chunkReader) next(p *rawPage) (err error) {
 	p.header = pageHeader{}
 	header := &p.header
@@ -110,7 +110,7 @@ func (c *chunkReader) next(p *rawPage) (err error) {
 			return fmt.Errorf("decompress page: %w", err)
 		}
 	default:
-		return fmt.Errorf("a page compressed by %s", c.codec)
+		return fmt.Errorf("a page compressed with %s", c.codec)
 	}
 	if len(p.raw) != int(header.UncompressedPageSize) {
 		return errUneven
@@ -234,7 +234,7 @@ func (c *chunkReader) appendIndexed(v *rows.Vector, coded bool, src, levels []by
 	return err
 }
 
-// appendDirect appends n rows of a page without a dictionary.
+// appendDirect appends n rows of a page that does not use a dictionary.
 func (c *chunkReader) appendDirect(v *rows.Vector, encoding format.Encoding, src, levels []byte, n, values int) (err error) {
 	switch {
 	case v.IsText():
@@ -260,7 +260,7 @@ func (c *chunkReader) appendDirect(v *rows.Vector, encoding format.Encoding, src
 	return err
 }
 
-// spreadNulls returns the numbers of a vector with n more rows that are null.
+// spreadNulls returns the numbers of a vector, extended by n nulls. It fails if the column is required.
 func spreadNulls(v *rows.Vector, n int) ([]int32, []int64, error) {
 	if v.Required && n > 0 {
 		return v.I32, v.I64, errUneven
@@ -299,7 +299,8 @@ func (c *chunkReader) appendTexts(v *rows.Vector, encoding format.Encoding, src,
 	return err
 }
 
-// decodePlain replaces the contents of dst with the numbers of a PLAIN page. A part of a number at the end is ignored.
+// decodePlain replaces the contents of dst with the numbers of a PLAIN page. An incomplete number at the end is
+// ignored.
 func decodePlain[T int32 | int64 | float64](dst []T, src []byte, width int) []T {
 	dst = resize(dst, len(src)/width)
 	_, _ = binary.Decode(src, binary.LittleEndian, dst) // src is long enough

@@ -12,7 +12,7 @@ type textDictionary struct {
 	data []byte
 	ends []uint32 // the ends of the texts, of an additional empty text for nulls, and of texts that addRows has added
 	null int32    // the code of the additional text
-	id   uint64   // of rows.Vector.Dictionary
+	id   uint64   // for rows.Vector.Dictionary
 	own  []int32  // reused by addRows
 }
 
@@ -47,14 +47,15 @@ func (d *textDictionary) appendPage(v *rows.Vector, indexes []int32, levels []by
 	return nil
 }
 
-// unshare copies the texts that a column with rows of an earlier page shares.
+// unshare gives a column that has rows of an earlier page its own copy of the texts that it shares with the dictionary.
 func unshare(v *rows.Vector) {
 	if v.Shared && len(v.Code) > 0 {
 		v.Data, v.End, v.Shared, v.Dictionary = slices.Clone(v.Data), slices.Clone(v.End), false, 0
 	}
 }
 
-// addRows adds the texts of a column's rows, of which there are usually few, and replaces the column's codes.
+// addRows adds the texts of the rows that a column already has, usually few, to the dictionary, and replaces the
+// column's codes.
 func (d *textDictionary) addRows(v *rows.Vector) {
 	n := len(v.End)
 	if v.Coded {
@@ -82,7 +83,7 @@ func (d *textDictionary) addRows(v *rows.Vector) {
 	v.Code = append(v.Code[:0], d.own...)
 }
 
-// appendCodes appends the codes of n rows.
+// appendCodes appends the codes of n rows. It fails if an index is not in the dictionary.
 func (d *textDictionary) appendCodes(v *rows.Vector, indexes []int32, levels []byte, n int) error {
 	for _, index := range indexes {
 		if uint32(index) >= uint32(d.null) {

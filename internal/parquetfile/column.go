@@ -38,8 +38,8 @@ type dictUse uint8
 
 const (
 	dictUndecided dictUse = iota // before minDictionaryValues
-	dictKept                     // it pays
-	dictDropped                  // it does not pay, or has grown too large
+	dictKept                     // it makes the column smaller
+	dictDropped                  // it does not make the column smaller, or has grown too large
 )
 
 // page describes a data page for the footer.
@@ -82,7 +82,8 @@ func (c *column) width() int {
 	return 8
 }
 
-// isEmpty reports whether a page of n values is PLAIN because it has no values and no dictionary that would need codes.
+// isEmpty reports whether a page with n values that are not null is empty and PLAIN: it has no values, and its column
+// does not use a dictionary, which would require codes.
 func (c *column) isEmpty(n int) bool {
 	return n == 0 && (c.dict.len() == 0 || c.dictUse == dictDropped)
 }
@@ -92,8 +93,8 @@ func (c *column) mustDecide(n int) bool {
 	return c.dictUse == dictUndecided && (c.lean || c.coded+n >= minDictionaryValues)
 }
 
-// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs are in bits, estimated
-// after compression: the cost of the dictionary, and of this page's n values as codes and directly.
+// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs of the dictionary, of this
+// page's n values as codes, and of the same values encoded directly are estimates in bits, after compression.
 func (c *column) keepDictionary(n, dictionary, codes, direct int) bool {
 	c.dictUse = dictKept
 	if c.lean {
@@ -105,7 +106,7 @@ func (c *column) keepDictionary(n, dictionary, codes, direct int) bool {
 	return c.dictUse == dictKept
 }
 
-// addCoded counts the n codes of a page.
+// addCoded counts the n codes of a page. If the dictionary has grown too large, further pages do not use it.
 func (c *column) addCoded(n int) {
 	c.coded += n
 	if c.dict.size(c.def.Type) > maxDictionaryBytes {

@@ -10,8 +10,8 @@ import (
 
 var errUneven = errors.New("a page whose values, indexes or levels do not add up")
 
-// spread appends n rows: the values in their order, and zeros where the level says null. Without levels there are no
-// nulls.
+// spread appends n rows: the values in their order, and a zero for each null, whose level is 0. If levels is nil, there
+// are no nulls. It returns errUneven unless there is exactly one value for each row that is not null.
 func spread[T any](dst, values []T, levels []byte, n int) ([]T, error) {
 	if len(values) == n && bytes.IndexByte(levels, 0) < 0 {
 		return append(dst, values...), nil
@@ -64,7 +64,7 @@ func spreadTexts(v *rows.Vector, data []byte, offsets []uint32, levels []byte, n
 	if !slices.IsSorted(offsets) || int(last) > len(data) {
 		return errUneven
 	}
-	shift := uint32(len(v.Data)) - first // may wrap, and wraps back below
+	shift := uint32(len(v.Data)) - first // may overflow, which the addition below undoes
 	v.Data = append(v.Data, data[first:last]...)
 	v.End = slices.Grow(v.End, n)
 	at := 0

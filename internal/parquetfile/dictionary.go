@@ -92,7 +92,7 @@ func (d *dictionary) rehash(slots int) {
 
 func slot(tag uint64, code int) uint64 { return tag&^(1<<32-1) | uint64(code+1) }
 
-// startPage resets the records of the last page.
+// startPage starts a page that has not used any code yet.
 func (d *dictionary) startPage() {
 	d.page++
 	d.used = d.used[:0]
@@ -146,7 +146,7 @@ func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int3
 	return codes
 }
 
-// recodeTexts appends the codes of texts that are given by their codes in the page, own.
+// recodeTexts appends the codes of texts. own holds the codes that these texts have in the page.
 func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) []int32 {
 	d.startPage()
 	d.recoded = resize(d.recoded, len(page.End))
@@ -164,7 +164,7 @@ func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) 
 	return codes
 }
 
-// changed returns the number of text bytes of the codes, not counting codes that equal the previous one.
+// changed returns the number of bytes of the codes' texts, not counting codes that equal the previous code.
 func (d *dictionary) changed(codes []int32) int {
 	n, before := 0, int32(-1)
 	for _, code := range codes {
@@ -236,8 +236,8 @@ func (d *dictionary) codeInt(x int64) int32 {
 	return d.insert(tag, i)
 }
 
-// mix spreads a number over all bits, because doubles may differ only in their upper bits, and timestamps are multiples
-// of a million.
+// mix returns a hash that depends on all bits of a number, because doubles may differ only in their upper bits, and
+// timestamps are multiples of a million.
 func mix(x uint64) uint64 {
 	return bits.RotateLeft64((x^x>>32)*0xD6E8FEB86659FD93, 32)
 }

@@ -35,8 +35,8 @@ type encoder struct {
 
 var errPageTooLarge = errors.New("a page of more than 2 GiB")
 
-// finishPage encodes the header, whose sizes it sets, into e.header, and compresses e.raw into e.packed, or copies it if
-// stored is set.
+// finishPage sets the sizes in the header and encodes it into e.header. It compresses e.raw into e.packed or, if stored
+// is set, copies it.
 func (e *encoder) finishPage(header *pageHeader, stored bool) error {
 	if len(e.raw) > math.MaxInt32 {
 		return errPageTooLarge

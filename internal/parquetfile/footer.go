@@ -40,7 +40,7 @@ func (f *footer) reset(table *schemas.Table) {
 	}
 }
 
-// startGroup adds a row group that starts at a file offset.
+// startGroup adds a row group that starts at the given file offset, and returns it.
 func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup {
 	group := rowGroup{NumRows: rows, FileOffset: offset, Columns: make([]columnChunk, 0, len(table.Columns))}
 	for _, k := range table.KeyColumns() {
@@ -50,8 +50,8 @@ func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup 
 	return &f.meta.RowGroups[len(f.meta.RowGroups)-1]
 }
 
-// addChunk adds the column's chunk, which starts at a file offset: its dictionary page of the given size, and its data
-// pages.
+// addChunk adds the column's chunk, which starts at the given file offset. It consists of a dictionary page of the
+// given size, 0 if there is none, and the data pages.
 func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary int) error {
 	chunk := columnChunk{MetaData: c.metaData()}
 	meta := &chunk.MetaData
@@ -188,7 +188,8 @@ func (c *column) metaData() columnMetaData {
 	return meta
 }
 
-// columnIndex returns the chunk's bounds by page, or false if the bounds of a page with values are not known.
+// columnIndex returns the bounds of each page of the chunk. It returns false if the bounds of a page with values are
+// not known.
 func (c *column) columnIndex() (format.ColumnIndex, bool) {
 	n := len(c.pages)
 	index := format.ColumnIndex{

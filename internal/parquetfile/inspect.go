@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Info describes a file, from its footer.
+// Info describes a file according to its footer.
 type Info struct {
 	Rows      int64
 	RowGroups int
@@ -21,7 +21,7 @@ type Info struct {
 
 // Inspect reads and checks the footer of a file that a Writer has made. The footer must be complete, the rows of the
 // row groups must add up, and the pages in the page index must fill the file up to the index without gaps. Inspect does
-// not read pages. Whatever the bytes are, it neither panics nor uses more memory than a multiple of the footer's size.
+// not read pages. Even for invalid files, it neither panics nor uses more memory than a multiple of the footer's size.
 func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	file, err := open(r, size)
 	if err != nil {
@@ -41,7 +41,7 @@ func infoOf(meta *format.FileMetaData) Info {
 // readBuffer is the size of a read of one column. On S3, each read is a request.
 const readBuffer = 64 << 10
 
-// open opens a file that Inspect accepts.
+// open opens a file after the same checks as Inspect.
 func open(r io.ReaderAt, size int64) (_ *parquet.File, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the library panics on some invalid footers
@@ -74,10 +74,10 @@ func checkFooterShape(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// footerWindow is how many bytes at the end of a file are read to find its footer. Nearly all footers fit.
+// footerWindow is the number of bytes at the end of a file that are read to find its footer. Nearly all footers fit.
 const footerWindow = 64 << 10
 
-// HasMagic reports whether a file of the given size ends as Parquet files do.
+// HasMagic reports whether a file of the given size ends with the magic bytes of Parquet files.
 func HasMagic(r io.ReaderAt, size int64) (bool, error) {
 	end := make([]byte, len(magic))
 	if size < int64(len(end)) {
@@ -143,7 +143,8 @@ func checkGroups(r io.ReaderAt, size int64, meta *format.FileMetaData) error {
 	return nil
 }
 
-// checkChunk checks that the column chunk's pages start at a file offset and are contiguous, and returns their end.
+// checkChunk checks that the column chunk's pages start at the file offset at and are contiguous. It returns the offset
+// of their end.
 func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows int64) (int64, error) {
 	meta := &chunk.MetaData
 	first := meta.DataPageOffset
@@ -168,7 +169,7 @@ func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows i
 	for i, p := range pages.PageLocations {
 		if p.Offset != at || p.CompressedPageSize <= 0 || (i == 0) != (p.FirstRowIndex == 0) ||
 			p.FirstRowIndex < row || p.FirstRowIndex >= rows {
-			return 0, fmt.Errorf("page %d of row %d at %d, expected at %d", i, p.FirstRowIndex, p.Offset, at)
+			return 0, fmt.Errorf("page %d with first row %d at %d, expected at %d", i, p.FirstRowIndex, p.Offset, at)
 		}
 		at, row = at+int64(p.CompressedPageSize), p.FirstRowIndex+1
 	}

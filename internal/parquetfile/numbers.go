@@ -41,7 +41,7 @@ func (c *column) encodeNumbers(v *rows.Vector, nulls int, e *encoder) (format.En
 	return format.DeltaBinaryPacked, b, nil
 }
 
-// encodeNumberCodes appends the codes of e.ints to e.raw, unless it drops the dictionary.
+// encodeNumberCodes appends the codes of e.ints to e.raw. If it drops the dictionary instead, ok is false.
 func (c *column) encodeNumberCodes(e *encoder) (b bounds, ok bool, err error) {
 	had, n := c.dict.len(), len(e.ints)
 	e.codes = c.dict.codeInts(e.codes[:0], e.ints)
@@ -103,8 +103,8 @@ func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	}
 }
 
-// presentValues replaces the contents of dst, which may be values itself, with the values that are not null. Without
-// levels, none are null.
+// presentValues replaces the contents of dst, which may be values itself, with the values that are not null. If present
+// is nil, none are null.
 func presentValues[To, From int32 | int64](dst []To, values []From, present []uint8) []To {
 	dst = slices.Grow(dst[:0], len(values))[:len(values)]
 	if present == nil {

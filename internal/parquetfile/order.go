@@ -30,7 +30,8 @@ func (o *order) remember(page *rows.Batch) {
 	}
 }
 
-// check compares every row of the page, starting with row from, with the previous row.
+// check compares every row of the page, starting with row from, with the previous row. It returns an error if the rows
+// are not sorted.
 func (o *order) check(page *rows.Batch, from int) error {
 	for r := from; r < page.N; r++ {
 		if !o.isSorted(page, r) {

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// encodePage appends one page with the n rows of the vector.
+// encodePage appends a page with the n rows of the vector to the column.
 func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) error {
 	e.raw = e.raw[:0]
 	nulls := 0
@@ -57,7 +57,7 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 	return nil
 }
 
-// compresses reports whether compression makes the page e.raw and the dictionary smaller.
+// compresses reports whether compression makes the page in e.raw and the dictionary, taken together, smaller.
 func (c *column) compresses(e *encoder) bool {
 	raw := len(e.raw)
 	packed := len(e.zstd.EncodeAll(e.raw, e.packed[:0]))

@@ -12,11 +12,11 @@ import (
 // It is safe for concurrent use. The garbage collector may free unused writers.
 type Pool struct {
 	opts Options
-	// writers holds a sync.Pool for each table. In a writer that wrote another table before, columns would keep buffers of
-	// the wrong size.
+	// writers holds a sync.Pool for each table. In a writer that had written another table before, columns would keep
+	// buffers of the wrong size.
 	writers sync.Map
-	// kept is the writer that was returned last, unless it is in use. Only pools of background writers have one: these
-	// write files of one table after the other, and the garbage collector would free the writer in between.
+	// kept is the writer that was returned last, unless it is in use. Only pools of background writers keep one: they
+	// write several files of a table in succession, and the garbage collector would free the writer in between.
 	kept atomic.Pointer[Writer]
 }
 
@@ -35,7 +35,8 @@ func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
 	return NewWriter(out, table, p.opts)
 }
 
-// Put returns a writer to the pool. Its file may be closed or abandoned. The caller must not use the writer afterwards.
+// Put returns a writer to the pool. If its file has not been closed, the file is abandoned. The caller must not use the
+// writer afterwards.
 func (p *Pool) Put(w *Writer) {
 	w.settle()
 	w.out = nil

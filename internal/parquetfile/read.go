@@ -14,8 +14,8 @@ import (
 )
 
 // Reader reads the rows of a file that a Writer has made, in order. It holds one page and the dictionary of each column
-// that it reads. It is used by one goroutine at a time. It checks the footer like Inspect and returns errors for
-// damaged pages, but cannot detect replaced values. If a file may have been tampered with, compare its hash first.
+// that it reads. It must be used by only one goroutine at a time. It checks the footer like Inspect and returns errors
+// for damaged pages, but cannot detect replaced values. If a file may have been tampered with, compare its hash first.
 type Reader struct {
 	table   *schemas.Table
 	columns []int // positions of the table's columns in the file
@@ -26,7 +26,7 @@ type Reader struct {
 	err     error
 	coded   bool // texts are coded
 	ahead   bool // the next page is fetched in the background
-	// fetching is closed once the next page is fetched; nil unless that has begun.
+	// fetching is closed when the next page has been fetched; nil if no page is being fetched.
 	fetching chan struct{}
 }
 
@@ -84,11 +84,11 @@ func newReader(file io.ReaderAt, opened *parquet.File, table *schemas.Table) (*R
 // next Read.
 func (r *Reader) CodeTexts() { r.coded = true }
 
-// FetchAhead makes Read leave a goroutine behind that reads and decompresses the next page. Close must be called before
-// the file is closed.
+// FetchAhead makes Read start a goroutine that reads and decompresses the next page after Read has returned. Close must
+// be called before the file is closed.
 func (r *Reader) FetchAhead() { r.ahead = true }
 
-// Close waits until nothing reads the file.
+// Close waits until the Reader's goroutine no longer reads the file. It does not close the file.
 func (r *Reader) Close() {
 	if r.fetching != nil {
 		<-r.fetching
@@ -96,7 +96,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// fetch begins to fetch the next page of each column.
+// fetch begins to fetch the next page of each column in the background.
 func (r *Reader) fetch() {
 	done := make(chan struct{})
 	r.fetching = done
@@ -119,7 +119,8 @@ func (r *Reader) fetch() {
 	}()
 }
 
-// Reuse takes over the memory of a Reader that is no longer used.
+// Reuse takes over the memory of a Reader of the same table that is no longer used. For other tables, and for nil, it
+// does nothing.
 func (r *Reader) Reuse(before *Reader) {
 	if before != nil && before.table == r.table {
 		r.chunks, before.chunks = before.chunks, nil
@@ -187,9 +188,10 @@ func (r *Reader) nextGroup() {
 	r.left = group.NumRows
 }
 
-// TableOf returns the table that the footer of a file of the given size describes. It may differ from the current
-// declaration. It has the columns in their order, and as keys the columns by which the rows are sorted. The columns
-// have no sources or documentation. A type that a Writer does not write is an error.
+// TableOf returns the table that the footer of a file of the given size describes. The table may differ from the
+// current declaration. It has the columns in the order of the file; unless the file is empty, the columns by which the
+// rows are sorted are keys. The columns have no sources or documentation. If a column has a type that a Writer does not
+// write, TableOf fails.
 func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
 	opened, err := open(file, size)
 	if err != nil {

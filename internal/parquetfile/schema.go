@@ -9,7 +9,7 @@ import (
 )
 
 // declaredType returns the type of the column that an element describes, or 0 if there is no such type. It is the
-// inverse of elementOf.
+// inverse of elementOf, except that it returns String for a JSON column.
 func declaredType(e *format.SchemaElement) schemas.Type {
 	for t := schemas.String; t < schemas.JSON; t++ {
 		if declared := elementOf(&schemas.Column{Type: t}); e.Type == declared.Type && e.ConvertedType == declared.ConvertedType {
@@ -55,7 +55,7 @@ func elementOf(c *schemas.Column) format.SchemaElement {
 		e.RepetitionType.V = format.Required
 	}
 	switch c.Type {
-	case schemas.String, schemas.JSON: // see doc.go for why not JsonType
+	case schemas.String, schemas.JSON: // doc.go explains why not JsonType
 		e.ConvertedType = thrift.New(deprecated.UTF8)
 		e.LogicalType.Value = new(format.StringType)
 	case schemas.Date:

@@ -25,8 +25,8 @@ type ColumnStatistics struct {
 	Type  schemas.Type // 0 if a Writer does not write it
 	Nulls int64
 	// Least and Greatest bound the values; a long text is bounded by a shorter one. They are nil if the column has only
-	// nulls, or a bound is unknown. Otherwise they are a string, a float64, or an int64: a whole number, the days of a
-	// date or the microseconds of a timestamp.
+	// nulls or is boolean, or if a bound is unknown. Otherwise they are a string, a float64, or an int64: a whole
+	// number, the days of a date or the microseconds of a timestamp.
 	Least, Greatest any
 }
 
@@ -114,7 +114,7 @@ func isBound(t schemas.Type, b []byte) bool {
 	case schemas.Int64, schemas.Timestamp, schemas.Double:
 		return len(b) == 8
 	case schemas.Boolean:
-		return false // two values exclude nothing
+		return false // bounds of booleans exclude nothing
 	default:
 		return b != nil
 	}

@@ -14,8 +14,8 @@ import (
 
 var errTextOfNull = errors.New("a null value with text")
 
-// textBits is the approximate cost of a byte of text after compression: identifiers in hexadecimal digits halve. A text
-// that repeats the one before it costs next to nothing, even without a dictionary.
+// textBits is the approximate number of bits for a byte of text after compression, which halves identifiers in
+// hexadecimal digits. A text that repeats the one before it costs next to nothing, even without a dictionary.
 const textBits = 4
 
 // encodeTexts appends a page's texts to e.raw.
@@ -73,8 +73,8 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 	return format.DeltaLengthByteArray, c.textBounds(n, least, greatest), nil
 }
 
-// encodeTextCodes appends the codes of a page's texts, e.codes, to e.raw, unless it drops the dictionary, which had
-// that many texts before this page.
+// encodeTextCodes appends the codes of a page's texts, e.codes, to e.raw. If it drops the dictionary instead, ok is
+// false. had is the number of texts in the dictionary before this page.
 func (c *column) encodeTextCodes(had int, e *encoder) (b bounds, ok bool, err error) {
 	if err := e.encodeCodes(&c.dict); err != nil {
 		return bounds{}, false, err
@@ -91,7 +91,7 @@ func (c *column) encodeTextCodes(had int, e *encoder) (b bounds, ok bool, err er
 	return c.textBounds(n, least, greatest), true, nil
 }
 
-// expand appends the texts of codes, and where they end.
+// expand appends the texts of the codes to data, and their ends to ends.
 func expand(data []byte, ends []uint32, v *rows.Vector, codes []int32) ([]byte, []uint32) {
 	for _, code := range codes {
 		data = append(data, v.Entry(int(code))...)

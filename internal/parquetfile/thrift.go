@@ -38,7 +38,7 @@ func checkThrift(b []byte) error {
 	return nil
 }
 
-// thriftScanner skips values. Once it has found b to be invalid, all further calls fail.
+// thriftScanner skips values. Once invalid is set, it stays set.
 type thriftScanner struct {
 	b       []byte
 	invalid bool

@@ -21,7 +21,8 @@ const (
 	maxLeanRows = defaultPageRows
 )
 
-// Options are the sizes of pages and row groups. They determine the bytes of a file. Zero values mean the defaults.
+// Options are the sizes of pages and row groups. All of them except Background determine the bytes of a file. Zero
+// values mean the defaults.
 type Options struct {
 	// RowGroupRows is the maximum number of rows of a row group, by default 131072.
 	RowGroupRows int
@@ -35,8 +36,8 @@ type Options struct {
 	// LeanRows is the number of rows, at most a page, below which a file omits everything that only helps readers skip
 	// parts: page index, Bloom filters and bounds. In a file with few rows, these take more than half of the bytes.
 	LeanRows int
-	// Background encodes a page in another goroutine while the caller collects the rows of the next one. It takes one more
-	// page of memory, and changes no byte of the file.
+	// Background encodes a page in another goroutine while the caller collects the rows of the next one. It needs
+	// memory for one more page, and does not change the bytes of the file.
 	Background bool
 }
 
@@ -51,8 +52,8 @@ func (o Options) withDefaults() Options {
 	}
 }
 
-// Writer writes one file at a time. It is used by one goroutine at a time, and Reset keeps its memory. After an error,
-// every call but Reset returns that error.
+// Writer writes one file at a time. It must be used by only one goroutine at a time. Reset keeps its memory. After an
+// error, every call except Reset returns that error.
 type Writer struct {
 	out   io.Writer
 	table *schemas.Table
@@ -75,7 +76,8 @@ type Writer struct {
 
 var errClosed = errors.New("the file is closed")
 
-// NewWriter starts a file of the table on out. It allocates many small buffers: for several files use a Pool or Reset.
+// NewWriter starts a file of the table on out. It allocates many small buffers: use a Pool or Reset to write several
+// files. If it fails, the first call of Append or Close returns the error.
 func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	w := &Writer{opts: opts.withDefaults()}
 	z, err := zstd.NewWriter(nil,
@@ -127,7 +129,7 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 // is an error.
 func (w *Writer) Append(batch *rows.Batch) error { return w.AppendRows(batch, 0, batch.Len()) }
 
-// AppendRows appends the rows i to j, exclusive, like Append.
+// AppendRows works like Append for the rows i to j, exclusive, of the batch.
 func (w *Writer) AppendRows(batch *rows.Batch, i, j int) error {
 	if w.err != nil {
 		return w.err
@@ -189,7 +191,7 @@ func (w *Writer) Close() (int64, error) {
 }
 
 // rowsForPage returns how many rows of the batch from row i up to j, at least one, belong to the open page. It compares
-// the page's text with PageBytes row by row, so the result does not depend on the number of rows.
+// the page's text with PageBytes row by row, so that pages do not depend on how the rows are divided into batches.
 func (w *Writer) rowsForPage(batch *rows.Batch, i, j int) int {
 	n := min(j-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
 	if most := w.text + maxText(batch, i, i+n); most < w.opts.PageBytes {
@@ -257,7 +259,7 @@ func (w *Writer) encodePage(page *rows.Batch, firstRow int64) error {
 	return nil
 }
 
-// settle waits for the page in the background.
+// settle waits until the page in the background is encoded, and stores its error in w.err.
 func (w *Writer) settle() {
 	if err := w.background.wait(); w.err == nil {
 		w.err = err
@@ -312,7 +314,7 @@ func reshape(b *rows.Batch, table *schemas.Table) {
 	}
 }
 
-// maxText returns the maximum text bytes of the rows i to j, exclusive, of the batch.
+// maxText returns an upper bound of the text bytes in the rows i to j, exclusive, of the batch.
 func maxText(b *rows.Batch, i, j int) int {
 	most := 0
 	for c := range b.Cols {

@@ -15,7 +15,7 @@ const (
 	// MinKeyBytes is the minimum length of a key.
 	MinKeyBytes = 32
 	// minDistinctBytes is the minimum number of different bytes in a key. Of 32 random bytes, about 30 are different; a
-	// repeated word or zeros have fewer.
+	// repeated word or a row of zeros has fewer.
 	minDistinctBytes = 12
 )
 
@@ -54,7 +54,7 @@ func ParseKey(text string) (*Key, error) {
 }
 
 // Pseudonym returns the pseudonym of a value: the first 16 bytes, in hexadecimal, of HMAC-SHA-256 over the kind, a zero
-// byte and the value. Values of different kinds never share one. An empty value stays empty.
+// byte and the value. Values of different kinds never share a pseudonym. An empty value stays empty.
 func (k *Key) Pseudonym(kind, value string) string {
 	return string(k.NewMaker().Append(nil, kind, []byte(value)))
 }

@@ -19,7 +19,7 @@ func WithoutBlanks(listed string) (bare string, differs bool) {
 	return bare, true
 }
 
-// listKind keeps the digests of lists apart from pseudonyms.
+// listKind makes the digests of lists differ from all pseudonyms.
 const listKind = "students"
 
 // ListDigest returns a digest of a list of students, for documents that must not contain the list itself. It does not

@@ -4,8 +4,8 @@ package privacy
 const (
 	studentKind = "student"
 	numberKind  = "student_number"
-	// suppressedKind keeps the digests of suppression lists apart from pseudonyms: someone who has pseudonymised rows
-	// must not be able to find the students of a list in them.
+	// suppressedKind makes the digests of suppression lists differ from pseudonyms: someone who has pseudonymised rows
+	// must not be able to find the students of a list in these rows.
 	suppressedKind = "suppressed"
 )
 
@@ -19,7 +19,7 @@ func (k *Key) SuppressedNumber(number string) string {
 	return k.SuppressedPseudonym(k.Pseudonym(numberKind, number))
 }
 
-// SuppressedPseudonym returns the digest of a bid or number if only its pseudonym under the key is known.
+// SuppressedPseudonym returns the digest of a bid or number, given only its pseudonym under the key.
 func (k *Key) SuppressedPseudonym(pseudonym string) string {
 	return k.Pseudonym(suppressedKind, pseudonym)
 }

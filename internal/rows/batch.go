@@ -10,10 +10,10 @@ import (
 )
 
 // MaxTextBytes is the maximum text that one column of one batch can hold: offsets are 32 bits wide. Code that fills a
-// batch checks it.
+// batch must check it.
 const MaxTextBytes = math.MaxUint32
 
-// Batch holds rows of one table, column by column. It is used by one goroutine at a time.
+// Batch holds rows of one table, column by column. It must be used by only one goroutine at a time.
 type Batch struct {
 	Table *schemas.Table
 	Cols  []Vector
@@ -97,7 +97,7 @@ func (b *Batch) TextBytes() int {
 }
 
 // AppendRows appends the rows i to j, exclusive, of src in its order. The caller must check that no column exceeds
-// MaxTextBytes, and must append to the batch's columns that src does not have.
+// MaxTextBytes. If the batch has more columns than src, the caller must also append to these.
 func (b *Batch) AppendRows(src *Batch, i, j int) {
 	if src.Order == nil {
 		for c := range src.Cols {
@@ -111,7 +111,7 @@ func (b *Batch) AppendRows(src *Batch, i, j int) {
 	b.N += j - i
 }
 
-// Check returns an error if a column does not have one slot per row. Such a batch would give a corrupt file.
+// Check returns an error if a column does not have one slot per row. Such a batch would result in a corrupt file.
 func (b *Batch) Check() error {
 	for i := range b.Cols {
 		v := &b.Cols[i]
@@ -158,7 +158,7 @@ func (v *Vector) AppendRange(src *Vector, i, j int) {
 			if i > 0 {
 				start = src.End[i-1]
 			}
-			shift := uint32(len(v.Data)) - start // may wrap, and wraps back below
+			shift := uint32(len(v.Data)) - start // may overflow, which the addition below undoes
 			v.Data = append(v.Data, src.Data[start:src.End[j-1]]...)
 			for _, end := range src.End[i:j] {
 				v.End = append(v.End, end+shift)
@@ -213,7 +213,8 @@ func (v *Vector) codeEntries(n int) {
 	}
 }
 
-// fewCodes is a number of rows for which it is faster to append each text than to find those that are already there.
+// fewCodes is the number of rows below which it is faster to append each text than to find the texts that are already
+// there.
 const fewCodes = 16
 
 // recode replaces codes of src with codes of v, and appends their texts to v. If there are few codes, it may append a
@@ -245,7 +246,7 @@ func (v *Vector) recode(src *Vector, codes []int32) {
 	}
 }
 
-// addEntries replaces each code of src by the code of a text that it appends.
+// addEntries replaces each code of src with the code of a text that it appends.
 func (v *Vector) addEntries(src *Vector, codes []int32) {
 	for i, code := range codes {
 		v.addEntry(src.Entry(int(code)))

@@ -41,8 +41,8 @@ const (
 	onlyNulls
 )
 
-// Reset clears what is known about the columns. It must be called whenever a batch changes; first reports whether the first
-// batch changed.
+// Reset clears what is known about the columns. It must be called whenever a batch changes; first must be true if the
+// first batch has changed.
 func (m *Matcher) Reset(first bool) {
 	for i := range m.columns {
 		c := &m.columns[i]
@@ -74,7 +74,7 @@ func (m *Matcher) prepare(a *Batch) {
 	}
 }
 
-// equalSlots returns how many of n slots hold equal values.
+// equalSlots returns how many of n slots, up to the first difference, hold equal values.
 func (m *columnMatch) equalSlots(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
 	if !v.Required {
 		if n = m.equalNulls(v, of, i, w, by, j, n); m.nulls == onlyNulls {
@@ -108,7 +108,7 @@ func (m *columnMatch) equalSlots(v *Vector, of []int32, i int, w *Vector, by []i
 	return n
 }
 
-// equalCodes returns how many of n rows of coded columns have the same text.
+// equalCodes returns how many of n rows of coded columns, up to the first difference, have the same text.
 func (m *columnMatch) equalCodes(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
 	if len(m.same) != len(w.End) {
 		m.same = slices.Grow(m.same[:0], len(w.End))[:len(w.End)]
@@ -140,7 +140,7 @@ func (m *columnMatch) equalCodes(v *Vector, of []int32, i int, w *Vector, by []i
 	return n
 }
 
-// equalEntries reports whether the texts of two codes are equal, and caches the answer.
+// equalEntries reports whether the texts of two codes are equal, and caches this if they are.
 func (m *columnMatch) equalEntries(v *Vector, x int32, w *Vector, y int32) bool {
 	if string(v.Entry(int(x))) != string(w.Entry(int(y))) {
 		return false
@@ -149,7 +149,7 @@ func (m *columnMatch) equalEntries(v *Vector, x int32, w *Vector, y int32) bool 
 	return true
 }
 
-// equalNulls returns how many of n rows are null in both or in neither.
+// equalNulls returns how many of n rows, up to the first difference, are null in both columns or in neither.
 func (m *columnMatch) equalNulls(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
 	if m.nulls == unknownNulls {
 		m.nulls = nullsOf(w)
@@ -227,7 +227,7 @@ func slot(order []int32, i int) int {
 	return int(order[i])
 }
 
-// equalPrefix returns how many of n values are equal.
+// equalPrefix returns how many of n values, up to the first difference, are equal.
 func equalPrefix[T comparable](a []T, of []int32, i int, b []T, by []int32, j, n int) int {
 	switch {
 	case of == nil && by == nil:
@@ -257,7 +257,7 @@ func equalPrefix[T comparable](a []T, of []int32, i int, b []T, by []int32, j, n
 	return n
 }
 
-// equalDoubles returns how many of n doubles have the same bits.
+// equalDoubles returns how many of n doubles, up to the first difference, have the same bits.
 func equalDoubles(a []float64, of []int32, i int, b []float64, by []int32, j, n int) int {
 	if of == nil && by != nil {
 		a = a[i : i+n]
@@ -276,7 +276,8 @@ func equalDoubles(a []float64, of []int32, i int, b []float64, by []int32, j, n 
 	return n
 }
 
-// equalToCoded returns how many of n texts, starting with text i, are equal to the texts of a coded vector.
+// equalToCoded returns how many of n texts, starting with text i and up to the first difference, are equal to the texts
+// of a coded vector.
 func (v *Vector) equalToCoded(i int, w *Vector, by []int32, j, n int) int {
 	start := v.start(i)
 	for k, end := range v.End[i : i+n] {
@@ -291,7 +292,7 @@ func (v *Vector) equalToCoded(i int, w *Vector, by []int32, j, n int) int {
 // equalTexts reports whether n texts of vectors that are not coded are equal.
 func (v *Vector) equalTexts(i int, w *Vector, j, n int) bool {
 	start, other := v.start(i), w.start(j)
-	shift := other - start // may wrap, and wraps back below
+	shift := other - start // may overflow, which the addition below undoes
 	ends, others := v.End[i:i+n], w.End[j:j+n]
 	for k := range ends {
 		if ends[k]+shift != others[k] {

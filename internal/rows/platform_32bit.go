@@ -2,6 +2,6 @@
 
 package rows
 
-// Text offsets use all 32 bits, more than an int holds on these platforms. The compiler's error message shows this
-// name.
+// Text offsets use all 32 bits, which is more than an int can hold on these platforms. The compiler's error message
+// shows this name.
 var _ = growthExportNeedsA64BitPlatform

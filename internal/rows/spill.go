@@ -26,7 +26,7 @@ const chunkBytes = 1 << 14
 
 var errSpill = errors.New("not a batch of this table")
 
-// WriteTo writes the batch, including Order and dropped rows. ReadFrom of a batch of the same table reads it.
+// WriteTo writes the batch, including Order and dropped rows. A batch of the same table can read it with ReadFrom.
 func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 	s := &spiller{w: w}
 	order := 0
@@ -62,8 +62,8 @@ func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 	return s.n, s.err
 }
 
-// ReadFrom replaces the batch by the next batch that WriteTo wrote to r. Unlike other io.ReaderFroms it stops after
-// that batch, so a file can hold several batches. After an error the batch is empty.
+// ReadFrom replaces the batch with the next batch that WriteTo wrote to r. Unlike other implementations of
+// io.ReaderFrom, it stops after that batch, so a file can hold several batches. After an error the batch is empty.
 func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 	b.Reset()
 	s := &spillReader{r: r}

@@ -28,16 +28,17 @@ type Vector struct {
 	// vector is coded.
 	Data []byte
 	End  []uint32
-	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Rows are appended to such a
-	// vector only by AppendRows and AppendRow.
+	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Rows are appended to such
+	// a vector only by AppendRows, AppendRange and AppendRow.
 	Coded bool
 	Code  []int32
 	// Shared means that another vector owns Data and End. Nothing is appended to such a vector.
 	Shared bool
 	// Dictionary, if not 0, identifies the texts of a shared vector: vectors with the same number share the same texts.
 	Dictionary uint64
-	// recoded maps codes of a source of AppendRows to the vector's own code plus one; 0 means none. It is kept for further
-	// rows of the dictionary recodedOf, of which few rows have been appended without it.
+	// recoded maps codes of a source of AppendRows to the vector's own code plus one; 0 means none. It is kept for
+	// further rows of the dictionary recodedOf; few is the number of rows of that dictionary that have been appended
+	// without it.
 	recoded   []int32
 	recodedOf uint64
 	few       int

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Bid is an identifier of the service in the form of a version 4 UUID. It encrypts the entity it names under the
-// world's seed, so the simulator can resolve a bid from a client without a list of all bids.
+// Bid is an identifier of the service in the form of a version 4 UUID. It holds the entity that it identifies,
+// encrypted with the world's seed, so that the simulator can resolve a bid from a client without a list of all bids.
 type Bid struct{ High, Low uint64 }
 
-// EntityKind is the kind of entity that a bid names.
+// EntityKind is the kind of entity that a bid identifies.
 type EntityKind int
 
 // The kinds of entities.
@@ -36,8 +36,8 @@ const (
 	halfMask = 1<<61 - 1
 )
 
-// BidOf returns the bid of the entity at (group, index). The group is a school, a district or another number below
-// 2^24, the index is below 2^32.
+// BidOf returns the bid of the entity at (group, index). The group is the number of a school or district, or another
+// number below 2^24; the index is below 2^32.
 func (w *World) BidOf(what EntityKind, group, index int) Bid {
 	left, right := uint64(what)<<56|uint64(group)<<32|uint64(index), uint64(0)
 	for round := range uint64(bidRounds) {
@@ -63,14 +63,14 @@ func (w *World) FindBid(text string) (what EntityKind, group, index int, ok bool
 	return what, group, index, ok && w.bidText(b) == text
 }
 
-// Entity returns the entity that a bid names. ok is false if the bid is not of this world.
+// Entity returns the entity that a bid identifies. ok is false if the bid is not from this world.
 func (w *World) Entity(b Bid) (what EntityKind, group, index int, ok bool) {
 	left, right := b.High>>16<<13|b.High&0xfff<<1|b.Low>>61&1, b.Low&halfMask
 	for round := bidRounds - 1; round >= 0; round-- {
 		left, right = right^(Mix(w.seed+uint64(round)*Golden^Mix(left))&halfMask), left
 	}
-	// The right half was zero before encryption, so a wrong bid passes only by a chance of 1 in 2^61. Making the bid again
-	// also compares the fixed bits of version and variant.
+	// The right half was zero before encryption, so a wrong bid passes only with a probability of 1 in 2^61. Encrypting
+	// the entity again also checks the fixed bits of version and variant.
 	what, group, index = EntityKind(left>>56), int(left>>32&0xffffff), int(left&0xffffffff)
 	return what, group, index, right == 0 && w.BidOf(what, group, index) == b
 }
@@ -97,7 +97,8 @@ func (b Bid) appendText(dst []byte) []byte {
 // String returns the bid as a UUID.
 func (b Bid) String() string { return string(b.appendText(make([]byte, 0, 36))) }
 
-// ParseBid reads a UUID in lower case only, as the service sent it: bids are opaque text to a client.
+// ParseBid parses a UUID. It returns false unless the UUID is in lower case, as the service sent it: to a client, bids
+// are opaque text.
 func ParseBid(text string) (Bid, bool) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 	if err != nil || len(raw) != 16 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// NewWorld returns the world of the options, a pure function of them.
+// NewWorld returns the world that the options describe. Equal options give equal worlds.
 func NewWorld(options Options) *World {
 	sizes := options.SchoolSizes
 	schools := options.Schools
@@ -82,7 +82,7 @@ func (w *World) addSchools(counts []int, ordinary int) {
 		s.denied = i < w.total && w.isDenied(i, counts)
 		w.schools = append(w.schools, s)
 		if i >= w.listed && i < w.total {
-			continue // it opens on another day
+			continue // the school opens on another day
 		}
 		w.districts[home].schools = append(w.districts[home].schools, i)
 		if inState := (2*ordinary + 2) / 3; ordinary > 1 && home < inState {
@@ -92,7 +92,8 @@ func (w *World) addSchools(counts []int, ordinary int) {
 	}
 }
 
-// home returns the district of a school. Each district has at least one school; the first districts have more.
+// home returns the district of a school. Each of the first schools has a district of its own; most of the others are in
+// the first districts.
 func (w *World) home(school, ordinary int) int {
 	if school < ordinary {
 		return school
@@ -107,7 +108,8 @@ func (w *World) home(school, ordinary int) int {
 	return 0
 }
 
-// sizes spreads the results over the schools: first the explicit sizes, then by Zipf's law in shuffled order.
+// sizes returns the number of results of each school. The first schools have the explicit sizes; the remaining results
+// are spread over the other schools by Zipf's law, in shuffled order.
 func (w *World) sizes(explicit []int, total int) []int {
 	counts := make([]int, w.total)
 	rest := total
@@ -153,11 +155,12 @@ func (w *World) newSchool(i, home, results int) school {
 		educators: 1,
 	}
 	if s.steady {
-		// Students of all grades, and those who have just come, have a result in every subject.
+		// Every student of a steady school, even a new one, has a result in every subject. Students in the lowest
+		// grades would not have one.
 		s.lowest = max(s.lowest, 3)
 	}
 	if results > 0 {
-		// Students average between two and three subjects, with one result each and four at most.
+		// On average, a student has results in two to three subjects, and in at most four, with one result in each.
 		s.tested = (results*10 + 22) / 23
 		s.students = s.tested + s.tested/20 + d.Between(1, 4)
 		s.educators = 1 + s.students/14
@@ -169,14 +172,14 @@ func (w *World) newSchool(i, home, results int) school {
 	return s
 }
 
-// studentAndSubject returns the student and subject of the result at a position of the service's list. The order has no
+// studentAndSubject returns the student and subject of the result at a position in the service's list. The order has no
 // pattern.
 func (s *school) studentAndSubject(i int) (student, subject int) {
 	at := (s.stepFactor*i + s.stepOffset) % s.results
 	return at % s.tested, at / s.tested
 }
 
-// placeName returns the i-th name of a kind of place; no two are equal.
+// placeName returns the i-th name of a kind of place. No two names of a kind are equal.
 func placeName(seed uint64, sort, i int) string {
 	n := len(places)
 	name := places[(i+int(Hash(seed, sort)%uint64(n)))%n]

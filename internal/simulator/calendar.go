@@ -18,7 +18,7 @@ const (
 
 func (s season) String() string { return [...]string{"Fall", "Winter", "Spring", "Summer"}[s] }
 
-// firstYear is the first academic year that bids can name.
+// firstYear is the first academic year that bids can hold.
 const firstYear = 2000
 
 // session is an enrollment session. Sessions apply to a whole district and fill the academic year without gaps.
@@ -31,7 +31,8 @@ type session struct {
 
 func (s *session) description() string { return s.season.String() + " " + yearName(s.year) }
 
-// yearBegin returns the first day of a district's academic year: early August, a few days apart between districts.
+// yearBegin returns the first day of a district's academic year: one of the first seven days of August, depending on
+// the district.
 func (w *World) yearBegin(district, year int) Day {
 	return firstOf(time.August, year) + w.districts[district].shift
 }

@@ -2,7 +2,7 @@ package simulator
 
 import "net/url"
 
-// FanOut is the kind of things for each of which a client calls an operation.
+// FanOut says how often a client calls an operation: once per run, or once for each thing of a kind.
 type FanOut int
 
 // The fan-outs.
@@ -10,8 +10,8 @@ const (
 	PerRun FanOut = iota
 	PerDistrict
 	PerSchool
-	PerPerspective // per school and perspective that sees it
-	PerStudent     // of 4.4
+	PerPerspective // per school and perspective that includes it
+	PerStudent     // per student of 4.4
 	PerRoster      // per perspective and student of 4.4
 	PerEducator    // per perspective and educator of 4.13 and 4.9
 	PerRecord      // per perspective and record of a list
@@ -25,9 +25,9 @@ type Operation struct {
 	Optional []string
 	// Wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
 	Wrapper string
-	// Single is the member that wraps the record of a single read where it is not bare; empty for a list.
+	// Single is the member that wraps the record of a single read; empty for a list.
 	Single string
-	// About is the subject of the call besides a school, see SubjectName.
+	// About is the subject of the call besides a school; see SubjectName.
 	About  EntityKind
 	FanOut FanOut
 	Feed   string // the list whose records PerRecord reads
@@ -38,7 +38,8 @@ type Operation struct {
 	Tables   []Table
 }
 
-// SubjectName returns the path parameter that names the subject of a call. In queries, it has - in place of _.
+// SubjectName returns the name of the path parameter for the subject of a call. Query parameters have hyphens instead
+// of underscores.
 func SubjectName(about EntityKind) string {
 	switch about {
 	case StudentEntity:
@@ -59,7 +60,7 @@ type Call struct {
 	query    url.Values // as sent
 	School   int        // -1 if the operation is not about a school
 	District int        // the district or perspective, -1 if there is none
-	Home     int        // the school of the record that the call names
+	Home     int        // the school of the record that the call is about
 	Subject  int        // the position of that record in its school
 	Filter   Filter
 	From     int  // the position of the page's first record
@@ -69,18 +70,18 @@ type Call struct {
 // Filter holds the filter parameters of a list (specification, "Rules common to all endpoints").
 type Filter struct {
 	On      Day   // active on that day, if dated
-	Dated   bool  //
+	Dated   bool  // whether On applies
 	Since   int64 // milliseconds: modified at or after
 	Removed bool  // include removed records
 	equal   map[string]string
 }
 
-// Hash hashes a call with further numbers.
+// Hash returns a hash of a call and further numbers.
 func (w *World) Hash(c *Call, parts ...int) uint64 {
 	return Hash(w.seed^c.Op.salt, append([]int{c.School, c.District}, parts...)...)
 }
 
-// Style returns the number that decides how the record or page at a position of a call's list is written.
+// Style returns the number that determines how the record or page at a position of a call's list is written.
 func (w *World) Style(c *Call, i int) uint64 {
 	h := Hash(w.seed^c.Op.salt, c.School, c.District, i)
 	if c.Op.About != 0 {

@@ -8,13 +8,13 @@ const (
 	classSlots = 6
 )
 
-// classSubjects names the lessons of a cohort by slot; the homeroom has no subject. Slots from lastYear on belong to
-// the previous year.
+// classSubjects holds the subjects of a cohort's lessons by slot; the homeroom has no subject. Slots from lastYear on
+// belong to the previous year.
 var classSubjects = [lastYear]string{"", "Mathematics", "English Language Arts", "Science"}
 
 const lastYear = 4
 
-// class is a class of an academic year. Its index in the bid is the year, the cohort and the subject.
+// class is a class of an academic year. Its index in the bid consists of the year, the cohort and the subject.
 type class struct {
 	validity
 	index    int
@@ -27,14 +27,14 @@ type class struct {
 	draw     Rand
 }
 
-// teaching lists the educators of a class: count of them, beginning at first. Without educators the member is an empty
-// array, or missing if unknown is set.
+// teaching lists the educators of a class: count of them, beginning at first. If there are no educators, the member is
+// an empty array or, if unknown is set, missing.
 type teaching struct {
 	first, count int
 	unknown      bool
 }
 
-// cohorts returns the number of cohorts of a school: blocks of seats.
+// cohorts returns the number of cohorts of a school. A cohort is a block of seats.
 func (w *World) cohorts(school int) int {
 	return (w.schools[school].students + cohortSize - 1) / cohortSize
 }
@@ -49,7 +49,7 @@ func (w *World) classAt(school, cohort, slot int) int {
 	return (year-firstYear)<<24 | cohort*classSlots + slot
 }
 
-// holdsClass reports whether a school has the class with an index.
+// holdsClass reports whether a school has the class with the given index.
 func (w *World) holdsClass(school, index int) bool {
 	cohort, subject := index&(1<<24-1)/classSlots, index&(1<<24-1)%classSlots
 	if cohort >= w.cohorts(school) {
@@ -63,7 +63,7 @@ func (w *World) holdsClass(school, index int) bool {
 	return false
 }
 
-// class returns the class with an index.
+// class returns the class with the given index.
 func (w *World) class(school, index int) class {
 	s := &w.schools[school]
 	k := class{index: index, year: firstYear + index>>24}
@@ -72,7 +72,7 @@ func (w *World) class(school, index int) class {
 	k.modified, k.removed = w.lastModified(&k.draw, 80)
 	k.begin = w.yearBegin(s.district, k.year)
 	if k.subject > 0 {
-		k.end = w.yearBegin(s.district, k.year+1) - 1 // Homerooms continue.
+		k.end = w.yearBegin(s.district, k.year+1) - 1 // homerooms do not end
 	}
 	if k.period = k.draw.Between(1, 7); s.highest <= 5 {
 		k.period = 0
@@ -97,13 +97,13 @@ func (t *teaching) teaches(educator int) bool {
 	return educator >= t.first && educator < t.first+t.count
 }
 
-// attends reports whether the occupant of a seat attends a class of the cohort: all attend the homeroom, most attend
-// each lesson.
+// attends reports whether the occupant of a seat attends a class of the seat's cohort. All attend the homeroom, and
+// most attend each lesson.
 func (w *World) attends(school, class, seat int) bool {
 	return class&(1<<24-1)%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, seat)%1000 >= 80
 }
 
-// className returns the name of a class; lessons include the period, but not in elementary schools.
+// className returns the name of a class. The names of lessons include the period, except in elementary schools.
 func (k *class) className() string {
 	subject, cohort := classSubjects[k.subject], strconv.Itoa(k.cohort+1)
 	switch {
@@ -168,8 +168,8 @@ func (w *World) classEducator(a *Arena, c *Call, index int) Member {
 	)}
 }
 
-// classStudents returns the roster. The specification does not show its elements: most rosters hold objects, some only
-// bids, some are empty or missing. The state gets no names.
+// classStudents returns the roster. The specification does not show its elements: most rosters hold objects, some hold
+// only bids, and some are empty or missing. The state does not get names.
 func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	switch {
 	case k.form < 10:
@@ -210,7 +210,7 @@ func (w *World) classStudent(a *Arena, c *Call, st *student) Value {
 	)
 }
 
-// classDetails returns 4.10: the same record as in the list. Its arrays do not have separate tables here.
+// classDetails returns the answer of 4.10: the same record as in the list. Its arrays do not have separate tables here.
 func classDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		record := w.classRecord(a, c, c.Subject)

@@ -2,14 +2,14 @@
 // results, and a [Server] that serves it over HTTP as strictly as the specification allows, with faults on demand. It
 // is written from the specification and the observations of public clients; of this project it knows only tables.csv.
 //
-//   - A record is data: the world makes it as a list of named values. The renderer writes them as JSON, with varying
+//   - A record is data: the world makes it as a list of named values. The renderer writes these as JSON, with varying
 //     order of members and precision of timestamps, and package oracle turns the same values into expected rows.
-//   - Everything is a pure function of the seed and a position, so any page can be rendered at any time, concurrently,
-//     and always has the same bytes. Only the list of schools is kept in memory.
+//   - Everything is a pure function of the seed and a position. Any page can therefore be rendered at any time,
+//     concurrently, and always has the same bytes. Only the list of schools is kept in memory.
 //   - An operation is an entry in a table ([Operations]): its path, parameters, container and source of records. A
 //     declared column that the world does not send gets made-up values.
-//   - [Quirks] change records before renderer and oracle read them. They are in package odd.
+//   - [Quirks] change records before the renderer and the oracle read them. They are in package odd.
 //
-// A [Fault] selects requests by operation, school, attempt, or a share of all requests that a hash decides,
-// not the order of arrival.
+// A [Fault] selects requests by operation, school or attempt, or a share of all requests. A hash, not the order of
+// arrival, decides which requests belong to that share.
 package simulator

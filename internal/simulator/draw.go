@@ -13,7 +13,7 @@ func Mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// Hash hashes a position in the world, such as (kind, school, index). The order of the parts matters.
+// Hash returns the hash of a position in the world, such as (kind, school, index). The order of the parts matters.
 func Hash(seed uint64, parts ...int) uint64 {
 	h := Mix(seed + Golden)
 	for _, part := range parts {
@@ -22,7 +22,7 @@ func Hash(seed uint64, parts ...int) uint64 {
 	return h
 }
 
-// hashText hashes text; the parts ("ab", "c") and ("a", "bc") differ.
+// hashText returns the hash of texts. The hashes of ("ab", "c") and ("a", "bc") differ.
 func hashText(seed uint64, parts ...string) uint64 {
 	h := Mix(seed + Golden)
 	for _, part := range parts {
@@ -55,7 +55,7 @@ func (d *Rand) Below(n int) int {
 // Between returns a number from low to high, both included.
 func (d *Rand) Between(low, high int) int { return low + d.Below(high-low+1) }
 
-// Chance returns true perMille times out of a thousand.
+// Chance returns true with a probability of perMille in a thousand.
 func (d *Rand) Chance(perMille int) bool { return d.Below(1000) < perMille }
 
 // normal returns a standard normal deviate in thousandths, within six standard deviations: the sum of twelve uniform
@@ -70,7 +70,7 @@ func (d *Rand) normal() int {
 	return (sum - 12*65535/2) * 1000 / 65536
 }
 
-// rounded divides and rounds halves away from zero; by is positive.
+// rounded returns n/by, rounded to the nearest integer, with halves away from zero. by must be positive.
 func rounded(n, by int) int {
 	if n < 0 {
 		return -((-n + by/2) / by)

@@ -12,7 +12,8 @@ type validity struct {
 	removed    bool
 }
 
-// passes applies the parameters of an enrollment list (specification, "Rules common to all endpoints").
+// passes reports whether a record passes the parameters of an enrollment list (specification, "Rules common to all
+// endpoints").
 func (f *Filter) passes(l *validity) bool {
 	if f.Dated && (l.begin > f.On || l.end != 0 && l.end < f.On) {
 		return false
@@ -20,7 +21,7 @@ func (f *Filter) passes(l *validity) bool {
 	return l.modified >= f.Since && (f.Removed || !l.removed)
 }
 
-// matches reports whether a record with this value passes the parameter of that name.
+// matches reports whether a record with this value passes the parameter with that name.
 func (f *Filter) matches(parameter, value string) bool {
 	wanted, asked := f.equal[parameter]
 	return !asked || wanted == value
@@ -44,7 +45,7 @@ func (w *World) lastModified(d *Rand, removedPerMille int) (modified int64, remo
 	return 1000 * (now - ago), d.Chance(removedPerMille)
 }
 
-// 4.7 lists two past academic years, the current and the next one.
+// 4.7 lists two past academic years, the current one and the next.
 const (
 	pastYears   = 2
 	listedYears = pastYears + 2
@@ -97,8 +98,8 @@ func academicYears(w *World, c *Call) List {
 	}
 }
 
-// A student has an association per academic year and one per session, of three years: two are active on any past day.
-// The association of the current year is open.
+// A student has one association per academic year and one per session, over three years, so that two are active on any
+// past day. The association of the current year is open.
 const (
 	yearAssociations = pastYears + 1
 	associationSlots = yearAssociations * (1 + int(seasons))
@@ -112,14 +113,15 @@ type studentAssociation struct {
 	grade   int
 }
 
-// Indices of associations: of a session, of a year, and of a mover's year.
+// The indices of associations begin at 0 for sessions, and at these values for years and for the years of movers.
 const (
 	yearAssociation  = 512 // above the sessions of 128 years
 	movedAssociation = yearAssociation + 128
 )
 
-// studentAssociation returns the association in a slot of a place in a school's roster. ok is false for times before
-// enrollment or in the future, and for students who are not at the school. Movers have only an open association.
+// studentAssociation returns the association in a slot of the student at a place in a school's roster. ok is false for
+// times before enrollment or in the future, and for students who are not at the school. Movers have only an open
+// association.
 func (w *World) studentAssociation(school, place, slot int) (s studentAssociation, ok bool) {
 	home, seat, present := w.seatAt(school, place)
 	if !present {
@@ -155,8 +157,8 @@ func (w *World) studentAssociation(school, place, slot int) (s studentAssociatio
 	return s, true
 }
 
-// studentAssociations returns the list of 4.8. The state sees only the associations of years, and only its own student
-// id.
+// studentAssociations returns the list of 4.8. The state sees only the associations of years, not of sessions, and only
+// its own student id.
 func studentAssociations(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
 	state := w.districts[c.District].state
@@ -202,7 +204,8 @@ func (w *World) matchesStudent(f *Filter, st *student) bool {
 			f.matches("district-student-id", st.districtID())
 }
 
-// An educator has a current association, open or until the end of the year; some also have one that has ended.
+// An educator has a current association, either open or until the end of the year. Some also have an association that
+// has ended.
 const educatorSlots = 2
 
 func (w *World) educatorAssociation(school, educator, slot int) (l validity, ok bool) {
@@ -259,18 +262,19 @@ func (w *World) educator(school, index int) person {
 	return d.person()
 }
 
-// districtID returns the district's student id: fewer digits than the state's, no leading zeros.
+// districtID returns the district's student id. It has fewer digits than the state's, and no leading zeros.
 func (st *student) districtID() string {
 	return strconv.FormatUint(100_000+Hash(st.bid.Low, 2)%900_000, 10)
 }
 
-// born returns a date of birth that fits the grade: five years old on September 1 of the kindergarten year.
+// born returns a date of birth that fits the grade: the student is five years old on September 1 of the kindergarten
+// year.
 func (w *World) born(st *student) Day {
 	kindergarten := st.year - st.grade
 	return firstOf(time.September, kindergarten-5) - 1 - Day(Hash(st.bid.Low, 3)%365)
 }
 
-// educatorAssociationDetails returns 4.14.
+// educatorAssociationDetails returns the answer of 4.14.
 func educatorAssociationDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		return w.educatorAssociationRecord(a, c, c.Subject)

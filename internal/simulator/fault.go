@@ -13,10 +13,10 @@ type FaultKind string
 const (
 	// FaultStatus answers with Status and an error body of a shape that public clients have met.
 	FaultStatus FaultKind = "status"
-	// FaultReset resets the connection without an answer. On a reused connection Go's client silently repeats the GET;
-	// the log shows both.
+	// FaultReset resets the connection without an answer. On a reused connection, Go's client silently repeats the GET;
+	// the log shows both requests.
 	FaultReset FaultKind = "reset"
-	// FaultTruncate announces the whole body by Content-Length, sends half of it and closes the connection.
+	// FaultTruncate announces the whole body with Content-Length, sends half of it and closes the connection.
 	FaultTruncate FaultKind = "truncate"
 	// FaultTruncateChunked sends half of the body in chunks and closes the connection before the last chunk.
 	FaultTruncateChunked FaultKind = "truncate_chunked"
@@ -36,7 +36,7 @@ const (
 )
 
 // FaultListMoves serves test results as if the list had changed since the last page: the first result of the page gets
-// the student and subject of the next one. With ToTry 1 the second reading is consistent. Other operations, and odd
+// the student and subject of the next one. With ToTry 1, the second reading is consistent. Other operations, and odd
 // worlds, are unaffected.
 const FaultListMoves FaultKind = "list_moves"
 
@@ -46,7 +46,7 @@ const OperationToken = "token"
 // Fault selects requests and says what happens to them. It only affects requests that would have succeeded. If several
 // faults match, the first one applies, except for faults with a Share.
 type Fault struct {
-	// Operation is a dataset's name, such as test_results, or "token". Empty means every operation but the token
+	// Operation is a dataset's name, such as test_results, or "token". Empty means every operation except the token
 	// endpoint.
 	Operation string
 	// School is a school's bid; empty means any.
@@ -59,13 +59,13 @@ type Fault struct {
 	// InARow exempts a try if this many consecutive tries of the same request before it met any fault. Zero means no
 	// limit.
 	InARow int
-	// Share is the share of tries that meet the fault, from 0 to 1; zero means all. The world's seed, the request and the
-	// number of the try decide which tries meet it, whatever the order of arrival. The shares of matching faults add up:
-	// no two of them affect the same try.
+	// Share is the share of tries that meet the fault, from 0 to 1; zero means all. The world's seed, the request and
+	// the number of the try decide which tries meet it, not the order of arrival. The shares of matching faults add up:
+	// no two of these faults affect the same try.
 	Share float64
-	// Above exempts requests that arrive while fewer than this many are being answered, so that it limits concurrency;
-	// zero exempts no requests. Token requests and rejected requests do not count, and rejections skip the server's
-	// latency.
+	// Above exempts requests that arrive while fewer than this many are being answered, so that the fault limits
+	// concurrency; zero exempts no requests. Token requests and rejected requests do not count, and rejections skip the
+	// server's latency.
 	Above int
 
 	Kind FaultKind
@@ -79,16 +79,16 @@ type Fault struct {
 	Body string
 }
 
-// TransientFaults returns every fault that passes when the request is repeated; together they affect the given share of
-// requests, at most four tries of a request in a row, so a client with eight retries succeeds. Stalls last for the
-// given time (default one second) or until the client gives up. The token endpoint has its own faults, none of which is
-// a refusal.
+// TransientFaults returns every fault that disappears when the request is repeated. Together, they affect the given
+// share of requests, but at most four tries of a request in a row, so that a client with eight retries succeeds. Stalls
+// last for the given time (default one second) or until the client gives up. The token endpoint has its own faults,
+// none of which rejects the credentials.
 func TransientFaults(share float64, stall time.Duration) []Fault {
 	if stall <= 0 {
 		stall = time.Second
 	}
 	anywhere := []Fault{
-		// Two 401 in a row for one request would look like denied access.
+		// Two 401s in a row for one request would look like rejected credentials.
 		{Kind: FaultStatus, Status: http.StatusUnauthorized, InARow: 1},
 		{Kind: FaultStatus, Status: http.StatusNotFound},
 	}
@@ -140,7 +140,7 @@ type faultPicker struct {
 	tries  map[uint64]tally // by request
 }
 
-// tally counts the tries of a request, and the faults since the last try without one.
+// tally counts the tries of a request, and the faults since the last try without a fault.
 type tally struct{ tries, row int }
 
 func newFaultPicker(seed uint64, faults []Fault) *faultPicker {
@@ -151,7 +151,7 @@ func newFaultPicker(seed uint64, faults []Fault) *faultPicker {
 	}
 }
 
-// faultOfTry counts a try and returns its fault, or nil, and its number.
+// faultOfTry counts a try, and returns its fault, or nil, and the number of the try.
 func (b *faultPicker) faultOfTry(a *target) (*Fault, int) {
 	t := b.tries[a.key]
 	t.tries++
@@ -195,7 +195,7 @@ func (f *Fault) fits(a *target, try int) bool {
 		try >= f.FromTry && (f.ToTry == 0 || try <= f.ToTry)
 }
 
-// retryAfter returns the header's current value.
+// retryAfter returns the value of the header Retry-After at the given time.
 func (f *Fault) retryAfter(now time.Time) string {
 	after, dated := strings.CutPrefix(f.RetryAfter, "date+")
 	wait, err := time.ParseDuration(after)

@@ -22,8 +22,8 @@ func (w *World) filled(c *Call, list List) List {
 	return list
 }
 
-// fill drops absent members and adds missing ones to an object and to the objects in it. s is nil for an object without
-// columns.
+// fill drops absent members from an object and the objects in it, adds missing members to them, and returns the result.
+// s is nil for an object without columns.
 func (f *filler) fill(members []Member, s *Shape) []Member {
 	var missing *unsentMembers
 	if s != nil {
@@ -68,7 +68,7 @@ func (f *filler) fill(members []Member, s *Shape) []Member {
 	return slices.Clip(kept)
 }
 
-// value makes up a value; one in ten is absent.
+// value returns a made-up value for a column. One in ten values is absent, unless the column is a key.
 func (f *filler) value(col *Column) Value {
 	d := &f.draw
 	number := d.next()
@@ -96,7 +96,7 @@ func (f *filler) value(col *Column) Value {
 	}
 }
 
-// List returns the list of a call.
+// List returns the list that a call reads, with complete records and all deviations of this world.
 func (w *World) List(c *Call) List {
 	list := w.withReorderedArrays(c, w.filled(c, c.Op.source(w, c)))
 	if w.quirks != nil {

@@ -4,8 +4,8 @@ import "time"
 
 // Students have seats. A seat belongs to a school and always has an occupant, who enters in the lowest grade, moves up
 // a grade each August, and makes room for the next occupant after the highest grade. The occupants of a block of seats
-// enter together, so that a block is one grade or two. The events in an occupant's life are a hash of seat and year:
-// the state of any day can be computed, and all days agree about the past.
+// enter together, so that a block is one grade or two. The events in an occupant's life are derived from a hash of seat
+// and year, so that the state on any day can be computed, and all days agree about the past.
 
 // seatBits is the size of a seat's number in the index of a bid.
 const seatBits = 20
@@ -20,7 +20,7 @@ type occupant struct {
 	grade  int // in that year, 0 for kindergarten
 }
 
-// occupant returns the occupant of a seat, below school.students, on the world's day.
+// occupant returns the occupant of a seat on the world's day. seat must be below school.students.
 func (w *World) occupant(school, seat int) occupant {
 	s := &w.schools[school]
 	span := s.highest - s.lowest + 1
@@ -36,7 +36,8 @@ func (w *World) occupant(school, seat int) occupant {
 	return o
 }
 
-// absence is a time in which a student is not on the roster of the school of the seat. The last day is not part of it.
+// absence is a period in which a student is not on the roster of the school of the seat. It does not include the day
+// to.
 type absence struct {
 	from, to Day
 	// moved is set if the student is at the partner school instead.
@@ -46,7 +47,7 @@ type absence struct {
 // covers reports whether a day is part of the absence.
 func (a absence) covers(d Day) bool { return a.from <= d && d < a.to }
 
-// absence returns the absence of an occupant in an academic year. Most have none.
+// absence returns the absence of an occupant in an academic year. Most occupants have none.
 func (w *World) absence(school, seat, year int) absence {
 	s := &w.schools[school]
 	if s.steady {
@@ -71,7 +72,7 @@ func (w *World) absence(school, seat, year int) absence {
 // partner returns the school to which students of a school move in a year, or -1.
 func (w *World) partner(school, year int) int { return w.shifted(school, w.partnerShift(year)) }
 
-// source returns the school whose movers come to a school in a year, or -1.
+// source returns the school from which students move to a school in a year, or -1.
 func (w *World) source(school, year int) int { return w.shifted(school, -w.partnerShift(year)) }
 
 func (w *World) partnerShift(year int) int {
@@ -81,7 +82,8 @@ func (w *World) partnerShift(year int) int {
 	return 0
 }
 
-// shifted returns the school that is by places after a school, in the circle of schools that are not steady.
+// shifted returns the school that is by places after a school, in the circle of schools that are not steady. It returns
+// -1 if the school is not in the circle, or by is 0.
 func (w *World) shifted(school, by int) int {
 	n := w.total - w.steady
 	if by == 0 || school < w.steady || school >= w.total {
@@ -90,8 +92,8 @@ func (w *World) shifted(school, by int) int {
 	return w.steady + ((school-w.steady+by)%n+n)%n
 }
 
-// rosterPlaces returns the number of places in the roster of a school: its seats, then the seats of the school
-// whose movers it takes.
+// rosterPlaces returns the number of places in the roster of a school: its seats, then the seats of the school whose
+// students move to it.
 func (w *World) rosterPlaces(school int) int {
 	places := w.schools[school].students
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {
@@ -110,8 +112,8 @@ func (w *World) seatAt(school, place int) (home, seat int, ok bool) {
 	return home, seat, w.attendsSchool(home, seat, school)
 }
 
-// attendsSchool reports whether the occupant of a seat is at a school on the world's day: the school of the seat, or
-// the one whose movers come from there.
+// attendsSchool reports whether the occupant of a seat is at a school on the world's day. The school must be home, the
+// school of the seat, or the partner of home.
 func (w *World) attendsSchool(home, seat, school int) bool {
 	away := w.absence(home, seat, w.yearOfSchool(home))
 	if home != school {
@@ -132,8 +134,8 @@ func (w *World) schoolOf(home, seat int) int {
 // yearOfSchool returns the academic year of a school on the world's day.
 func (w *World) yearOfSchool(school int) int { return w.districts[w.schools[school].district].year }
 
-// window returns the days on which students are tested in a session: from the first to the day before the last. Summer
-// has none.
+// window returns the days on which students are tested in a session, not including the day to. There are no tests in
+// summer.
 func (w *World) window(district, year int, s season) (from, to Day) {
 	begin := w.sessionBegin(district, year, s)
 	switch s {
@@ -155,7 +157,7 @@ type event struct {
 	draw      Rand
 }
 
-// position numbers the windows in which tests are taken.
+// position returns the number of the window in which the test was taken. Later windows have higher numbers.
 func (e *event) position() int { return e.year*int(seasons) + int(e.season) }
 
 // lastEvent returns the test that the service shows for a student and a subject on the world's day: the newest one. ok
@@ -172,7 +174,7 @@ func (w *World) lastEvent(o *occupant, subject int) (e event, ok bool) {
 	return e, false
 }
 
-// takes reports whether a student has taken a test in a window before the world's day, and completes the event.
+// takes reports whether a student took a test in a window before the world's day, and completes the event.
 func (w *World) takes(o *occupant, subject int, e *event) bool {
 	s := &w.schools[o.school]
 	grade := o.grade - (o.year - e.year)
@@ -204,7 +206,7 @@ func (w *World) vanished(o *occupant, subject int, e *event) bool {
 	return d.Chance(2) && !w.schools[o.school].steady && e.day+Day(d.Between(3, 150)) < w.today
 }
 
-// yearBefore returns the same day one year earlier; of 29 February, 28 February.
+// yearBefore returns the same day one year earlier. For 29 February, it returns 28 February.
 func yearBefore(d Day) Day {
 	year, month, day := d.Time().Date()
 	if month == time.February && day == 29 {

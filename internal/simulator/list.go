@@ -9,7 +9,7 @@ type List struct {
 	Keep func(i int) bool
 	// Record returns the record at a position.
 	Record func(a *Arena, i int) []Member
-	// Element replaces Record for lists whose members are already ordered, or whose elements may not be records.
+	// Element replaces Record for lists whose records have ordered members, or that have elements other than records.
 	Element func(a *Arena, i int) Value
 }
 
@@ -48,7 +48,7 @@ type Container struct {
 	TextFlags  bool   // hasNextPage is text
 }
 
-// appendMore appends whether there is a next page.
+// appendMore appends the value of hasNextPage.
 func (k *Container) appendMore(dst []byte, more bool) []byte {
 	if k.TextFlags {
 		dst = append(dst, '"')
@@ -67,7 +67,7 @@ type Quirks interface {
 	// FormatBid writes a bid of the world. ParseBid reads any bid that FormatBid has written.
 	FormatBid(w *World, b Bid) string
 	ParseBid(text string) (Bid, bool)
-	// Mark returns a text to put into cursors, the members beside them, errors and headers, or an empty one. It has no
-	// characters that JSON escapes.
+	// Mark returns a text to put into cursors, the members beside them, errors and headers; empty for none. The text
+	// has no characters that JSON escapes.
 	Mark() string
 }

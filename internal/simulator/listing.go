@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Changes of whole schools and lists from day to day. Schools are added, leave and lose their agreements at any time
-// except in fall 2026, the time of the default world.
+// This file holds the changes to whole schools and lists from day to day. Schools are added, leave and lose their
+// agreements at any time except in fall 2026, the time of the default world.
 
 // quarterDays is the length of the periods in which agreements end. One of them begins on the first of September 2026.
 const quarterDays = 91
@@ -54,7 +54,7 @@ func (w *World) isDenied(school int, counts []int) bool {
 	if day/quarterDays == fall2026 {
 		return false
 	}
-	// The last number was chosen so that no school of the default world is denied on the nights of `make demo`.
+	// The number 59 was chosen so that no school of the default world is denied on the nights of `make demo`.
 	d := Rand{Hash(w.seed, int(SchoolEntity), school, day/quarterDays, 59)}
 	from := d.Below(quarterDays - 10)
 	return d.Chance(80) && day%quarterDays >= from && day%quarterDays < from+d.Between(10, 40)
@@ -63,7 +63,7 @@ func (w *World) isDenied(school int, counts []int) bool {
 // Denied reports whether the service denies access to a school of 4.1.
 func (w *World) Denied(school int) bool { return w.schools[school].denied }
 
-// withReorderedArrays returns a list in whose records some arrays of rows are in another order, each on some days.
+// withReorderedArrays returns a list in which some arrays of rows are in reverse order, each of them on some days.
 func (w *World) withReorderedArrays(c *Call, list List) List {
 	record, t := list.Record, &c.Op.Tables[0]
 	if len(t.Shape.Children) == 0 {

@@ -12,8 +12,8 @@ type Request struct {
 	// Seq counts requests in order of arrival, from 1.
 	Seq  int64
 	Time time.Time
-	// InFlight counts the requests, including this one, that had arrived but not begun to be answered: at most as many
-	// as the client had in flight.
+	// InFlight counts the requests, including this one, that had arrived and whose answers had not begun. The client
+	// had at least that many in flight.
 	InFlight int
 	Method   string
 	// Operation is a dataset's name, "token", or empty for an unknown path. Template is its path in the specification.
@@ -23,11 +23,11 @@ type Request struct {
 	Path  string
 	Query url.Values
 	// School and District are the bids of the call's school and of its district or perspective, as received. For a read
-	// by id, which names no school, School is the school of the record.
+	// by id, which does not specify a school, School is the school of the record.
 	School   string
 	District string
 	// Try counts requests with the same operation, path and query since SetFaults, from 1; 0 if the request was
-	// refused.
+	// rejected.
 	Try int
 	// Fault is the fault that the request met; empty for none.
 	Fault FaultKind

@@ -15,7 +15,8 @@ const (
 )
 
 // expectedGrowth returns the expected growth of a student with a score from a test to a later one, in hundredths of a
-// point, and its standard deviation. It is the growth of the mean, and less for students above the mean.
+// point, and its standard deviation. For a student at the mean, it is the growth of the mean; it is less above the
+// mean, and more below.
 func expectedGrowth(subject, fromGrade int, from season, toGrade int, to season, rit int) (growth, deviation int) {
 	z := rounded((rit*10-ritMean(subject, fromGrade, from))*1000, ritDeviation(subject, fromGrade))
 	later := ritDeviation(subject, toGrade)
@@ -23,7 +24,7 @@ func expectedGrowth(subject, fromGrade int, from season, toGrade int, to season,
 }
 
 // WriteNorms writes a made-up table of growth norms in CSV, in the form that the community's R packages use for
-// published ones: the growth that the simulated service itself expects, by subject, grade, score and span.
+// published norms. It holds the growth that the simulated service itself expects, by subject, grade, score and span.
 func WriteNorms(w io.Writer) error {
 	const lowest, highest = 100, 300
 	b := bufio.NewWriter(w)
@@ -52,7 +53,7 @@ func WriteNorms(w io.Writer) error {
 	return nil
 }
 
-// hundredths formats a number of hundredths.
+// hundredths returns a number of hundredths as text with two decimals.
 func hundredths(n int) string {
 	sign := ""
 	if n < 0 {

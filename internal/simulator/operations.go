@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// Operations returns the operations of the service. Paths are exact: 4.2 ends in a slash, 4.1 does not.
+// Operations returns the operations of the service. Paths are exact: the path of 4.2 ends in a slash, the path of 4.1
+// does not.
 func Operations() []*Operation {
 	list := []*Operation{
 		{
@@ -120,7 +121,7 @@ func commonParameters() []string {
 	return []string{"effective-date", "modified-since", "include-removed", "next-page"}
 }
 
-// roster returns 4.11 or 4.12: the list of one student's or educator's classes.
+// roster returns the operation 4.11 or 4.12, which lists the classes of one student or educator.
 func roster(name, template, wrapper string, about EntityKind, fan FanOut, list func(*World, *Call) List) *Operation {
 	return &Operation{
 		Name:     name,
@@ -134,8 +135,8 @@ func roster(name, template, wrapper string, about EntityKind, fan FanOut, list f
 	}
 }
 
-// enrollment returns the operation of a list of 4.7 to 4.9 or 4.13. These share their parameters, and each may have
-// more.
+// enrollment returns one of the operations 4.7 to 4.9 and 4.13. They share most of their parameters; more lists the
+// others.
 func enrollment(name, template, wrapper string, list func(*World, *Call) List, more ...string) *Operation {
 	return &Operation{
 		Name:     name,

@@ -25,7 +25,7 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	if !k.Paged {
 		size = list.Count
 	}
-	// The call determines the position of pagination, so clients also meet it before the records.
+	// The call determines the position of the pagination member, which precedes the records in some answers.
 	style := w.Style(c, c.From)
 	first := list.Next(c.From)
 	r.dst = append(r.dst, '{')
@@ -48,7 +48,7 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 }
 
 // single appends the record of a single read, bare or wrapped, because it is unknown which form the service sends
-// (observed, "Containers and fields"). 4.5 is bare unless the world has quirks.
+// (observed, "Containers and fields"). The record of 4.5 is always bare, unless the world has quirks.
 func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	style := w.Style(c, 0)
 	wrapped := style>>60&1 == 0 && (c.Op.About != StudentEntity || w.quirks != nil)
@@ -62,7 +62,7 @@ func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	}
 }
 
-// records appends an array of up to size records and returns the position after them.
+// records appends an array of up to size records, from position i on, and returns the position after them.
 func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int) int {
 	r.dst = append(r.dst, '[')
 	for n := 0; n < size && i < list.Count; n++ {

@@ -10,7 +10,7 @@ type student struct {
 	draw    Rand // of names
 }
 
-// student returns the occupant of a seat, below school.students, on the world's day.
+// student returns the occupant of a seat on the world's day. seat must be below school.students.
 func (w *World) student(school, seat int) student {
 	st := student{occupant: w.occupant(school, seat), matched: seat < w.schools[school].tested || seat%3 != 0}
 	st.bid = w.BidOf(StudentEntity, school, st.index)
@@ -24,7 +24,7 @@ func (st *student) ability() int {
 	return d.normal()
 }
 
-// seatOf returns the seat of a student by the index in the bid.
+// seatOf returns the seat of the student whose bid has the given index.
 func seatOf(index int) int { return index & (1<<seatBits - 1) }
 
 // enrolled returns the number of students that 4.4 lists for a school.
@@ -52,7 +52,7 @@ func (st *student) person() person {
 	return d.person()
 }
 
-// studentID returns the state's student id: digits, some with leading zeros, so it is text.
+// studentID returns the state's student id. It is text, because it may have leading zeros.
 func (st *student) studentID() string {
 	n := Hash(st.bid.Low, 1) % 10_000_000_000
 	digits := strconv.FormatUint(n, 10)
@@ -88,7 +88,8 @@ func (w *World) studentRecord(a *Arena, school, place int) []Member {
 	)
 }
 
-// studentDetails returns 4.5: an object that is flat except for three members (observed, "Containers and fields").
+// studentDetails returns the answer of 4.5: an object that is flat except for three members (observed, "Containers and
+// fields").
 func studentDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		st := w.student(c.Home, seatOf(c.Subject))
@@ -167,7 +168,7 @@ func (d *Rand) programs(a *Arena) Value {
 }
 
 // accommodations returns an array for a few results (observed, "Test results"). The names are plain ASCII without a
-// slash: exporters store them as sent, so there must be one spelling.
+// slash: exporters store them as sent, so there must be only one spelling.
 func (d *Rand) accommodations(a *Arena) Value {
 	if !d.Chance(25) {
 		return Value{}

@@ -18,8 +18,8 @@ type renderer struct {
 	canonical bool
 }
 
-// element appends an element in a style. If ordered is set, its members are already in order, and it need not be an
-// object.
+// element appends an element in a style. If ordered is set, the members of the element are already in order, and it
+// need not be an object.
 func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	r.spaced = style&15 == 0
 	r.ascii = style>>4&3 == 0
@@ -30,7 +30,8 @@ func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	}
 }
 
-// shuffled writes an object, starting at any member, in steps that reach every member once.
+// shuffled appends an object. It starts at a member that depends on the style, and takes steps that reach every member
+// once.
 func (r *renderer) shuffled(members []Member, style uint64) {
 	n := len(members)
 	if n == 0 {
@@ -112,7 +113,7 @@ func (r *renderer) value(v *Value) {
 	}
 }
 
-// oddName writes the name of an odd member.
+// oddName appends the name of an odd member.
 func (r *renderer) oddName(m *Member) {
 	if m.Literal.Name != "" && !r.canonical {
 		r.dst = append(r.dst, m.Literal.Name...)

@@ -26,7 +26,7 @@ type reply struct {
 	cut         FaultKind // how the answer is cut short; empty if it is complete
 }
 
-// needsBody reports whether the fault needs the correct answer.
+// needsBody reports whether the fault requires the body of the correct answer.
 func (f *Fault) needsBody() bool {
 	switch f.Kind {
 	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody, FaultListMoves:
@@ -36,7 +36,7 @@ func (f *Fault) needsBody() bool {
 	}
 }
 
-// reply returns the correct answer, or the answer that the fault makes of it; f may be nil.
+// reply returns the correct answer or, if f is not nil, the answer that the fault makes of it.
 func (f *Fault) reply(w *World, entry *Request, now time.Time, body []byte) reply {
 	right := reply{status: http.StatusOK, contentType: jsonType, body: body}
 	if f == nil {
@@ -111,7 +111,7 @@ func (w *World) errorBody(style, status int, message string) []byte {
 // waitBefore waits before the answer begins. It returns false if the client has disconnected.
 func (p *reply) waitBefore(ctx context.Context) bool {
 	if p.cut == FaultStallBody {
-		return true // It waits while sending.
+		return true // The reply waits while it is being sent.
 	}
 	return sleep(ctx, p.wait)
 }
@@ -173,13 +173,13 @@ func cutConnection(w http.ResponseWriter, raw []byte) {
 	_ = conn.Close()
 }
 
-// etag changes with the body, as the service's does.
+// etag returns an entity tag that depends on the body, as the service's does.
 func etag(body []byte) string {
 	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 	return `W/"` + strconv.FormatInt(int64(len(body)), 16) + "-" + strconv.FormatUint(uint64(sum), 16) + `"`
 }
 
-// sleep returns false if the client disconnects first.
+// sleep waits. It returns false if the client disconnects first.
 func sleep(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {
 		return true

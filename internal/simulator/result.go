@@ -21,7 +21,7 @@ type testEvent struct {
 }
 
 // resultPlaces returns the number of places in the list of 4.6: one for each seat and subject of the school, followed
-// by one for each seat and subject of the school whose movers it takes.
+// by one for each seat and subject of the school whose students move to it.
 func (w *World) resultPlaces(school int) int {
 	places := w.schools[school].results
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {
@@ -68,7 +68,7 @@ func (w *World) testEvent(school, place int) (r testEvent, ok bool) {
 	return w.eventOf(&o, subject, &e), true
 }
 
-// eventOf returns what happened in a test.
+// eventOf returns the details of a test.
 func (w *World) eventOf(o *occupant, subject int, e *event) testEvent {
 	home := o.school
 	r := testEvent{school: home, student: w.student(home, o.seat), subject: subject, grade: o.grade - (o.year - e.year), season: e.season, year: e.year}
@@ -78,7 +78,7 @@ func (w *World) eventOf(o *occupant, subject int, e *event) testEvent {
 	r.at = home
 	switch away := w.absence(home, o.seat, e.year); {
 	case !o.hadSeat(e):
-		r.index |= 1 << 31 // The previous occupant has the results of that year.
+		r.index |= 1 << 31 // In that year, the seat's results belong to the previous occupant.
 		r.at = w.total + w.schools[home].district
 	case away.moved && away.covers(e.day):
 		r.at = w.partner(home, e.year)
@@ -190,7 +190,7 @@ func (w *World) norms(a *Arena, r *testEvent) Value {
 		n++
 	}
 	if d.Chance(400) {
-		_ = d.normal() // so that all later values stay what they were before growth was simulated
+		_ = d.normal() // so that all later values are the same as before growth was simulated
 		z, ok := w.growth(r)
 		list[n] = norm("2025", "growth", z)
 		if ok {
@@ -200,7 +200,7 @@ func (w *World) norms(a *Arena, r *testEvent) Value {
 	return a.array(list[:n]...)
 }
 
-// areaScores returns the scores by instructional area. They are close to the overall score, and less certain.
+// areaScores returns the scores by instructional area. They are close to the overall score, but less certain.
 func (w *World) areaScores(a *Arena, r *testEvent, paper *test) Value {
 	d := &r.draw
 	var list [5]Member

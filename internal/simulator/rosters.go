@@ -11,7 +11,8 @@ type membership struct {
 	draw  Rand
 }
 
-// membership returns a record of a student or educator in a class; ok is false if there is none.
+// membership returns a record of a student or educator in a class. copied is the number of the record, from 0. ok is
+// false if there is no such record.
 func (w *World) membership(what EntityKind, school, index, class, copied int) (s membership, ok bool) {
 	luck := Rand{Hash(w.seed, int(what), school, index, class)}
 	switch again := luck.Below(1000); {

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// refusal is the answer to a request that the specification does not allow, or that asks for something that does not
-// exist.
+// refusal is the answer to a request that the specification does not allow, or for something that does not exist.
 type refusal struct {
 	status  int
 	message string
@@ -20,7 +19,8 @@ type refusal struct {
 
 func refuse(status int, message string) *refusal { return &refusal{status: status, message: message} }
 
-// match finds the operation of an escaped path below the base path, and the values of the variables in its template.
+// match returns the operation of an escaped path below the base path, and the values of the variables in its template;
+// nil if there is no such operation.
 func match(list []*Operation, path string) (*Operation, map[string]string) {
 	segments := strings.Split(path, "/")
 	for _, op := range list {
@@ -52,9 +52,10 @@ func fit(template, segments []string) (map[string]string, bool) {
 	return values, true
 }
 
-// newCall checks the parameters as strictly as the specification allows. The operation must know each parameter, and
-// each must be sent once, readable and not empty. No required parameter may be missing. On a follow-up page, all
-// parameters except the cursor must be the same as on the first page.
+// newCall returns the call of a request, or a refusal. It checks the parameters as strictly as the specification
+// allows. The operation must know each parameter, and each must be sent once, readable and not empty. No required
+// parameter may be missing. On a follow-up page, all parameters except the cursor must be the same as on the first
+// page.
 func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -98,7 +99,8 @@ func (op *Operation) knows(parameter string) bool {
 	return slices.Contains(op.Required, parameter) || slices.Contains(op.Optional, parameter) || parameter == "next-page" && op.Single == ""
 }
 
-// readFilter reads the filter parameters. Operations apply their default effective date themselves.
+// readFilter reads the filter parameters, and refuses the call if it cannot read one. Operations apply their default
+// effective date themselves.
 func (w *World) readFilter(c *Call) *refusal {
 	unreadable := func(name string) *refusal { return refuse(http.StatusBadRequest, "unreadable value of "+name) }
 	for name, given := range c.query {
@@ -125,7 +127,7 @@ func (w *World) readFilter(c *Call) *refusal {
 			}
 			c.Filter.Removed = value == "true"
 		case "received-before-date", "received-after-date":
-			// The specification does not explain them (4.7): they are checked and ignored.
+			// The specification does not explain these parameters (4.7), so they are only checked.
 			if _, err := time.Parse(time.DateOnly, value); err != nil {
 				return unreadable(name)
 			}
@@ -139,8 +141,9 @@ func (w *World) readFilter(c *Call) *refusal {
 	return nil
 }
 
-// locate resolves the school and the district or perspective of a call. Schools named only by 4.3 have no agreement
-// with the app, and a perspective covers only its own schools: both are denied (specification, "Errors").
+// locate finds the school, the district or perspective, and the subject of a call. Access is denied to schools that
+// only 4.3 lists, because they have no agreement with the app, and to schools that the perspective does not cover
+// (specification, "Errors").
 func (w *World) locate(c *Call, path map[string]string) *refusal {
 	schoolBid, districtBid := path["school_bid"], path["district_bid"]
 	if schoolBid == "" {
@@ -262,7 +265,7 @@ func (w *World) cursorMAC(c *Call, from int) uint64 {
 	return Mix(hashText(w.seed, c.Op.Name, c.path, encode(c.query, "next-page")) ^ Mix(uint64(from)))
 }
 
-// encode returns the query in a fixed order, without one parameter.
+// encode returns the query in a fixed order, without the given parameter.
 func encode(query url.Values, without string) string {
 	query = maps.Clone(query)
 	query.Del(without)

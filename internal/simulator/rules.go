@@ -2,8 +2,8 @@ package simulator
 
 import "slices"
 
-// The service's own rules for test results (specification, "What the service does", 4, and "Limits"), and those that
-// follow from the meaning of its values. A world breaks only those that [Options.Break] names.
+// These are the service's own rules for test results (specification, "What the service does", 4, and "Limits"), and
+// rules that follow from the meaning of the values. A world breaks only the rules in [Options.Break].
 const (
 	RuleOneResultPerSubject = "one_result_per_subject"
 	RulePageSize            = "page_size"
@@ -23,8 +23,8 @@ func Rules() []string {
 
 func (w *World) broken(rule string) bool { return slices.Contains(w.breaks, rule) }
 
-// Each rule is broken by one result in brokenPeriod. The result before that of one_result_per_subject breaks no rule,
-// because it is the other half of the pair.
+// Each rule except page_size is broken by one result in brokenPeriod. The result before the one that breaks
+// one_result_per_subject breaks no rule, because it is the other half of the pair.
 const brokenPeriod = 20
 
 func brokenAt(index int) string {
@@ -57,7 +57,7 @@ func (w *World) servedResult(a *Arena, c *Call, index int) []Member {
 	return members
 }
 
-// breakRule makes a result break a rule. A result without the members is not changed.
+// breakRule makes a result break a rule. A result without the members that the rule concerns is not changed.
 func (w *World) breakRule(members []Member, rule string, school, index int) {
 	set := func(name string, change func(v *Value)) {
 		if v := Find(members, name); v != nil {
@@ -96,7 +96,8 @@ func (w *World) pair(members []Member, school, other int) {
 	*Find(members, "subjectArea") = TextOf(subjectNames[subject])
 }
 
-// brokenPage is how many records are missing from the first page of test results in a world that breaks page_size.
+// brokenPage is the number of records that are missing from the first page of test results in a world that breaks
+// page_size.
 const brokenPage = 3
 
 // PageSize returns the number of records in the page of a call.

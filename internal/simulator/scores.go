@@ -30,7 +30,7 @@ func bandOf(grade int) int {
 
 var subjectNames = [subjects]string{"Mathematics", "Reading", "Language Usage", "Science"}
 
-// test is common to the results of a subject and band.
+// test describes the test that all results of a subject and band share.
 type test struct {
 	name, key string
 	areas     []string
@@ -64,7 +64,7 @@ var tests = [subjects][bands]test{
 }
 
 // ritMeans holds mean scores in tenths by subject, grade and season (fall, winter, spring), within a point or so of
-// published norms. ritMean derives language usage and science.
+// published norms. ritMean derives the means of language usage and science from them.
 var ritMeans = [2][13][3]int{
 	mathematics: {
 		{1396, 1501, 1571},
@@ -98,7 +98,7 @@ var ritMeans = [2][13][3]int{
 	},
 }
 
-// ritMean returns the mean score in tenths; summer is a little below spring.
+// ritMean returns the mean score in tenths. In summer, it is a little lower than in spring.
 func ritMean(subject, grade int, s season) int {
 	drop := 0
 	if s == summer {
@@ -142,7 +142,7 @@ func percentile(z int) int {
 	return below + 1
 }
 
-// lexileText formats a reading measure: 690L, or BR40L below zero (beginning reader).
+// lexileText returns a reading measure as text: 690L, or BR40L below zero (beginning reader).
 func lexileText(measure int) string {
 	if measure < 0 {
 		return "BR" + strconv.Itoa(-measure) + "L"
@@ -150,7 +150,7 @@ func lexileText(measure int) string {
 	return strconv.Itoa(measure) + "L"
 }
 
-// quantileText formats a mathematics measure: 745Q, or EM40Q below zero (emerging mathematician).
+// quantileText returns a mathematics measure as text: 745Q, or EM40Q below zero (emerging mathematician).
 func quantileText(measure int) string {
 	if measure < 0 {
 		return "EM" + strconv.Itoa(-measure) + "Q"

@@ -20,7 +20,7 @@ const (
 // defaultBasePath is not the root, so that clients cannot assume that the service is at the root of its host.
 const defaultBasePath = "/sim"
 
-// ServerOptions are all optional.
+// ServerOptions are the options of a server. All of them are optional.
 type ServerOptions struct {
 	// BasePath is the path above all operations, default defaultBasePath; "/" is the root.
 	BasePath string
@@ -32,9 +32,9 @@ type ServerOptions struct {
 	PageSize int
 	// ListPageSize is the page size of other paged operations, default 500; it is not documented.
 	ListPageSize int
-	// Latency delays every answer.
+	// Latency is the delay of every answer.
 	Latency time.Duration
-	// Faults applies faults to requests; see [Server.SetFaults].
+	// Faults are applied to requests; see [Server.SetFaults].
 	Faults []Fault
 	// LogLimit is the minimum number of requests that the log keeps, default 100000.
 	LogLimit int
@@ -55,7 +55,7 @@ type Server struct {
 	tokens tokens
 	log    requestLog
 	faults *faultPicker
-	// answering counts the requests that have been given a fault and whose answer has not begun; see Fault.Above.
+	// answering counts the requests whose faults have been picked and whose answers have not begun; see Fault.Above.
 	answering int
 }
 
@@ -239,7 +239,7 @@ func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal)
 // isRejected reports whether the fault limits the number of concurrent requests.
 func isRejected(fault *Fault) bool { return fault != nil && fault.Above > 0 }
 
-// endRequest undoes the counting of pickFault.
+// endRequest stops counting a request as being in flight and being answered.
 func (s *Server) endRequest(entry *Request, fault *Fault) {
 	s.inFlight.Add(-1)
 	if entry.Operation == OperationToken || isRejected(fault) {
@@ -250,7 +250,7 @@ func (s *Server) endRequest(entry *Request, fault *Fault) {
 	s.answering--
 }
 
-// pickFault counts the try and returns its fault.
+// pickFault counts the try and returns its fault, or nil.
 func (s *Server) pickFault(entry *Request) *Fault {
 	target := target{
 		operation: entry.Operation,

@@ -26,8 +26,8 @@ type Table struct {
 	Shape       *Shape
 }
 
-// Column takes its value from Source: a member of the record, or member.member; ^member of the parent record;
-// $parameter of the call; # for the position in the array; * for everything without a column.
+// Column is a column of a table. It takes its value from Source: a member of the record, or member.member; ^member of
+// the parent record; $parameter of the call; # for the position in the array; * for everything without a column.
 type Column struct {
 	Name, Type, Source string
 	Key                bool
@@ -71,7 +71,7 @@ var Tables = sync.OnceValue(func() []Table {
 	return list
 })
 
-// Each student or educator of a class may have two records of it.
+// recordsPerClass is the maximum number of records that a student or educator has for one class.
 const recordsPerClass = 2
 
 // Position returns the position that determines the made-up values and oddities of the record at i. Records that are
@@ -133,13 +133,13 @@ func newShape(t *Table) *Shape {
 	return s
 }
 
-// Takes reports whether the member of this name has a column.
+// Takes reports whether the member with this name has a column.
 func (s *Shape) Takes(name string) bool {
 	return slices.ContainsFunc(s.Columns, func(col Column) bool { return col.Source == name })
 }
 
-// unsent compares the declared members with the first object of this shape that the world made. Its absent members are
-// still in it.
+// unsent returns the declared members that the world does not send. It finds them with the first object of this shape,
+// which must still have its absent members.
 func (s *Shape) unsent(members []Member) *unsentMembers {
 	s.once.Do(func() {
 		sent := func(name string) bool {
@@ -171,7 +171,8 @@ func (s *Shape) child(name string) *Shape {
 	return s.Children[name]
 }
 
-// Find returns the last member of this name, because the last of duplicate members counts.
+// Find returns the value of the last member of this name, because the last of duplicate members counts; nil if there is
+// none.
 func Find(members []Member, name string) *Value {
 	for i := len(members) - 1; i >= 0; i-- {
 		if members[i].Name == name && members[i].Kind != Absent {

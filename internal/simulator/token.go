@@ -12,7 +12,7 @@ import (
 // authPath is the path of the token endpoint (specification, "Authentication").
 const authPath = "/auth/v1/token"
 
-// tokens holds the issued tokens. Several may be valid at once. The server's lock guards it.
+// tokens holds the issued tokens, of which several may be valid at once. The server's lock guards it.
 type tokens struct {
 	seed   uint64
 	given  int
@@ -42,8 +42,8 @@ func (t *tokens) alive(token string, now time.Time) bool {
 	return given && now.Before(expiry)
 }
 
-// checkTokenRequest accepts requests in the form that public clients use: key and secret by Basic authentication, the
-// key also as apikey, and the grant type as a header or in a form. A body is optional.
+// checkTokenRequest returns a refusal unless a request has the form that public clients use: key and secret by Basic
+// authentication, the key also as apikey, and the grant type as a header or in a form. A body is optional.
 func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "the token endpoint expects POST")
@@ -86,7 +86,7 @@ func (s *Server) appendToken(dst []byte, now time.Time) []byte {
 		`","token_type":"BearerToken","access_token":"`+token+`"}`...)
 }
 
-// checkHeaders checks the headers that every operation requires.
+// checkHeaders returns a refusal unless a request has the key and a valid token, which every operation requires.
 func (s *Server) checkHeaders(r *http.Request, now time.Time) *refusal {
 	if r.Header.Get("apikey") != s.options.Key {
 		return refuse(http.StatusUnauthorized, "missing or invalid API key")

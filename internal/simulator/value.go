@@ -37,13 +37,13 @@ type Member struct {
 	Value
 }
 
-// Literal is an odd value: the JSON text as sent, and the values that an export must make of it. They are independent:
-// neither is computed from the other.
+// Literal is an odd value: the JSON text as sent, and the values that an export must make of it. The text and the
+// values are stated independently.
 type Literal struct {
 	Sent     string // as sent
 	Cell     any    // the value of the column; nil if it does not fit
 	Kept     string // the value in _extra; as sent if empty
-	Replaced int64  // bad bytes and half surrogate pairs, in the name too, which _extra holds as U+FFFD
+	Replaced int64  // invalid bytes and lone surrogates, also in the name, which _extra holds as U+FFFD
 	Name     string // the member's name as sent, with quotes; plain if empty
 }
 
@@ -107,7 +107,7 @@ func Verbatim(v Value) Value {
 	return v
 }
 
-// TextOf returns a text.
+// TextOf returns a value that is a text.
 func TextOf(s string) Value { return Value{Kind: Text, S: s} }
 
 func idOf(b Bid) Value { return Value{Kind: ID, N: int64(b.High), M: b.Low} }
@@ -174,8 +174,8 @@ type Arena struct{ members []Member }
 // Reset begins the next record.
 func (a *Arena) Reset() { a.members = a.members[:0] }
 
-// list takes all members that an object may have, including absent ones. It may move the arena's memory; earlier lists
-// stay valid.
+// list copies all members that an object may have, including absent ones, to the arena, and returns them. Earlier lists
+// stay valid, even if the arena's memory grows.
 func (a *Arena) list(members ...Member) []Member {
 	from := len(a.members)
 	a.members = append(a.members, members...)

@@ -26,8 +26,8 @@ type Options struct {
 	// Quirks make the service send odd records; see package odd. With quirks there are more rows than Results, because
 	// records without a key are never duplicates.
 	Quirks Quirks
-	// Break names rules of the service (see [Rules]) that test results break, each in about one result in twenty, or in
-	// the first page of each list.
+	// Break lists rules of the service (see [Rules]) that test results break. Each is broken by about one result in
+	// twenty, or by the first page of each list.
 	Break []string
 }
 
@@ -38,11 +38,11 @@ type World struct {
 	yearAgo   Day // the day a year before
 	districts []district
 	schools   []school // first those of 4.1, then those it will list, then those without an agreement
-	listed    int      // how many schools 4.1 lists
-	total     int      // and how many it will list one day
-	steady    int      // how many have a fixed number of results; they come first
+	listed    int      // number of schools that 4.1 lists
+	total     int      // number of schools that 4.1 will list one day
+	steady    int      // number of schools with a fixed number of results; they come first
 	quirks    Quirks
-	mark      string   // of the quirks
+	mark      string   // mark of the quirks
 	breaks    []string // broken rules
 
 	counted func() []School // countSchools, once
@@ -54,7 +54,7 @@ type district struct {
 	name    string
 	schools []int // listed by 4.3
 	state   bool
-	shift   Day // by which its academic years begin after the first of August
+	shift   Day // number of days from the first of August to the beginning of its academic years
 	year    int // the academic year on the world's day
 }
 
@@ -101,7 +101,7 @@ func (w *World) AsOf() time.Time { return w.today.Time() }
 // Schools returns the schools of 4.1, in its order.
 func (w *World) Schools() []School { return slices.Clone(w.counted()) }
 
-// countSchools describes the schools of 4.1. Counting results and students is expensive.
+// countSchools returns the schools of 4.1. Counting their results and students is expensive.
 func (w *World) countSchools() []School {
 	schools := make([]School, w.listed)
 	for i := range schools {
@@ -142,7 +142,7 @@ func (w *World) Results() int {
 // HomeDistrict returns the position of a school's own district.
 func (w *World) HomeDistrict(school int) int { return w.schools[school].district }
 
-// Perspectives returns the districts whose 4.3 lists the school, including its own.
+// Perspectives returns the districts for which 4.3 lists the school, including its own.
 func (w *World) Perspectives(school int) []int {
 	var found []int
 	for i := range w.districts {

@@ -11,8 +11,8 @@
 //	    stage                      the files of one task
 //	  publish
 //
-// Only spans name schools, because a metric would have a series for each school. No student data is sent, and no URL,
-// query, cursor or error text. Requests to the service have no trace headers.
+// Only spans identify schools, because a metric would need a series for each school. No student data is sent, and no
+// URL, query, cursor or error text. Requests to the service have no trace headers.
 //
 // OpenTelemetry's SDK reads endpoints, headers, certificates, compression, intervals, resource attributes and the
 // sampler from the environment. Data that cannot be sent is dropped. A collector that is down delays the end of a

@@ -42,7 +42,7 @@ type instruments struct {
 	runDuration     metric.Float64Histogram
 }
 
-// newInstruments registers the metrics. Once from is set, the client's state is read through it.
+// newInstruments registers the metrics. Metrics of the client's state are only sent once from is set.
 func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments, error) {
 	i := &instruments{}
 	var errs [11]error
@@ -81,7 +81,7 @@ func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments,
 	return i, errors.Join(errs[:]...)
 }
 
-// staged counts staged files.
+// staged counts the rows and bytes of staged files.
 func (i *instruments) staged(ctx context.Context, files map[string]sink.File) {
 	for table, file := range files {
 		of := metric.WithAttributes(tableKey.String(table))
@@ -90,7 +90,7 @@ func (i *instruments) staged(ctx context.Context, files map[string]sink.File) {
 	}
 }
 
-// finished counts a dataset of a school.
+// finished counts a dataset of a school, by its outcome.
 func (i *instruments) finished(ctx context.Context, l *snapshot.LedgerRow) {
 	i.datasets.Add(ctx, 1, metric.WithAttributes(datasetKey.String(l.Dataset), outcomeKey.String(string(l.Status))))
 }

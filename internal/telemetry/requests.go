@@ -40,7 +40,7 @@ func (t *Telemetry) Service(base *url.URL) *Service {
 	return &Service{telemetry: t, server: serverAttributes(base)}
 }
 
-// Sample reads stats whenever metrics are sent.
+// Sample makes every export of metrics read the client's state from stats.
 func (t *Telemetry) Sample(base *url.URL, stats func() extract.Stats) {
 	t.sample.Store(&sample{stats: stats, server: attribute.NewSet(serverAttributes(base)...)})
 }
@@ -53,7 +53,7 @@ func serverAttributes(base *url.URL) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.ServerAddress(base.Hostname()), semconv.ServerPort(port)}
 }
 
-// Requested measures a request and records it as a span of its step.
+// Requested measures a request and records it as a span within the span of its step.
 func (s *Service) Requested(ctx context.Context, e extract.Event) {
 	d := s.describe(kind{e.Method, e.Operation, e.Template, e.Status})
 	s.telemetry.instruments.requestDuration.Record(ctx, e.Took.Seconds(), d.options...)
@@ -80,7 +80,7 @@ func (s *Service) Requested(ctx context.Context, e extract.Event) {
 	}
 }
 
-// describe returns the attributes of a kind. There is one kind per operation and status.
+// describe returns the attributes of a kind, which it creates only once. There is one kind per operation and status.
 func (s *Service) describe(k kind) *described {
 	if known, ok := s.kinds.Load(k); ok {
 		if d, ok := known.(*described); ok {

@@ -17,8 +17,8 @@ type Signals struct {
 	Metrics, Traces bool
 }
 
-// SignalsFromEnv reads the standard variables. Nothing is sent unless one of them sets an endpoint or the exporter
-// otlp. The warnings name settings that are not supported.
+// SignalsFromEnv returns the signals that the standard variables enable. A signal is not enabled unless one of them
+// sets an endpoint or the exporter otlp. The warnings describe settings that are invalid or not supported.
 func SignalsFromEnv(env map[string]string) (signals Signals, warnings []string) {
 	if strings.EqualFold(strings.TrimSpace(env["OTEL_SDK_DISABLED"]), "true") {
 		return Signals{}, nil
@@ -53,9 +53,9 @@ func invalidQueueSize(env map[string]string) string {
 	return ""
 }
 
-// signalEnabled reports whether one signal is to be sent. An empty variable counts as unset.
+// signalEnabled reports whether one signal should be sent. An empty variable counts as unset.
 func signalEnabled(env map[string]string, signal string) (on bool, warning string) {
-	// lookup returns the variable of the signal if it is set, otherwise the general one.
+	// lookup returns the variable of the signal if it is set, and otherwise the variable for all signals.
 	lookup := func(name string) (variable, value string) {
 		own, all := "OTEL_EXPORTER_OTLP_"+signal+"_"+name, "OTEL_EXPORTER_OTLP_"+name
 		if value = strings.TrimSpace(env[own]); value != "" {

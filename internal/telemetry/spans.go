@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Start records a part of a run as a span.
+// Start starts a span for a part of a run. It returns a context with the span, and a function that ends it.
 func (t *Telemetry) Start(ctx context.Context, part pipeline.Span) (context.Context, func(pipeline.SpanEnd)) {
 	var attributes []attribute.KeyValue
 	switch part.Name {

@@ -30,7 +30,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// scope names the instrumentation.
+// scope is the name of the instrumentation.
 const scope = "growth-export"
 
 // Telemetry sends metrics and traces of one command. It is safe for concurrent use.
@@ -103,8 +103,8 @@ func (t *Telemetry) Summarize(ctx context.Context, s *pipeline.Summary, now time
 	t.instruments.summarize(ctx, s, now)
 }
 
-// End ends the command with its exit code and sends the rest, within timeout. It returns the first error of sending
-// since Start.
+// End ends the command with its exit code and sends the remaining data, within timeout. It returns the first error of
+// sending since Start.
 func (t *Telemetry) End(ctx context.Context, code int, timeout time.Duration) error {
 	t.instruments.ended(ctx, t.command, code, time.Since(t.began))
 	t.root.SetAttributes(semconv.ProcessExitCode(code))
@@ -116,7 +116,7 @@ func (t *Telemetry) End(ctx context.Context, code int, timeout time.Duration) er
 	defer cancel()
 	sent := func(err error) {
 		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // err is a consequence
+			err = context.Cause(ctx) // err is only a consequence of the timeout
 		}
 		t.faults.Handle(err)
 	}
@@ -166,7 +166,8 @@ func (f *faults) Handle(err error) {
 	}
 }
 
-// withoutURL reduces the URL in an error to scheme and host, because it may contain a password or a key.
+// withoutURL returns an error in which the URL is reduced to scheme and host, because it may contain a password or a
+// key.
 func withoutURL(err error) error {
 	of, ok := errors.AsType[*url.Error](err)
 	if !ok {
@@ -192,7 +193,7 @@ func (f *faults) first() error {
 // Init does nothing.
 func (*faults) Init(logr.RuntimeInfo) {}
 
-// Enabled accepts warnings, which are level 1 in OpenTelemetry.
+// Enabled reports whether messages of a level are recorded. Warnings, at level 1 in OpenTelemetry, are.
 func (*faults) Enabled(level int) bool { return level <= 1 }
 
 // Info records a warning, without its values, which may be secrets.

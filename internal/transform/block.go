@@ -11,7 +11,7 @@ import (
 
 // runSizes are the sizes, in bytes, at which blocks and parts end.
 type runSizes struct {
-	// block is the size at which a block of a run ends. Merging holds one block of every run.
+	// block is the size at which a block of a run ends. A merge holds one block of each run in memory.
 	block int
 	// part is the size at which a merged part ends.
 	part int
@@ -54,7 +54,7 @@ func (b block) size() int {
 	return n
 }
 
-// copyTo replaces the contents of to by a copy of these records.
+// copyTo replaces the contents of to with a copy of the given records and their child rows.
 func (b block) copyTo(to block, records []sortedRow) {
 	to.clear()
 	for i, t := range b {
@@ -73,7 +73,7 @@ func (b block) copyTo(to block, records []sortedRow) {
 	}
 }
 
-// appendRecord appends a record and its child rows.
+// appendRecord appends a record of other tables, and its child rows.
 func (b block) appendRecord(from []*tableRows, record int) {
 	for i, t := range b {
 		first, end := record, record+1
@@ -86,7 +86,8 @@ func (b block) appendRecord(from []*tableRows, record int) {
 	}
 }
 
-// startsTable returns an empty batch for the first child rows of each record, one column per child table.
+// startsTable returns an empty batch for the positions of each record's first child rows. It has one column per child
+// table.
 func (b block) startsTable() *rows.Batch {
 	table := &schemas.Table{Name: "starts"}
 	for range b[1:] {

@@ -21,10 +21,10 @@ type outerMember struct {
 	read       bool // its array has been read as the records
 }
 
-// readBody finds the records in a body, reads them, and finds the cursor of the next page.
+// readBody finds and reads the records in a body. It returns their number and the cursor of the next page.
 //
 // A list is usually read in one pass: the first array that may be the records is read as the records. If the complete
-// object shows that another array holds them, that one is read instead.
+// object shows that the records are in another array, that array is read instead.
 func (d *Decoder) readBody() (Page, error) {
 	pos := spaceEnd(d.body, 0)
 	single := d.plan.dataset.Operation.Single
@@ -75,7 +75,7 @@ func (d *Decoder) readBody() (Page, error) {
 	return Page{}, d.shapeError(kindName(first))
 }
 
-// readError returns the error of a scan of valid JSON that ended early.
+// readError returns the error for a scan that ended early although the JSON is valid.
 func (d *Decoder) readError(end int) error {
 	if end == limitReached {
 		return d.limitErr
@@ -84,7 +84,8 @@ func (d *Decoder) readError(end int) error {
 }
 
 // scanOuter reads and counts the members of the outermost object. pos is after the object's opening brace, end after
-// its closing one. With records, it also reads the first array that may hold the records.
+// its closing one. If records is true, it also reads the first array that may hold the records. A negative end means
+// that the scan failed.
 func (d *Decoder) scanOuter(pos int, records bool) (members, end int) {
 	wanted := d.plan.dataset.Operation.Records
 	d.outer = d.outer[:0]
@@ -114,7 +115,7 @@ func (d *Decoder) scanOuter(pos int, records bool) (members, end int) {
 	return members, pos
 }
 
-// markSuperseded marks the outer members that a later one of the same name replaces.
+// markSuperseded marks the outer members that are replaced by a later member of the same name.
 func (d *Decoder) markSuperseded() {
 	for i := range d.outer {
 		for _, later := range d.outer[i+1:] {
@@ -126,7 +127,7 @@ func (d *Decoder) markSuperseded() {
 	}
 }
 
-// countSuperseded counts the replaced members of that name as drift.
+// countSuperseded counts the replaced members of the given name as drift.
 func (d *Decoder) countSuperseded(name string) {
 	shown := []byte(name)
 	if d.left.off && name != paginationMember && name != d.plan.dataset.Operation.Records {
@@ -140,7 +141,7 @@ func (d *Decoder) countSuperseded(name string) {
 }
 
 // finishList decides which outer member holds the records, reads it if scanOuter has read another one, and returns the
-// page.
+// page. It returns a *ShapeError if the records could be in several members or in none.
 func (d *Decoder) finishList() (Page, error) {
 	op := &d.plan.dataset.Operation
 	var list, pagination *outerMember
@@ -176,7 +177,7 @@ func (d *Decoder) finishList() (Page, error) {
 		return Page{}, d.shapeError(met)
 	}
 	if pagination == nil && others > 1 {
-		// Another member may say that there are more pages.
+		// One of the other members might say that there are more pages.
 		return Page{}, d.shapeError("an object of " + strconv.Itoa(count) + " members without a " + paginationMember)
 	}
 	if !list.read {
@@ -191,8 +192,8 @@ func (d *Decoder) finishList() (Page, error) {
 	return Page{Records: d.pageRecords() + d.others, Next: next}, err
 }
 
-// nextCursor returns the cursor of the next page, "" if there is none. Anything ambiguous is an error, because part of
-// a list must not pass for the whole.
+// nextCursor returns the cursor of the next page, or "" on the last page. Anything ambiguous is an error, because part
+// of a list must not be taken for the whole.
 func (d *Decoder) nextCursor(pagination *outerMember) (string, error) {
 	if pagination == nil {
 		if d.plan.dataset.Operation.Paged {
@@ -235,7 +236,8 @@ func (d *Decoder) nextCursor(pagination *outerMember) (string, error) {
 	return "", d.shapeError("an object without a readable " + hasNextMember)
 }
 
-// pageText returns a cursor: text, or a number as sent. A missing or null cursor is "".
+// pageText returns a cursor, which may be a string or a number, as text. A missing or null cursor is "". readable is
+// false for other values and for invalid text.
 func pageText(value []byte) (text string, readable bool) {
 	switch {
 	case len(value) == 0 || value[0] == 'n':
@@ -249,8 +251,8 @@ func pageText(value []byte) (text string, readable bool) {
 	return "", false
 }
 
-// readSingle reads the record of a single read: an object, either bare or wrapped in one member. A member that the
-// dataset declares is not a wrapper.
+// readSingle reads the record in the answer to a single read: an object, either bare or wrapped in one member. A member
+// that the dataset declares is not a wrapper.
 func (d *Decoder) readSingle(pos, members int) (Page, error) {
 	if d.body[pos] != '{' {
 		return Page{}, d.shapeError(kindName(d.body[pos]))
@@ -279,7 +281,7 @@ func (d *Decoder) readSingle(pos, members int) (Page, error) {
 	return Page{Records: 1}, nil
 }
 
-// kindName returns the kind of the value that begins with a character.
+// kindName returns the kind of the value that begins with the given character.
 func kindName(first byte) string {
 	switch first {
 	case '{':

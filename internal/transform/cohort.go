@@ -29,7 +29,7 @@ func NewCohort(bids []string) *Cohort {
 // student's bid, unless the row holds bids and all of them belong to the cohort. They also drop records whose child
 // rows are students, such as classes, if none of these students belongs to the cohort. An _extra that would hold an
 // array or an object is null, because the service may list other students there, and so is every _extra of a dataset
-// whose records list students who have no rows. Decoders that already exist are not restricted.
+// whose records list students without rows of their own. Decoders that already exist are not restricted.
 func (p *Plan) Restrict(c *Cohort) {
 	p.cohort, p.roster = c, 0
 	p.dropRows()
@@ -57,7 +57,7 @@ func (p *Plan) dropRows() {
 func (p *Plan) drops() bool { return p.cohort != nil || p.suppressed != nil }
 
 // keepsRow reports whether the row just read, the table's next one, belongs to the cohort and not to a suppressed
-// student, and if so records its student. A row that is kept loses its _extra if that mentions a suppressed student.
+// student, and if so records its student. A kept row loses an _extra that mentions a suppressed student.
 func (d *Decoder) keepsRow(t *tableRows) bool {
 	if !d.plan.drops() {
 		return true
@@ -79,8 +79,8 @@ func (d *Decoder) keepsRow(t *tableRows) bool {
 	return true
 }
 
-// keepsRecord reports whether the record just read, which is not about a student, belongs to the cohort: it has a
-// student of the cohort on its roster, or one of the values in d.only.
+// keepsRecord reports whether the record just read may be kept. If its dataset has a roster, a student of the cohort
+// must be on it. After KeepOnly, the record must have one of the values in d.only.
 func (d *Decoder) keepsRecord(t *tableRows) bool {
 	if d.plan.roster > 0 {
 		roster := d.tables[d.plan.roster]
@@ -141,6 +141,6 @@ func (d *Decoder) bidIn(t *tableRows, column int) []byte {
 	return nil
 }
 
-// Matched returns the positions in the cohort of the students who have a row. A position may occur several times. They
-// are valid until Reset.
+// Matched returns the positions in the cohort of the students who have a row. A position may occur several times. The
+// result is valid until Reset.
 func (d *Decoder) Matched() []int { return d.matched }

@@ -11,7 +11,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is a dataset's declaration, compiled into the form that a Decoder uses. It does not change and may be shared.
+// Plan is a dataset's declaration, compiled into the form that a Decoder uses. It may be shared once Restrict and
+// Suppress, if needed, have been called.
 type Plan struct {
 	dataset *schemas.Dataset
 	profile schemas.Profile
@@ -43,8 +44,8 @@ type tablePlan struct {
 	index int
 	// root is the record, or the element of the parent's array.
 	root *objectPlan
-	// filled has the bits of those members of root and the objects below it that are columns. columnOf is the column of
-	// each bit.
+	// filled has the bits of those members of root and the objects below it that are columns. columnOf holds the column
+	// for each bit.
 	filled   uint64
 	columnOf [maxMembers]uint8
 	// slots are the columns that are filled row by row; texts are the text columns among them.
@@ -55,8 +56,8 @@ type tablePlan struct {
 	parents []parentColumn
 	ordinal int // the column, or -1
 	width   int // bytes of a row without its texts
-	// bare is the member to which a text element is assigned, in an array that may hold texts instead of objects; nil if
-	// there is none.
+	// bare is the member that receives the elements of an array that are texts instead of objects; nil if the array
+	// must not hold texts.
 	bare *member
 	// protected are the columns whose values the profile changes once the rows are complete.
 	protected []protectedColumn
@@ -79,7 +80,7 @@ type parentColumn struct {
 	column, from int
 }
 
-// maxMembers is the maximum number of members of one table: one bit each.
+// maxMembers is the maximum number of members of one table, because each has a bit in a uint64.
 const maxMembers = 64
 
 // kind is the treatment of a member's value in the decoder.
@@ -106,7 +107,7 @@ var columnKinds = [...]kind{
 	schemas.Boolean: booleanColumn, schemas.Date: dateColumn, schemas.Timestamp: timestampColumn, schemas.JSON: unknown,
 }
 
-// columnWidths holds the number of bytes of a value of each type; for a text, of its position.
+// columnWidths holds the number of bytes per value of each type. For a text, only its position is counted.
 var columnWidths = [...]int{
 	schemas.String: 4, schemas.Int32: 4, schemas.Int64: 8, schemas.Double: 8,
 	schemas.Boolean: 1, schemas.Date: 4, schemas.Timestamp: 8, schemas.JSON: 4,
@@ -142,11 +143,11 @@ type member struct {
 	child   *tablePlan  // of a childArray
 }
 
-// Compile returns the plan of a dataset without a privacy profile. An error means a mistake in the declaration.
+// Compile returns the plan of a dataset without a privacy profile. An error means that the declaration has a mistake.
 func Compile(ds *schemas.Dataset) (*Plan, error) { return CompileFor(ds, schemas.Full, nil) }
 
-// CompileFor returns the plan of a dataset under a profile. Without a key, identifiers stay as received: such rows
-// supply ids for other calls and must not be written anywhere.
+// CompileFor returns the plan of a dataset under a profile. If key is nil, identifiers stay as received. Under a
+// profile that needs a key, such rows only supply ids for other calls and must not be written.
 func CompileFor(ds *schemas.Dataset, profile schemas.Profile, key *privacy.Key) (*Plan, error) {
 	p := &Plan{dataset: ds, profile: profile, key: key, modified: -1}
 	if len(ds.Tables) == 0 {
@@ -220,7 +221,8 @@ func (p *Plan) compileTable(tp *tablePlan) error {
 	return nil
 }
 
-// compileChild checks that the keys of a child table are the record's keys and the position.
+// compileChild checks that the keys of a child table are the record's keys and the position. It also finds the member
+// for bare elements.
 func (p *Plan) compileChild(tp *tablePlan) error {
 	var keys, parentKeys []string
 	for _, k := range tp.table.KeyColumns() {
@@ -279,7 +281,7 @@ func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 	return p.compileMember(tp, i, bits)
 }
 
-// compileMember adds a column's member and the objects around it.
+// compileMember adds the member for a column, and the objects that contain the member.
 func (p *Plan) compileMember(tp *tablePlan, i int, bits *int) error {
 	c := &tp.table.Columns[i]
 	k := columnKinds[c.Type]
@@ -338,7 +340,7 @@ func (obj *objectPlan) add(name string, k kind, bits *int) (*member, error) {
 	return &obj.members[len(obj.members)-1], nil
 }
 
-// find returns the member of that name, or nil. Unlike lookup it needs no index.
+// find returns the member of that name, or nil. Unlike lookup, it does not need the index.
 func (obj *objectPlan) find(name []byte) *member {
 	for i := range obj.members[1:] {
 		if obj.members[i+1].name == string(name) {

@@ -28,8 +28,8 @@ type Result struct {
 	Drift []Drift
 }
 
-// Decoder collects the records of one chain of calls: all pages of one list, or one single read. It is used by one
-// goroutine at a time and keeps its memory from Reset to Reset.
+// Decoder collects the records of one chain of calls: all pages of one list, or one single read. It must be used by
+// only one goroutine at a time. Reset keeps most of its memory for the next chain.
 type Decoder struct {
 	plan   *Plan
 	tables []*tableRows
@@ -58,8 +58,8 @@ type Decoder struct {
 
 	// The fields below belong to the current page.
 	body []byte
-	// source is the reader of the body while body is a window of it, and sourceErr the error that ended it. window keeps
-	// the memory.
+	// source is the reader of the body while body is a window of it, and sourceErr the error that ended it. window
+	// keeps the memory of body for the next page.
 	source    io.Reader
 	sourceErr error
 	window    []byte
@@ -69,12 +69,12 @@ type Decoder struct {
 	// targets are the members by object and number.
 	targets [][]target
 	// unknown is the name of the last undeclared member, and unknownReplaced how many parts of it were replaced because
-	// they are not text.
+	// they are not valid text.
 	unknown         []byte
 	unknownReplaced int
 	left            leftovers
-	// dropped holds the positions, in ascending order, of the record's members that a later one of the same name replaces;
-	// nextDropped is the next of them, or -1.
+	// dropped holds the positions, in ascending order, of the record's members that are replaced by a later member of
+	// the same name. nextDropped is the next of these positions, or -1.
 	dropped     []int
 	nextDropped int
 	text        []byte // scratch for one text
@@ -129,8 +129,8 @@ func (d *Decoder) addTargets(t *tableRows, obj *objectPlan) {
 	d.targets[obj.id] = targets
 }
 
-// Reset empties the decoder for calls with these parameters, which must not change before Finish. A parameter that a
-// column needs but params lacks is empty.
+// Reset empties the decoder for calls with these parameters, which must not change before Finish or MergeRuns. A
+// parameter that a column needs but params lacks is taken as empty.
 func (d *Decoder) Reset(params Params) {
 	d.params = params
 	d.limits, d.only = unlimited, Only{}
@@ -159,7 +159,7 @@ func (d *Decoder) Held() int {
 	return n
 }
 
-// Bytes returns the memory that the decoder holds.
+// Bytes returns the memory that the decoder holds in bytes, spare capacity included.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
 		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched) + 8*cap(d.suppressed) + 8*cap(d.modifiedInRuns)
@@ -179,7 +179,7 @@ func (d *Decoder) prepare() error {
 	return nil
 }
 
-// finishPage reads the page whose body begins in the window.
+// finishPage reads the page whose body begins in the window. After an error, the decoder holds nothing of the page.
 func (d *Decoder) finishPage() (page Page, err error) {
 	if err = d.sourceErr; err == nil {
 		page, err = d.readBody()
@@ -215,7 +215,8 @@ func (d *Decoder) rollBack() {
 	d.others = 0
 }
 
-// commitPage accepts the rows of the current page.
+// commitPage accepts the rows of the current page. It returns ErrTooLarge if they repeat too much text of their
+// records.
 func (d *Decoder) commitPage() error {
 	if slices.ContainsFunc(d.tables[1:], d.repeatsTooMuch) {
 		return ErrTooLarge
@@ -232,8 +233,8 @@ func (d *Decoder) commitPage() error {
 // pageRecords returns how many records of the current page were kept.
 func (d *Decoder) pageRecords() int { return d.tables[0].n - d.tables[0].committed }
 
-// repeatsTooMuch reports whether the rows of the table repeat too much text of their records. They hold it once, but
-// files do not.
+// repeatsTooMuch reports whether the rows of the table repeat too much text of their records. A batch holds such text
+// once, but a file does not.
 func (d *Decoder) repeatsTooMuch(t *tableRows) bool {
 	records := d.tables[0]
 	for _, p := range t.plan.parents {

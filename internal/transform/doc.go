@@ -1,10 +1,10 @@
-// Package transform decodes the service's answers into rows: one pass over a page's bytes, each value straight to its
-// column, as the tables in schemas declare. It owns every rule about columns and values: which values fit a type,
-// _extra, the shapes that a list may have, duplicate members and records, drift, the columns that a privacy profile
-// withholds or changes, and the order of rows.
+// Package transform decodes the service's answers into rows. In one pass over a page's bytes, it writes each value
+// straight to its column, as declared by the tables in schemas. It owns every rule about columns and values: which
+// values fit a type, _extra, the shapes that a list may have, duplicate members and records, drift, the columns that a
+// privacy profile withholds or changes, and the order of rows.
 //
-// It is pure: no network, disk, clock or goroutine, and it imports only schemas, rows and privacy. The result of a
-// Decoder is a function of the pages it was given.
+// It is pure: it uses no network, disk, clock or goroutine, and imports only schemas, rows and privacy. The result of a
+// Decoder depends only on its plan, its parameters and limits, and the pages it reads.
 //
 // A Plan is compiled once per dataset and shared. A Decoder collects one chain of calls: all pages of one list, or one
 // single read.
@@ -17,7 +17,7 @@
 //	                            object.go      members to columns, the fast path
 //	                            value.go       values, on the fast path and off it; scan.go, text.go and parse.go read
 //	                                           the bytes of JSON, of texts and of the other types
-//	                            intern.go      holds a text that repeats once
+//	                            intern.go      holds repeated texts only once
 //	                            cohort.go      drops the rows of students who are not listed
 //	                            suppress.go    drops the rows of students who were erased
 //	                            leftovers.go   members for _extra
@@ -30,11 +30,11 @@
 //	                            block.go       a part of such a list
 //
 // The fast path reads values in their usual form only (plain ASCII text, short numbers) and leaves everything else, at
-// the same position, to the slow path. A record with a duplicate member is undone and read again, once it is known
-// which members count. Both keep the fast path free of special cases. A fuzz test compares the decoder with a slow
-// reference built on encoding/json.
+// the same position, to the slow path. A record with a duplicate member is discarded and read again, once it is known
+// which members count. Both rules keep the fast path free of special cases. A fuzz test compares the decoder with a
+// slow reference built on encoding/json.
 //
-// Errors name the dataset and the shape of the answer, never a value.
+// Errors contain the dataset and the shape of the answer, but never a value.
 package transform
 
 //go:generate go test -run TestGolden . -update

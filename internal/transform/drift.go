@@ -12,9 +12,9 @@ const (
 	// TypeMismatch is a value that does not fit its column, an array element that is not an object, a child member that
 	// is not an array, an invalid byte of UTF-8, or a lone surrogate escape in _extra.
 	TypeMismatch = "type_mismatch"
-	// DuplicateRecord is a record that was replaced by another one of the same key.
+	// DuplicateRecord is a record that was replaced by another one with the same key.
 	DuplicateRecord = "duplicate_record"
-	// DuplicateMember is a member that was replaced by a later one of the same name.
+	// DuplicateMember is a member that was replaced by a later one with the same name.
 	DuplicateMember = "duplicate_member"
 )
 
@@ -83,7 +83,7 @@ func (c *driftCounter) bytes() int {
 	return 32*cap(c.pending) + 250*cap(c.fields)
 }
 
-// add counts n deviations of a table's field, which is a path and a name.
+// add counts n deviations in the field of a table that has this path and name.
 func (c *driftCounter) add(table *tablePlan, kind, path string, name []byte, n int) {
 	if n == 0 {
 		return
@@ -125,13 +125,13 @@ func (c *driftCounter) field(table *tablePlan, path string, name []byte) int {
 	return number
 }
 
-// mark returns the position to which rewind can return.
+// mark returns a position for rewind. Later events are not merged into earlier ones.
 func (c *driftCounter) mark() int {
 	c.marked = len(c.pending)
 	return c.marked
 }
 
-// rewind drops the pending events from the n-th on.
+// rewind drops all pending events except the first n.
 func (c *driftCounter) rewind(n int) {
 	for _, e := range c.pending[n:] {
 		f := &c.fields[e.field]

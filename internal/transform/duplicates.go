@@ -15,9 +15,9 @@ type namedMember struct {
 	start, value int    // of the name and of the value
 }
 
-// findDuplicates finds the members that a later one replaces, in an object, its nested objects and its child rows. It
-// adds them to d.dropped and counts them as drift. pos is after the object's opening brace; the result is after its
-// closing one.
+// findDuplicates finds members that are replaced by a later member of the same name, in an object, its nested objects
+// and its child rows. It adds their positions to d.dropped and counts them as drift. pos is after the object's opening
+// brace; the result is after its closing one.
 func (d *Decoder) findDuplicates(obj *objectPlan, pos int) int {
 	members, end := d.namedMembers(pos, d.depth+obj.depth)
 	if end < 0 {

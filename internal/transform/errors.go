@@ -20,7 +20,7 @@ var (
 	ErrTooManyInRecord = fmt.Errorf("a record with more than %d child rows", MaxRecordChildRows)
 	// ErrNearlyEmpty means that the rows of a list would take several times the memory of its pages.
 	ErrNearlyEmpty = errors.New("nearly empty records, whose rows would take several times the size of the answer")
-	// errDuplicateMember is a bug in this package: a record that was read again still has a member twice.
+	// errDuplicateMember means a bug in this package: a record that was read again still has a member twice.
 	errDuplicateMember = errors.New("a duplicate member remains in a record that was read again")
 )
 

@@ -11,7 +11,7 @@ import (
 // Text columns are coded until their texts prove to be varied: a text that repeats is held once, and sorting and
 // writing the rows only moves its code. A column that is varied stays varied for the decoder's next lists.
 
-// textIndex finds the codes of the texts of a coded column.
+// textIndex finds the codes of the texts in a coded column.
 type textIndex struct {
 	// varied means that the column is not worth coding.
 	varied bool
@@ -21,7 +21,7 @@ type textIndex struct {
 	slots []uint64
 	texts int
 	// next holds, for each code, the code of the plain text that last followed it; last is the newest code. This helps
-	// because many columns repeat a text or a sequence of texts. expected is next[last], and start and end the place of its
+	// because many columns repeat a text or a sequence of texts. expected is next[last]; start and end delimit its
 	// text, so that the next text can be compared at once.
 	next           []int32
 	last, expected int32
@@ -47,8 +47,8 @@ func (x *textIndex) reset(v *rows.Vector) {
 	x.expect(v, 0)
 }
 
-// read returns the code of the plain text whose opening quote is at pos, and the position after the text. It adds new
-// texts. For any other value, end is failed.
+// read returns the code of the plain text whose opening quote is at pos, and the position after the text. It adds the
+// text if it is new. For any other value, end is failed.
 func (x *textIndex) read(v *rows.Vector, b []byte, pos int) (code int32, end int) {
 	text := v.Data[x.start:x.end]
 	if end = pos + 1 + len(text); end < len(b) && b[pos] == '"' && b[end] == '"' && string(b[pos+1:end]) == string(text) {
@@ -83,7 +83,7 @@ func (x *textIndex) read(v *rows.Vector, b []byte, pos int) (code int32, end int
 	return code, end + 1
 }
 
-// expect expects the text that follows the text of a code.
+// expect makes read first try the text that last followed the text with this code.
 func (x *textIndex) expect(v *rows.Vector, code int32) {
 	x.last, x.expected = code, x.next[code]
 	x.start, x.end = 0, v.End[x.expected]
@@ -98,7 +98,8 @@ func mix(hash, word uint64) uint64 {
 	return high ^ low
 }
 
-// hash returns the hash of a text: of its words, the last one with zeros after its 0 to 7 bytes.
+// hash returns the hash of a text, taken as words of 8 bytes. The last word holds the remaining 0 to 7 bytes, followed
+// by zeros.
 func (x *textIndex) hash(text []byte) uint64 {
 	hash := x.seed
 	for ; len(text) >= 8; text = text[8:] {
@@ -149,7 +150,7 @@ func (x *textIndex) grow(v *rows.Vector) {
 	}
 }
 
-// isVaried reports whether a coded column of n rows has too many texts for coding to be worth it.
+// isVaried reports whether a coded column of n rows has so many different texts that coding is not worth it.
 func (x *textIndex) isVaried(n int) bool { return !x.varied && x.texts > 64+n/4 }
 
 // setPlain makes a coded column of n rows plain, for this list and the next ones, unless a plain column could not hold

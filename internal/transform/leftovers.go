@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// leftovers are the members without a column, of every open object.
+// leftovers collects the members of every open object that have no column or do not fit it.
 type leftovers struct {
 	off     bool // nothing is collected
 	members []leftover
 	text    []byte
 }
 
-// leftover is one member. Its name, with escapes resolved, and its value in compact form follow each other in
-// leftovers.text.
+// leftover is one member. In leftovers.text, its name, with escapes resolved, is followed by its value in compact form.
 type leftover struct {
 	start, value, end int
-	// null marks a member whose value is null. It is not written, but kept so that duplicates of it are found.
+	// null marks a member whose value is null. Such a member is not written; it is kept so that duplicates are found.
 	null bool
 }
 
@@ -27,13 +26,13 @@ func (l *leftovers) reset() { l.members, l.text = l.members[:0], l.text[:0] }
 // leftoverMark is where the leftovers of an object begin.
 type leftoverMark struct{ members, text int }
 
-// mark returns where the leftovers of an object that opens now will begin.
+// mark returns where the leftovers of an object that begins now will start.
 func (l *leftovers) mark() leftoverMark { return leftoverMark{len(l.members), len(l.text)} }
 
 // count returns the number of members from a mark on.
 func (l *leftovers) count(mark leftoverMark) int { return len(l.members) - mark.members }
 
-// add adds a member, and returns how many parts of its value were replaced because they are not text.
+// add adds a member, and returns how many parts of its value were replaced because they are not valid text.
 func (l *leftovers) add(name, value []byte) (replaced int) {
 	if l.off {
 		return 0
@@ -92,8 +91,8 @@ func (l *leftovers) appendObject(dst []byte, mark leftoverMark) []byte {
 	return append(dst, '}')
 }
 
-// wrap replaces the members from mark on, if any are not null, by one member that holds them. It returns false if there
-// is a duplicate.
+// wrap replaces the members from mark on, if any are not null, with one member that holds them. It returns false if
+// there is a duplicate.
 func (l *leftovers) wrap(mark leftoverMark, name string) bool {
 	if !l.sortMembers(mark) {
 		return false

@@ -2,8 +2,8 @@ package transform
 
 import "math"
 
-// Limits bound what a decoder accepts until its Reset. A page that exceeds them is an error before the excess rows are
-// built.
+// Limits bound what a decoder accepts until its Reset. If a page exceeds them, reading it fails before the excess rows
+// are built.
 type Limits struct {
 	Records, ChildRows int64
 }
@@ -14,7 +14,7 @@ var unlimited = Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64}
 // SetLimits bounds the input of the decoder, over all pages, until its Reset.
 func (d *Decoder) SetLimits(l Limits) { d.limits = l }
 
-// stopAtLimit ends a scan.
+// stopAtLimit stores the error of a scan and returns limitReached, which ends the scan.
 func (d *Decoder) stopAtLimit(err error) int {
 	d.limitErr = err
 	return limitReached
@@ -30,7 +30,7 @@ const (
 // maxRowBytes returns the maximum memory for the rows of the pages received so far.
 func (d *Decoder) maxRowBytes() int64 { return minRowBytes + maxRowBytesPerByte*d.received }
 
-// makeRoom makes room for another row of a table. It returns false if rows take too much memory.
+// makeRoom makes room for another row of a table. It returns false if the rows already take too much memory.
 func (d *Decoder) makeRoom(t *tableRows) bool {
 	if t.n < t.capacity {
 		return true
@@ -46,7 +46,7 @@ func (d *Decoder) makeRoom(t *tableRows) bool {
 	return true
 }
 
-// countChildRow counts one more child row of the current record.
+// countChildRow counts one more child row of the current record. It fails if the row would exceed a limit.
 func (d *Decoder) countChildRow() error {
 	switch {
 	case d.recordChildRows == MaxRecordChildRows:

@@ -10,7 +10,7 @@ import "encoding/binary"
 // and names at the very end of a body are looked up in a map, which is slower.
 const window = 32
 
-// pattern is the required content of the window: words, compared where the bits of the masks are set.
+// pattern is the required content of the window. Words are only compared where the bits of the masks are set.
 type pattern struct {
 	words, masks [window / 8]uint64
 	short        bool // whether name, quote and colon fit the window

@@ -8,7 +8,8 @@ import (
 // readRecords reads the array of records. pos is after its opening bracket; the result is after its closing one. If the
 // body is read through a window, it drops the records that it has read, and continues reading the body.
 //
-// If the rows take too much memory, it only counts the remaining records, because too many records is the better error.
+// If the rows take too much memory, it only counts the remaining records, because ErrTooManyRecords, if it applies, is
+// the more helpful error.
 func (d *Decoder) readRecords(pos int) int {
 	start, counted := pos, int64(-1)
 	if spaceEnd(d.body, pos) == len(d.body) && d.source != nil {
@@ -76,7 +77,7 @@ func (d *Decoder) readRecord(pos int) int {
 		return end
 	}
 
-	// Read it again without members that a later one replaces.
+	// Read the record again without the members that are replaced by a later one.
 	d.undoRecord()
 	d.dropped = d.dropped[:0]
 	if end = d.findDuplicates(t.plan.root, pos+1); end < 0 {
@@ -89,7 +90,7 @@ func (d *Decoder) readRecord(pos int) int {
 	return end
 }
 
-// endRecord accepts the record just read, unless its student is left out.
+// endRecord accepts the record just read, or drops it if keepsRow returns false.
 func (d *Decoder) endRecord() {
 	if t := d.tables[0]; d.keepsRow(t) {
 		t.n++
@@ -164,7 +165,8 @@ func (d *Decoder) readRow(t *tableRows, pos int) int {
 	return d.writeExtra(t, mark, pos)
 }
 
-// writeExtra writes _extra of the row just read, from its leftovers, and returns pos, or duplicated.
+// writeExtra writes the _extra of the row just read, from its leftovers. It returns pos, or duplicated if two leftovers
+// have the same name.
 func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 	if !d.left.sortMembers(mark) {
 		return duplicated
@@ -180,10 +182,10 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 }
 
 // readMembers reads the members of an object into the next row. pos is after the object's opening brace, end after its
-// closing one. The bits of seen are the members that the row already has.
+// closing one. The bits of seen are the members that the row already has; seenNow also has the members read here.
 //
-// This is the fast path: a value in its column's usual form, without white space around it, is read here, any other by
-// readMember.
+// This is the fast path: it reads values in their column's usual form, without white space around them. readMember
+// reads all others.
 func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
 	b, targets, row := d.body, d.targets[obj.id], t.n
 	last := &targets[0]

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Finish sorts the rows of all pages and drops duplicate records. The decoder reads no more pages until its Reset.
+// Finish sorts the rows of all pages and drops duplicate records. The decoder must not read more pages until Reset.
 func (d *Decoder) Finish() Result {
 	d.completeRows()
 	tables, duplicates := d.finishRows()
@@ -180,9 +180,9 @@ func (d *Decoder) withoutEqualRows(group []sortedRow) []sortedRow {
 
 func compareCells(v *rows.Vector, a, b int32) int { return rows.Compare(v, int(a), v, int(b)) }
 
-// orderChildren adds the child rows of consecutive records with the same key. The rows of one record are in order. If
-// there are several records, which happens if the key is not complete, their rows are merged by position, because a
-// file is sorted only by the key columns.
+// orderChildren appends to t.order the child rows of consecutive records with the same key. The rows of one record are
+// already in order. If there are several records, which happens if the key is not complete, their rows are merged by
+// position, because the files must be sorted by the key columns alone.
 func (t *tableRows) orderChildren(records []sortedRow) {
 	start := len(t.order)
 	for _, s := range records {

@@ -9,8 +9,8 @@ import (
 // The functions here parse the text of a value, with escapes resolved. ok reports whether the value fits the type
 // without loss.
 
-// parseWhole parses a JSON number that is mathematically whole and fits 64 bits: 12, 65.0, 1e2, -0. It reads the digits
-// once, whatever the exponent.
+// parseWhole parses a JSON number that is mathematically whole and fits in 64 bits: 12, 65.0, 1e2, -0. It reads the
+// digits once, whatever the exponent.
 func parseWhole(number []byte) (x int64, ok bool) {
 	negative := number[0] == '-'
 	if negative {
@@ -120,16 +120,16 @@ func parseDate(text []byte) (days int32, ok bool) {
 	return int32(micros / microsPerDay), true
 }
 
-// parseTimestamp parses a time of RFC 3339 in the years 1 to 9999 UTC into microseconds since 1970-01-01 UTC. It
-// accepts T or a space, any fraction whose digits beyond microseconds are zero, and an offset or Z. Without a zone the
-// time is UTC, and a date alone means midnight. Second 60 does not fit, because the column could not distinguish it
+// parseTimestamp parses an RFC 3339 time in the years 1 to 9999 UTC into microseconds since 1970-01-01 UTC. It accepts
+// T or a space, any fraction whose digits beyond microseconds are zero, and an offset or Z. Without a zone the time is
+// UTC, and a date alone means midnight. A leap second (60) does not fit, because the column could not distinguish it
 // from the first second of the next minute.
 func parseTimestamp(text []byte) (micros int64, ok bool) {
 	micros, ok = parseMoment(text)
 	return micros, ok && micros >= firstMoment && micros < endMoment
 }
 
-// parseMoment parses a timestamp whose year may be 0 or 10000 in UTC.
+// parseMoment parses a timestamp without checking the range: an offset may move it to the year 0 or 10000 UTC.
 func parseMoment(text []byte) (micros int64, ok bool) {
 	if len(text) < 10 {
 		return 0, false
@@ -235,7 +235,7 @@ func parseDay(text []byte) (days int32, ok bool) {
 	return daysAt(numbers, d)
 }
 
-// daysAt returns the days since 1970-01-01 of a day d of the month that parsePairs has read.
+// daysAt returns the days since 1970-01-01 of day d in the year and month that parsePairs has read.
 func daysAt(numbers uint64, d uint32) (days int32, ok bool) {
 	year := uint32(numbers&0xFF)*100 + uint32(numbers>>16&0xFF)
 	month := uint32(numbers >> 40 & 0xFF)

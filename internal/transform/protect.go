@@ -14,7 +14,7 @@ import (
 // is read, so it reaches neither _extra nor drift. The names of undeclared members do not reach them either.
 // Identifiers and times are first held as received, so that a repeated text is held once. They are changed in Finish
 // and WriteRun, before the rows are sorted and leave the decoder. Only the choice among duplicates needs
-// modified_date_time as received: it stays in memory, in tableRows.modified and, for the rows in runs, in
+// modified_date_time as received. These times stay in memory, in tableRows.modified and, for the rows in runs, in
 // Decoder.modifiedInRuns.
 
 // protectedColumn is a column whose values change.
@@ -24,7 +24,7 @@ type protectedColumn struct {
 	keeps  schemas.Treatment
 }
 
-// pseudonymKind returns the kind of a column's pseudonyms, empty if it has none.
+// pseudonymKind returns the kind of a column's pseudonyms, or "" if it has none.
 func (p *Plan) pseudonymKind(c *schemas.Column) string {
 	if p.key == nil || c.Under(p.profile) != schemas.Pseudonymize {
 		return ""
@@ -74,7 +74,7 @@ func (t *tableRows) keepModified(column int) {
 	}
 }
 
-// coarsen replaces the values of a column of dates or timestamps by the beginning of the day, month or year.
+// coarsen replaces each value of a column of dates or timestamps with the beginning of its day, month or year.
 func coarsen(v *rows.Vector, keeps schemas.Treatment) {
 	for row, present := range v.Present {
 		switch {
@@ -103,10 +103,10 @@ func startOf(day int64, keeps schemas.Treatment) int64 {
 	}
 }
 
-// withholdsExtra reports whether _extra is null, and drift does not name undeclared members.
+// withholdsExtra reports whether the profile makes _extra null and masks the names of undeclared members in drift.
 func (p *Plan) withholdsExtra() bool { return p.profile.NeedsKey() }
 
-// Written returns the value of a call's parameter as rows have it.
+// Written returns the value of a call's parameter as it is written to rows: its pseudonym, if the column has one.
 func (p *Plan) Written(param, value string) string {
 	for _, c := range p.tables[0].params {
 		if c.name == param && c.kind != "" {

@@ -11,7 +11,7 @@ import (
 
 // A list that does not fit in memory is written in sorted runs, which are merged at its end. Records with the same key,
 // which may come from several runs, are merged into the same part. A part is then finished like the rows of a decoder
-// that holds the whole list, so the result is the same.
+// that holds the whole list, so both give the same result.
 
 // sizeInterval is the number of records after which the size of a part is checked.
 const sizeInterval = 8
@@ -45,7 +45,7 @@ func (d *Decoder) WriteRun(w io.Writer) error {
 }
 
 // MergeRuns ends a list whose rows are all in runs, given in the order in which they were written. It passes the rows
-// that Finish would return to use, part by part. They are valid until use returns. The result has no Tables.
+// that Finish would return to use, part by part. The rows are valid until use returns. The result has no Tables.
 func (d *Decoder) MergeRuns(runs []io.Reader, use func(tables []*rows.Batch) error) (Result, error) {
 	m := merger{plan: d.plan}
 	if err := m.start(runs, d.runs); err != nil {
@@ -110,7 +110,7 @@ func (d *Decoder) maySplit(group int) bool {
 // merger reads the records of several runs in order.
 type merger struct {
 	plan *Plan
-	heap []*cursor // the one with the next record first
+	heap []*cursor // the cursor with the next record comes first
 }
 
 // cursor is a position in a run.
@@ -141,7 +141,7 @@ func (m *merger) start(runs []io.Reader, records []int) error {
 	return nil
 }
 
-// next goes to the next record.
+// next moves to the next record of the merged runs.
 func (m *merger) next() error {
 	more, err := m.advance(m.heap[0])
 	if err != nil {
@@ -167,7 +167,7 @@ func (m *merger) next() error {
 	}
 }
 
-// advance goes to the next record of a run. It returns false at the end.
+// advance moves a cursor to the next record of its run. It returns false at the end of the run.
 func (m *merger) advance(c *cursor) (bool, error) {
 	c.read++
 	if c.record++; c.record >= c.block[0].n {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Functions that scan return the position after the bytes that they have read, or one of these.
+// Functions that scan return the position after the bytes that they have read, or one of these values.
 const (
 	failed       = -1 // not JSON
 	tooDeep      = -2 // nested deeper than maxDepth
@@ -174,8 +174,8 @@ func colonEnd(b []byte, pos int) int {
 	return spaceEnd(b, pos+1)
 }
 
-// nextEnd reads past a value in an object or array: white space and either a comma and white space (more is
-// true) or the closing bracket.
+// nextEnd reads what follows a value in an object or array: either a comma (more is true) or the closing bracket (more
+// is false), and white space.
 func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	pos = spaceEnd(b, pos)
 	switch {
@@ -189,8 +189,8 @@ func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	return failed, false
 }
 
-// firstEnd reads past an opening bracket: white space (more is true) and, if there is no value, the closing
-// bracket.
+// firstEnd skips the white space after an opening bracket. more is true if a value follows; otherwise it also reads the
+// closing bracket.
 func firstEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	pos = spaceEnd(b, pos)
 	if pos < len(b) && b[pos] == closing {
@@ -204,7 +204,7 @@ type skipper struct {
 	open []byte // closing brackets still to come
 }
 
-// skip skips one value of any kind at pos, which is within depth brackets.
+// skip skips one value of any kind. The value begins at pos, inside depth brackets.
 func (s *skipper) skip(b []byte, pos, depth int) int {
 	s.open = s.open[:0]
 	for {
@@ -239,7 +239,7 @@ func (s *skipper) skip(b []byte, pos, depth int) int {
 	}
 }
 
-// scalarEnd reads a value that is neither object nor array.
+// scalarEnd reads a value that is neither an object nor an array.
 func scalarEnd(b []byte, pos int) int {
 	switch at(b, pos) {
 	case '"':

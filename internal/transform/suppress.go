@@ -7,9 +7,9 @@ import (
 
 // Suppress makes the plan's decoders drop all records and child rows of suppressed students while reading. The rules
 // are the same as in package erase: a row belongs to a student if one of its columns for student bids holds the
-// student's bid. If it has such columns and all of them are empty, it belongs to a student whose bid or number is a
-// whole value in another column or in _extra. Any other row that mentions a suppressed student in _extra loses its
-// _extra. Decoders that already exist drop nothing.
+// student's bid. If it has such columns and all of them are empty, it belongs to a student whose bid or number is the
+// whole value of another column or of a member in _extra. Any other row that mentions a suppressed student in _extra
+// loses its _extra. Decoders that already exist drop nothing.
 func (p *Plan) Suppress(s *privacy.Suppressed) {
 	p.suppressed = s
 	p.dropRows()
@@ -23,8 +23,8 @@ func (p *Plan) Suppress(s *privacy.Suppressed) {
 	}
 }
 
-// suppressedIn returns the position in the suppression list of the student to whom the row just read belongs, or -1.
-// Otherwise the row loses its _extra if that mentions a suppressed student.
+// suppressedIn returns the position in the suppression list of the student to whom the row just read belongs, or -1. A
+// row that belongs to none of them loses an _extra that mentions one.
 func (d *Decoder) suppressedIn(t *tableRows) int {
 	if d.finder == nil {
 		return -1
@@ -67,5 +67,5 @@ func (d *Decoder) suppressedIn(t *tableRows) int {
 }
 
 // Suppressed returns the positions in the suppression list of the students whose rows were dropped. A position may
-// occur several times. They are valid until Reset.
+// occur several times. The result is valid until Reset.
 func (d *Decoder) Suppressed() []int { return d.suppressed }

@@ -11,8 +11,8 @@ import (
 
 // tableRows is a table's batch while it is filled by row number. Every column for members, and the ordinal, has room
 // for capacity rows. n rows exist, and committed of them belong to complete pages. The column _extra ends with the last
-// row that has a value. The other columns are empty until complete fills them. They release their memory at reset,
-// because most decoders spend most of their time waiting for an answer.
+// row that has a value. The other columns are empty until complete fills them. These columns and _extra release memory
+// at reset, because most decoders spend most of their time waiting for an answer.
 type tableRows struct {
 	plan      *tablePlan
 	batch     *rows.Batch
@@ -81,7 +81,8 @@ const maxExpansion = 8
 // maxRows is the maximum number of rows that a batch can order.
 const maxRows = math.MaxInt32
 
-// prepare makes the whole capacity of the columns accessible for a page of that many bytes.
+// prepare makes the whole capacity of the columns accessible for a page of that many bytes. It returns ErrTooLarge if
+// the rows of such a page might not fit in a batch.
 func (t *tableRows) prepare(pageBytes int) error {
 	if t.n+pageBytes > maxRows {
 		return ErrTooLarge
@@ -96,7 +97,7 @@ func (t *tableRows) prepare(pageBytes int) error {
 	return nil
 }
 
-// commit accepts the rows of a page.
+// commit accepts the rows of a page. Coded columns with varied texts become plain.
 func (t *tableRows) commit() {
 	t.committed = t.n
 	for _, column := range t.plan.texts {
@@ -112,7 +113,7 @@ func (t *tableRows) grow() {
 	t.resize(t.capacity)
 }
 
-// resize gives every column that is filled row by row that many slots. Texts do not change.
+// resize gives each column that is filled row by row the given number of slots. The bytes of texts do not change.
 func (t *tableRows) resize(slots int) {
 	for _, column := range t.plan.slots {
 		v := &t.cols[column]

@@ -10,7 +10,7 @@ import (
 )
 
 // keepNonObject reads an element that is not an object, in an array of records or child rows. All columns of its row
-// are null except _extra, which holds the element.
+// are null except _extra, which holds the element unless the profile or the cohort forbids it.
 func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 	end := d.skip(t.plan.root.depth-1, pos)
 	if end < 0 {
@@ -31,8 +31,8 @@ func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 	return end
 }
 
-// readBareText reads an element that is text instead of an object. The text is the value of one column of its row, if
-// it fits.
+// readBareText reads an element that is text instead of an object. If it fits, the text becomes the value of one column
+// of its row.
 func (d *Decoder) readBareText(t *tableRows, pos int) int {
 	m := t.plan.bare
 	column := &d.targets[t.plan.root.id][m.number]
@@ -53,7 +53,7 @@ func (d *Decoder) readBareText(t *tableRows, pos int) int {
 	return end
 }
 
-// skip reads any value of an object that is depth levels below a record.
+// skip skips a value of any kind in an object that is depth levels below a record.
 func (d *Decoder) skip(depth, pos int) int {
 	return d.skipper.skip(d.body, pos, d.depth+depth)
 }
@@ -94,7 +94,7 @@ func (d *Decoder) readOther(obj *objectPlan, m *member, t *tableRows, row, pos i
 	case null:
 	case m.kind == documented:
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), d.left.add([]byte(m.name), value))
-	case m.kind == childArray && d.plan.cohort != nil && len(m.child.students) > 0: // a roster that is not an array may name others
+	case m.kind == childArray && d.plan.cohort != nil && len(m.child.students) > 0: // a roster of another type may list other students
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), 1)
 	default: // nestedObject without an object, childArray without an array
 		d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), 1+d.left.add([]byte(m.name), value))
@@ -211,12 +211,13 @@ func (m *target) readDouble(row int, b []byte, pos int) int {
 	if mantissa == 0 && at(b, pos) == '-' {
 		return failed // -0 is a distinct double
 	}
-	// Both are exact, so the quotient is the nearest double.
+	// Both operands are exact, so the quotient is the nearest double.
 	m.values.F64[row] = float64(mantissa) / powersOfTen[fraction]
 	return end
 }
 
-// appendPlainText reads a short ASCII text without escapes, and copies its words while checking them.
+// appendPlainText reads a short ASCII text without escapes, and copies its words while checking them. It returns failed
+// for any other value.
 func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
 	const maxBytes = 64
 	have := len(v.Data)
@@ -243,7 +244,7 @@ func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
 	return failed
 }
 
-// maxShortDigits is the number of digits that every double can hold.
+// maxShortDigits is the maximum number of decimal digits that a double can always hold.
 const maxShortDigits = 15
 
 // shortNumber reads a number of at most maxShortDigits digits without an exponent: the integer that its digits form,

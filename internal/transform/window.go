@@ -3,9 +3,10 @@ package transform
 import "io"
 
 const (
-	// windowSize is how much of a body is held at a time. A page of a thousand results is three times as large. With a
-	// window, data stays in the processor's cache from its arrival to the end of its scan. With half the size, an export
-	// took 3 % more CPU time, and 3 MB less memory per eight concurrent requests. A larger window gained nothing.
+	// windowSize is the number of bytes of a body that are held at a time. A page of a thousand results is three times
+	// as large. With a window, data stays in the processor's cache from its arrival to the end of its scan. With half
+	// the size, an export took 3 % more CPU time, and 3 MB less memory per eight concurrent requests. A larger window
+	// gained nothing.
 	windowSize = 512 << 10
 	// maxKeptWindow is the maximum size of a window that is kept for the next page. A large record may need a larger
 	// window.
@@ -16,8 +17,8 @@ const (
 // bytes that follow.
 //
 // After an error the decoder holds nothing of the page, so that the page can be requested again. That makes sense after
-// ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. Errors of source are
-// returned too.
+// ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. An error of source is
+// returned, too.
 func (d *Decoder) ReadPage(source io.Reader) (Page, error) {
 	if d.body = d.window[:0]; cap(d.body) == 0 {
 		d.body = make([]byte, 0, windowSize)
@@ -58,7 +59,8 @@ func (d *Decoder) readAll() {
 	}
 }
 
-// advance drops the bytes between two positions of the window, or enlarges it if the positions are equal, and reads on.
+// advance drops the bytes between two positions of the window, or enlarges a full window if the positions are equal,
+// and continues reading the body.
 func (d *Decoder) advance(from, to int) {
 	if from == to && len(d.body) == cap(d.body) {
 		d.growWindow()

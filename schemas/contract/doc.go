@@ -1,6 +1,6 @@
 // Package contract embeds tables.csv, the columns that users rely on, and the columns of the vendor's assessment
 // results file. The declarations of package schemas are tested against them. The simulator reads tables.csv instead of
-// the declarations, so that it cannot repeat a mistake in these.
+// the declarations, so that it cannot repeat a mistake in them.
 package contract
 
 import _ "embed"

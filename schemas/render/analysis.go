@@ -84,8 +84,8 @@ func (a *analysis) views() []*schemas.Table {
 	return append(slices.Delete(slices.Clone(views), last, last+1), views[last])
 }
 
-// noted returns the view's declaration, with a note if it has no rows without a history, and on each column that is null
-// or incomplete because of the privacy profile or because a table was not exported.
+// noted returns the view's declaration. It has a note if the view is empty for lack of a history, and on each column
+// that is null or incomplete because of the privacy profile or because a table was not exported.
 func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 	noted := *a.place.noted(t)
 	if !a.history && slices.Contains(growthSpanViews(), t.Name) {
@@ -99,7 +99,8 @@ func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 	return &noted
 }
 
-// noteOn returns a note on a column of which the only table, or one of the tables, was not exported; empty for others.
+// noteOn returns a note on a column if a table from which its values come was not exported, and otherwise an empty
+// text.
 func (a *analysis) noteOn(c schemas.Column) string {
 	var exported, missing []string
 	for source := range strings.FieldsSeq(c.Source) {
@@ -131,7 +132,7 @@ func (a *analysis) has(table string) bool {
 	return slices.ContainsFunc(a.tables, func(t *schemas.Table) bool { return t.Name == table })
 }
 
-// ever is the argument of the template functions results and percentiles that selects results of any day.
+// ever is the argument that makes template functions select results of any day.
 const ever = "ever"
 
 func (a *analysis) query(t *schemas.Table) string {
@@ -180,7 +181,7 @@ func (a *analysis) query(t *schemas.Table) string {
 		"spans":          spans,
 		"goals":          func() []int { return upTo(goals) },
 		"studies":        func() []int { return upTo(studies) },
-		// The day and the time in UTC, whatever the session's time zone.
+		// The day and the time in UTC, regardless of the session's time zone.
 		"utc_day":  func(column string) string { return fmt.Sprintf(a.utcDay, column) },
 		"utc_date": func(column string) string { return fmt.Sprintf(a.utcDate, column) },
 		"utc_time": func(column string) string { return fmt.Sprintf(a.utcTime, column) },
@@ -190,9 +191,10 @@ func (a *analysis) query(t *schemas.Table) string {
 	}, nil)
 }
 
-// numberText returns the expression of a number as text: with two decimals, formatted as usual says. Engines differ in how
-// they round numbers such as 0.125, but not whole numbers. Numbers that are too large for that have an exponent, which the
-// engines write as 1e+30 and 1.0E30, and are 1E30; those that are infinite or not a number are null.
+// numberText returns the expression of a number as text: with two decimals, to which the format usual is applied. The
+// expression rounds whole numbers, because engines round numbers such as 0.125 differently. Larger numbers have an
+// exponent, such as 1E30, which the engines by themselves would write as 1e+30 or 1.0E30. Numbers that are infinite or
+// not a number are null.
 func (a *analysis) numberText(number, usual string) string {
 	decimals := fmt.Sprintf("CAST(CAST(floor(%s * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS %s)", number, a.kind(schemas.String))
 	return fmt.Sprintf("CASE\n        WHEN abs(%[1]s) < 1e16 THEN %[2]s\n"+
@@ -228,7 +230,7 @@ func (a *analysis) empty(columns []schemas.Column) string {
 	return "(SELECT " + strings.Join(nulls, ", ") + " WHERE 1 = 0)"
 }
 
-// normsFile returns the relation of the file of norms, without rows if there is none.
+// normsFile returns the relation of the file of norms. If there is no file, the relation has no rows.
 func (a *analysis) normsFile() string {
 	if a.norms == "" {
 		var columns []schemas.Column
@@ -265,7 +267,7 @@ func (a *analysis) withExtra() []string {
 	return tables
 }
 
-// declared returns the columns of all views, with their meanings.
+// declared returns an SQL row for each column of all tables and views, with the column's meaning.
 func (a *analysis) declared() []string {
 	var rows []string
 	for _, t := range slices.Concat(a.described, a.views()) {

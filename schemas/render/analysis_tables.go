@@ -229,7 +229,7 @@ func resultColumns() []schemas.Column {
 	return columns
 }
 
-// schoolRead returns the column that marks the last known rows of schools that were not read.
+// schoolRead returns the column that distinguishes the last known rows of schools that were not read.
 func schoolRead(what string) []schemas.Column {
 	return derived("school_read", schemas.Boolean, schemas.None,
 		"Whether the "+what+" of the school that lists the row could be read for the newest snapshot with this dataset; if not, the row is the last known one. Always true without a history.")
@@ -264,7 +264,8 @@ func copied(table string, names ...string) []schemas.Column {
 	return columns
 }
 
-// needing marks columns of a view as null if none of the tables, whose names are separated by blanks, was exported.
+// needing marks columns of a view as null if none of the given tables was exported. Their names are separated by
+// spaces.
 func needing(tables string, columns []schemas.Column) []schemas.Column {
 	for i := range columns {
 		columns[i].Source = tables
@@ -280,7 +281,7 @@ func text(name, doc string) []schemas.Column { return derived(name, schemas.Stri
 
 func count(name, doc string) []schemas.Column { return derived(name, schemas.Int64, schemas.None, doc) }
 
-// studentBid returns the identifier of a student in views without students that have none.
+// studentBid returns the column of a student's identifier, for views that leave out students without one.
 func studentBid() []schemas.Column {
 	return derived("student_bid", schemas.String, schemas.ID, "Identifier of the student.")
 }

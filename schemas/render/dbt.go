@@ -23,8 +23,8 @@ func dbtFunctions() template.FuncMap {
 	}
 }
 
-// yamlText quotes a text. It uses JSON, because every JSON string is a YAML string. dbt interprets double braces, but
-// no declaration has any.
+// yamlText returns a text in quotes, as a JSON string, because every JSON string is a YAML string. dbt interprets
+// double braces, but no declaration has any.
 func yamlText(s string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -74,7 +74,7 @@ type dbtModel struct {
 
 	Dataset *schemas.Dataset
 	Prefix  string // of its name
-	Unique  bool   // the key of a row
+	Unique  bool   // no two rows have the same key
 }
 
 // dbtDialect returns DuckDB's dialect, with macros where other adapters need different SQL.
@@ -94,8 +94,8 @@ func dbtRelation(name string) string {
 	return "{{ ref('" + name + "') }}"
 }
 
-// knownValues returns the values of a column that have been seen. The service documents no values, so others only cause
-// a warning.
+// knownValues returns the values of a column that have been seen. The service documents no values, so other values only
+// cause a warning.
 func knownValues(column string) []string {
 	switch column {
 	case "grade":

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// ChangeKind is the effect of a change of the declared tables on their readers.
+// ChangeKind is the effect of a change to the declared tables on their readers.
 type ChangeKind string
 
 // The kinds of changes, the least serious first.
@@ -27,8 +27,8 @@ type Change struct {
 	Where, What string
 }
 
-// Diff compares the declared tables with an earlier description in the format json, and returns its version of the
-// schema, empty if it has none.
+// Diff compares the declared tables with an earlier description in the format json. It returns the earlier version of
+// the schema, empty if the description has none, and the changes since then.
 func Diff(earlier []byte) (version string, changes []Change, err error) {
 	var before jsonDocument
 	if err := json.Unmarshal(earlier, &before); err != nil {

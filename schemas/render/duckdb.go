@@ -20,7 +20,7 @@ func duckDBType(t schemas.Type) string {
 	}[t]
 }
 
-// duckDBName quotes a name, which may be a keyword.
+// duckDBName returns a name in quotes, because it may be a keyword.
 func duckDBName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 func duckDBText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

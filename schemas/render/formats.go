@@ -18,7 +18,7 @@ type Format struct {
 // Text returns the description of every dataset and table.
 func (f *Format) Text() string { return f.all(schemas.Datasets()) }
 
-// Tables returns the description of tables.
+// Tables returns the description of the tables with these names.
 func (f *Format) Tables(names []string) string {
 	var datasets []*schemas.Dataset
 	for _, d := range schemas.Datasets() {
@@ -49,7 +49,7 @@ func Formats() []Format {
 type Dialect struct {
 	// Name is the value of the command's --dialect.
 	Name string
-	// Views returns statements that create a view for each table. They list the files exactly.
+	// Views returns statements that create a view for each table, over exactly the files of the snapshot.
 	Views func(s *Snapshot) string
 	// Lake returns statements that create a view for each Delta Lake table.
 	Lake func(l *Lake) string

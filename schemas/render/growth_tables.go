@@ -6,7 +6,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// termResults declares the view of the result that counts for a term.
+// termResults declares the view of the results that count for their terms.
 func termResults(grade, school []schemas.Column) *schemas.Table {
 	return &schemas.Table{
 		Name: analysisPrefix + "term_results",

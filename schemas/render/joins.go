@@ -33,10 +33,10 @@ func (j join) Unmatched() string {
 	return ""
 }
 
-// joinMap are the joins between tables.
+// joinMap lists the joins between tables.
 type joinMap []join
 
-// Use reports whether a column of a table leads to another one.
+// Use reports whether a column of a table leads to another table.
 func (m joinMap) Use(t *schemas.Table, column string) bool {
 	return slices.ContainsFunc(m, func(j join) bool { return j.From == t && j.Column == column })
 }
@@ -82,7 +82,7 @@ func joinsOf(t, parent *schemas.Table, datasets []*schemas.Dataset) []join {
 	return all
 }
 
-// newJoin joins on two columns and on the key columns that both tables have.
+// newJoin returns a join on two columns and on the key columns that both tables have.
 func newJoin(from, to *schemas.Table, column, toColumn string) join {
 	j := join{From: from, To: to, Column: column}
 	for _, key := range keyNames(to) {
@@ -112,10 +112,10 @@ func home(column string, datasets []*schemas.Dataset) *schemas.Table {
 	return nil
 }
 
-// identifier returns the name of a column without the prefix of requested ones.
+// identifier returns the name of a column without the prefix requested_.
 func identifier(column string) string { return strings.TrimPrefix(column, "requested_") }
 
-// withoutTable returns the identifiers of persons that are not the key of any table.
+// withoutTable returns the columns of people's identifiers that are not the key of any table.
 func withoutTable(datasets []*schemas.Dataset) []string {
 	var names []string
 	for _, t := range tablesOf(datasets) {

@@ -7,7 +7,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The JSON description. Its names are part of the command's contract: add, do not rename.
+// These types are the JSON description. Their JSON names are part of the command's contract: add names, but do not
+// rename them.
 type (
 	jsonDocument struct {
 		SchemaVersion string `json:"schema_version"`

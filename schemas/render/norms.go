@@ -21,7 +21,7 @@ func IsParquet(path string) bool { return strings.HasSuffix(strings.ToLower(path
 type span struct {
 	Name     string
 	From, To string // seasons
-	Years    int    // school years from one to the other
+	Years    int    // school years from the first season to the second
 }
 
 // spans returns the spans of the norms.
@@ -48,10 +48,10 @@ func SpanNames() []string {
 	return names
 }
 
-// Prefix returns the name as part of a column's name, such as fall_to_spring.
+// Prefix returns the span's name in the names of columns, such as fall_to_spring.
 func (s span) Prefix() string { return strings.ReplaceAll(strings.ToLower(s.Name), " ", "_") }
 
-// Column returns the name as part of a column's name in the vendor's file, such as FallToSpring.
+// Column returns the span's name in the column names of the vendor's file, such as FallToSpring.
 func (s span) Column() string { return s.From + "To" + s.To }
 
 // goals is the number of instructional areas in the vendor's file, and studies the number of states' proficiency

@@ -14,7 +14,7 @@ func spark(tables []*schemas.Table) string {
 	return fill("text/spark.sql.tmpl", functions, tables)
 }
 
-// sparkSchema returns the table's columns for spark.read.schema, the partition column last.
+// sparkSchema returns the table's columns for spark.read.schema, with the partition column last.
 func sparkSchema(t *schemas.Table) string {
 	var columns []string
 	for _, c := range withPartition(t) {
@@ -31,7 +31,7 @@ func sparkType(t schemas.Type) string {
 	}[t]
 }
 
-// sparkName quotes a name, which may be a keyword.
+// sparkName returns a name in quotes, because it may be a keyword.
 func sparkName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
 
 func sparkText(s string) string {

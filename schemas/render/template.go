@@ -51,7 +51,7 @@ func (d *dialect) functions() template.FuncMap {
 	return template.FuncMap{"name": d.name, "text": d.text, "type": d.kind}
 }
 
-// withPartition returns the columns of a table with the partition column.
+// withPartition returns the columns of a table, followed by the partition column.
 func withPartition(t *schemas.Table) []schemas.Column {
 	return append(slices.Clip(t.Columns), schemas.Column{Name: partitionColumn, Type: partitionType, Doc: partitionDoc})
 }

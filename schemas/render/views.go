@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Place describes where the files behind the views are, and which views to make.
+// Place describes which views to make, and where the files behind them are.
 type Place struct {
 	// Title describes what the views show in one line, for a comment.
 	Title string
@@ -28,7 +28,8 @@ type Place struct {
 	Views Views
 	Dates []string
 	Norms string
-	// Profile is the privacy profile of all rows, if they have one profile. Columns that it leaves empty say so.
+	// Profile is the privacy profile of all rows, if they have one profile. The descriptions of columns that it leaves
+	// empty say so.
 	Profile schemas.Profile
 }
 
@@ -52,8 +53,8 @@ type Snapshot struct {
 	// ended_because. Since, unless empty, is the date before which the history is not complete.
 	History bool
 	Since   string
-	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. It is
-	// empty for a snapshot, whose views show every row.
+	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. Deltas
+	// is empty for a snapshot, whose views show every row.
 	Deltas []string
 	Tables []SnapshotTable
 }
@@ -127,7 +128,7 @@ func (p *Place) view(d *dialect, name string) string {
 	return d.name(p.Schema) + "." + d.name(name)
 }
 
-// runOf returns an SQL expression for the run id in a file name, itself an SQL expression.
+// runOf returns an SQL expression for the run id in a file name, which is given as an SQL expression.
 func runOf(fileName string) string {
 	return "regexp_extract(" + fileName + ", 'part-[0-9]+-([^/]+)[.]parquet$', 1)"
 }
@@ -162,8 +163,8 @@ func (s *Snapshot) recordTable(t *SnapshotTable) *SnapshotTable {
 	return t
 }
 
-// latest returns the query of a view over delta runs, which shows the latest version of each record. from returns a query
-// that selects the given columns of a table and, as _run, the position of the run in Deltas.
+// latest returns the query of a view over delta runs, which shows the latest version of each record. from must return a
+// query that selects the given columns of a table and, as _run, the position of the run in Deltas.
 func (s *Snapshot) latest(t *SnapshotTable, columns []string, d *dialect, from func(t *SnapshotTable, columns []string) string) string {
 	parent := s.recordTable(t)
 	data := struct {
@@ -191,7 +192,8 @@ func (s *Snapshot) latest(t *SnapshotTable, columns []string, d *dialect, from f
 // modifiedColumn is the time of a record's last modification.
 const modifiedColumn = "modified_date_time"
 
-// partition returns the decoded value of a partition column in the path of a file; empty and false for null.
+// partition returns the decoded value of a partition column in the path of a file, and whether it is neither null nor
+// missing.
 func partition(file, column string) (string, bool) {
 	for segment := range strings.SplitSeq(path.Dir(file), "/") {
 		if value, found := strings.CutPrefix(segment, column+"="); found {
@@ -201,7 +203,7 @@ func partition(file, column string) (string, bool) {
 	return "", false
 }
 
-// unescape decodes a value of a path as Spark and DuckDB do.
+// unescape returns a value in a path, decoded as by Spark and DuckDB.
 func unescape(value string) string {
 	var text []byte
 	for i := 0; i < len(value); i++ {

@@ -25,7 +25,7 @@ type LakeTable struct {
 	// View is the name of the view, and Folder the table's folder, relative to the destination.
 	View, Folder string
 	Version      int64
-	// District is as in SnapshotTable.
+	// District has the same meaning as in SnapshotTable.
 	District bool
 }
 
@@ -52,7 +52,7 @@ func sparkLake(l *Lake) string {
 	})
 }
 
-// views returns a view for each table, with a query of its rows.
+// views returns the statements of a view of each table.
 func (l *Lake) views(d *dialect, note string, query func(t *LakeTable) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- %s\n-- Written by growth-export sql --delta-lake: one view per Delta Lake table.\n%s%s", l.Title, note, l.createSchema(d))
@@ -71,5 +71,5 @@ func (l *Lake) views(d *dialect, note string, query func(t *LakeTable) string) s
 	return b.String()
 }
 
-// hadoopRoot returns the destination for Spark.
+// hadoopRoot returns the root of the destination in Spark's spelling.
 func (p *Place) hadoopRoot() string { return cmp.Or(p.HadoopRoot, p.Root) }

@@ -7,8 +7,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// sessionComment precedes views over files that a session can read only after these statements. It is a comment of one
-// line, so that no name in it can end it.
+// sessionComment returns the comment for views over files that a session can read only after these statements. It puts
+// the statements on one line, so that no name in them can end the comment.
 func sessionComment(statements string) string {
 	if statements == "" {
 		return ""
@@ -16,7 +16,7 @@ func sessionComment(statements string) string {
 	return "-- The session needs a secret for the bucket:\n--   " + strings.Join(strings.Fields(statements), " ") + "\n"
 }
 
-// duckDBViews returns the views in DuckDB's dialect.
+// duckDBViews returns the statements of the views in DuckDB's dialect.
 func duckDBViews(s *Snapshot) string {
 	var b strings.Builder
 	d := duckDBDialect()
@@ -75,7 +75,7 @@ func duckDBCreateView(view, query string, t *schemas.Table) string {
 	return b.String()
 }
 
-// duckDBFiles returns a table function over exactly the files of a table.
+// duckDBFiles returns a call of a table function that reads exactly the files of a table.
 func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
 	return s.duckDBRead(t, fmt.Sprintf("%shive_types = {%s: %s}, ", options, s.partitionColumn(), duckDBType(partitionType)))
 }

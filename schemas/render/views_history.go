@@ -38,7 +38,7 @@ func (s *Snapshot) partitionColumn() string {
 	return partitionColumn
 }
 
-// dialect describes how an engine writes views over other views.
+// dialect describes how views over other views are written for an engine.
 type dialect struct {
 	name, text func(string) string
 	kind       func(schemas.Type) string
@@ -103,13 +103,13 @@ func daysOf(dates []string) string {
 type historyView struct {
 	name  string // of the view, or what follows the table's name
 	query string
-	of    string // the only table that has it; empty for all
+	of    string // the only table that has the view; empty for all
 	doc   string
 	// columns returns the columns of the view of a table.
 	columns func(t *schemas.Table) []schemas.Column
 }
 
-// historyViews returns the views of each table of a history in their order.
+// historyViews returns the views of the tables of a history, in their order.
 func historyViews() []historyView {
 	current := func(t *schemas.Table) []schemas.Column { return versionsTable(t).Columns }
 	return []historyView{

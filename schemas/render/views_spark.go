@@ -20,8 +20,9 @@ const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a sessio
 // sparkMixed is part of a statement that reads files if some of them lack columns.
 const sparkMixed = " /* files of an earlier release lack columns: SET spark.sql.parquet.mergeSchema = true */"
 
-// sparkViews returns the views in the dialect of Spark SQL, in which the files of a table are the alternatives of one
-// path pattern. Spark does not fail if some are missing, so a statement counts the rows.
+// sparkViews returns the statements of the views in the dialect of Spark SQL, in which the files of a table are the
+// alternatives of one path pattern. Spark does not fail if some of the files are missing, so a statement counts the
+// rows.
 func sparkViews(s *Snapshot) string {
 	var b strings.Builder
 	d := sparkDialect(s.Schema)
@@ -63,20 +64,21 @@ func sparkViews(s *Snapshot) string {
 	return b.String()
 }
 
-// sparkDialect returns the dialect of views in a schema, or of temporary ones. Spark has no temporary views in schemas.
+// sparkDialect returns the dialect of views in a schema or, if schema is empty, of temporary views. Spark has no
+// temporary views in schemas.
 func sparkDialect(schema string) *dialect {
 	temporary := "TEMPORARY "
 	if schema != "" {
 		temporary = ""
 	}
-	// Spark reads S3 under another scheme.
+	// Spark uses another URL scheme for S3.
 	norms := func(path string) string {
 		if key, found := strings.CutPrefix(path, "s3://"); found {
 			path = "s3a://" + key
 		}
 		return sparkEscape(path)
 	}
-	// Whole numbers, because the quotient of a time that is almost midnight may be rounded up.
+	// These are integer divisions, because the quotient of a time that is almost midnight could be rounded up.
 	const ofDay = "pmod(unix_micros(%[1]s), 86400000000)"
 	const day, seconds = "date_from_unix_date(CAST((unix_micros(%[1]s) - " + ofDay + ") div 86400000000 AS INT))", ofDay + " div 1000000"
 	return &dialect{
@@ -131,7 +133,7 @@ func (s *Snapshot) sparkSource(b *strings.Builder, t *SnapshotTable) {
 	columns = append(columns, sparkName(s.partitionColumn())+" "+sparkType(partitionType))
 	base := s.hadoopRoot() + "/" + t.Folder
 	fmt.Fprintf(b, " (\n    %s\n) USING parquet OPTIONS (\n"+
-		// Without it, dates before 1900 are an error in Spark up to 3.5.
+		// Without this option, dates before 1900 are an error in Spark up to 3.5.
 		"    datetimeRebaseMode 'CORRECTED',\n    basePath %s,\n    path %s\n);\n",
 		strings.Join(columns, ",\n    "), sparkText(base), sparkText(sparkPattern(base, t.Files)))
 }
@@ -141,7 +143,7 @@ func (s *Snapshot) sparkFiles(t *SnapshotTable) string {
 	return "parquet." + sparkName(sparkPattern(s.hadoopRoot()+"/"+t.Folder, t.Files))
 }
 
-// sparkColumns replaces the partition columns, which are not in the files, by expressions.
+// sparkColumns returns the columns with expressions in place of the partition columns, which are not in the files.
 func sparkColumns(t *SnapshotTable, columns []string) []string {
 	selected := slices.Clone(columns)
 	for i, column := range columns {
@@ -159,7 +161,7 @@ func sparkColumns(t *SnapshotTable, columns []string) []string {
 	return selected
 }
 
-// sparkByFile returns an expression for the value of a partition column, as text, by the file.
+// sparkByFile returns an expression for the value of a partition column, as text, which depends on the file of the row.
 func sparkByFile(files []string, column string) string {
 	var values []string
 	names := make(map[string][]string)

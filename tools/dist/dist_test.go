@@ -100,7 +100,7 @@ func TestLicenceTexts(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	_, err := licenceTexts(folder)
-	require.ErrorContains(t, err, "there is none in")
+	require.ErrorContains(t, err, "there is no licence file in")
 	for _, name := range []string{"LICENSE", "NOTICE.txt", "licence.go", "README"} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(name+"\r\n"), 0o600))
 	}

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// platform is an operating system and architecture, and the frozen cryptographic module to link in; empty for the module
-// of the version of Go.
+// platform is an operating system and an architecture. fips is the frozen cryptographic module to link in; empty for
+// the module of the Go release.
 type platform struct{ os, arch, fips string }
 
-// String returns the name of the platform in those of archives.
+// String returns the name of the platform, as it appears in the names of archives.
 func (p platform) String() string {
 	if p.fips == "" {
 		return p.os + "-" + p.arch
@@ -27,7 +27,8 @@ func (p platform) String() string {
 	return p.os + "-" + p.arch + "-fips"
 }
 
-// parsePlatforms reads a list of platforms. Those of Linux also occur with the frozen module, unless it is empty.
+// parsePlatforms returns the platforms in a list that is separated by commas. Unless fips is empty, each Linux platform
+// occurs a second time with that frozen module.
 func parsePlatforms(list, fips string) ([]platform, error) {
 	var platforms []platform
 	for word := range strings.SplitSeq(list, ",") {
@@ -43,7 +44,7 @@ func parsePlatforms(list, fips string) ([]platform, error) {
 	return platforms, nil
 }
 
-// release is the release to make.
+// release describes the release to make.
 type release struct {
 	platforms []platform
 	source    string // the root of the repository
@@ -209,7 +210,7 @@ func (r *release) commonFiles(ctx context.Context, host string) ([]file, error) 
 	return append(files, pages...), err
 }
 
-// run runs a command in the source folder, with changes to the environment, and returns its output.
+// run runs a command in the source folder, with additional environment variables, and returns its output.
 func (r *release) run(ctx context.Context, environ []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = r.source

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// manualPages makes a manual page for each command from its help.
+// manualPages returns a manual page for each command, made from its help, and one for growth-export itself.
 func (r *release) manualPages(ctx context.Context, host string) ([]file, error) {
 	root, err := r.run(ctx, nil, host, "--help")
 	if err != nil {
@@ -25,7 +25,7 @@ func (r *release) manualPages(ctx context.Context, host string) ([]file, error) 
 	}
 	codes := exitCode.FindAllSubmatch(readme, -1)
 	if len(main.options) < 10 || len(codes) < 5 {
-		return nil, errors.New("the help or the exit codes in the README have another form")
+		return nil, errors.New("the help or the exit codes in the README are not in the expected form")
 	}
 	page := r.startPage("growth-export", "takes snapshots of a student assessment service as Parquet", main)
 	page.WriteString(".SH COMMANDS\n")
@@ -48,7 +48,7 @@ func (r *release) manualPages(ctx context.Context, host string) ([]file, error) 
 // exitCode matches a row of the table of exit codes.
 var exitCode = regexp.MustCompile(`(?m)^\| ([0-9]+) \| ([^|]+) \|`)
 
-// startPage writes the head of a page.
+// startPage returns a page that holds its head.
 func (r *release) startPage(name, short string, h help) *bytes.Buffer {
 	page := &bytes.Buffer{}
 	fmt.Fprintf(page, ".TH %s 1 %q %q\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(name)), r.time.Format("2006-01-02"), "growth-export "+r.version, roff(name), roff(short))
@@ -93,10 +93,11 @@ type help struct {
 
 type option struct{ section, name, value, text string }
 
-// An option begins with two blanks; its text follows after two more, or on the next lines.
+// optionLine matches an option, which begins with two spaces. Its text follows after two more spaces, or on the next
+// lines.
 var optionLine = regexp.MustCompile(`^  (\S+)(?: (\S+))?(?:  +(.*))?$`)
 
-// parseHelp reads the text of --help.
+// parseHelp parses the text of --help.
 func parseHelp(text []byte) help {
 	var h help
 	section := ""
@@ -128,7 +129,7 @@ func parseHelp(text []byte) help {
 	return h
 }
 
-// roff escapes a line of text.
+// roff returns a line of text, escaped for roff.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

@@ -45,7 +45,7 @@ func readModules(binary string) ([]module, error) {
 // licenceFile matches the files of a module that the licence requires to be passed on.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)(-[a-z0-9]+)*([.](txt|md|rst))?$`)
 
-// licences returns the licences of the modules. It repeats no text.
+// licences returns the licences of the modules. A text that several modules share occurs only once.
 func (r *release) licences(ctx context.Context, modules []module) ([]byte, error) {
 	folders, err := r.folders(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *release) licences(ctx context.Context, modules []module) ([]byte, error
 	for _, m := range modules {
 		found, err := licenceTexts(folders[m.path])
 		if err != nil {
-			return nil, fmt.Errorf("licence of %s: %w", m.path, err)
+			return nil, fmt.Errorf("read the licence of %s: %w", m.path, err)
 		}
 		for _, text := range found {
 			if owners[text] == nil {
@@ -95,7 +95,7 @@ func (r *release) folders(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// licenceTexts returns the contents of the licence files in a module's folder; there must be one.
+// licenceTexts returns the contents of the licence files in a module's folder. It fails if there are no such files.
 func licenceTexts(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -113,7 +113,7 @@ func licenceTexts(folder string) ([]string, error) {
 		texts = append(texts, strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")))
 	}
 	if len(texts) == 0 {
-		return nil, fmt.Errorf("there is none in %s", folder)
+		return nil, fmt.Errorf("there is no licence file in %s", folder)
 	}
 	return texts, nil
 }
@@ -133,7 +133,7 @@ type hash struct {
 	Content   string `json:"content"`
 }
 
-// billOfMaterials lists the modules of a binary, in the format of CycloneDX 1.6.
+// billOfMaterials returns a list of the modules of a binary, in the format of CycloneDX 1.6.
 func (r *release) billOfMaterials(p platform, modules []module, sum [sha256.Size]byte) ([]byte, error) {
 	purl := func(m module) string { return "pkg:golang/" + m.path + "@" + m.version }
 	this := component{

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The Homebrew formula and the winget manifest of a release.
+// templates are the templates of the Homebrew formula and the winget manifest.
 //
 //go:embed templates/*.tmpl
 var templates embed.FS
@@ -18,7 +18,7 @@ var templates embed.FS
 // built is an archive of the release that package managers install.
 type built struct {
 	Name, Sum string
-	// Folder is the folder in the archive, and Chip the package manager's name of the architecture.
+	// Folder is the folder in the archive, and Chip the package manager's name for the architecture.
 	Folder, Chip string
 }
 
@@ -28,7 +28,8 @@ type system struct {
 	Archives []built
 }
 
-// packageFiles returns the formula and the manifest. A package manager whose systems the release lacks gets none.
+// packageFiles returns the formula and the manifest. A package manager gets no files if the release has no archive for
+// its systems.
 func (r *release) packageFiles(sums map[platform]string) ([]file, error) {
 	data := struct {
 		Project, Download, Version, Date string

@@ -29,8 +29,8 @@ var oddForms = [...][2]string{
 	{"小学校~", strings.Repeat("é😀", 40)},
 }
 
-// oddForm returns the form of a bid, or -1 for a plain UUID. Of entities of which there are only a few, such as
-// schools, every other one has an odd bid.
+// oddForm returns the form of a bid, or -1 for a plain UUID. Every other school and district, and fewer of the entities
+// that are numerous, have an odd bid.
 func oddForm(w *simulator.World, b simulator.Bid) int {
 	what, group, index, _ := w.Entity(b)
 	var n int
@@ -53,7 +53,7 @@ func oddForm(w *simulator.World, b simulator.Bid) int {
 	return n / 2 % len(oddForms)
 }
 
-// FormatBid writes a bid in its form.
+// FormatBid returns the text of a bid, which is odd for some entities.
 func (o *Quirks) FormatBid(w *simulator.World, b simulator.Bid) string {
 	if form := oddForm(w, b); form >= 0 {
 		return oddBid(b, form)
@@ -70,7 +70,7 @@ func oddBid(b simulator.Bid, form int) string {
 	return around[0] + b.String() + around[1]
 }
 
-// ParseBid finds the bid in a text. Callers check that the text has the right form.
+// ParseBid returns the bid in a text. It does not check that FormatBid would write this bid in the same form.
 func (o *Quirks) ParseBid(text string) (simulator.Bid, bool) {
 	if n, ok := new(big.Int).SetString(text, 10); ok && n.Sign() > 0 && n.BitLen() <= 128 {
 		low := new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
@@ -88,7 +88,7 @@ func (o *Quirks) ParseBid(text string) (simulator.Bid, bool) {
 	return simulator.Bid{}, false
 }
 
-// formatBids writes the bids in a record in their forms, also within objects and arrays.
+// formatBids replaces the odd bids in a record, also within objects and arrays, with their texts.
 func formatBids(w *simulator.World, members []simulator.Member) {
 	for i := range members {
 		m := &members[i]

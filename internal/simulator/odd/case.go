@@ -17,7 +17,7 @@ type oddity struct {
 	do func(s *oddCase) bool
 }
 
-// apply applies the n-th oddity, or the first one after it that applies.
+// apply applies the n-th oddity, or the first one after it for which the record has a place.
 func (s *oddCase) apply(all []oddity, n int) {
 	for i := range all {
 		o := &all[(n+i)%len(all)]
@@ -28,8 +28,8 @@ func (s *oddCase) apply(all []oddity, n int) {
 	}
 }
 
-// knownObject is an object whose members a table knows: the record, a nested object, or an element of one of its
-// arrays.
+// knownObject is an object whose members a table declares: the record, a nested object, or an element of one of the
+// record's arrays.
 type knownObject struct {
 	members *[]simulator.Member
 	shape   *simulator.Shape
@@ -68,7 +68,7 @@ func nests(list []knownObject, p knownObject) []knownObject {
 	return list
 }
 
-// anyObject returns the record half of the time, else any of its objects.
+// anyObject returns the record itself half of the time, and otherwise any of its known objects.
 func (s *oddCase) anyObject() knownObject {
 	list := s.objects()
 	if s.draw.Chance(500) {
@@ -77,7 +77,7 @@ func (s *oddCase) anyObject() knownObject {
 	return list[s.draw.Below(len(list))]
 }
 
-// member picks a member that has a column and passes; nil if there is none. It excludes members that identify records
+// member returns a member that has a column and passes; nil if there is none. It excludes members that identify records
 // and members that occur twice.
 func (s *oddCase) member(passes func(m *simulator.Member) bool) *simulator.Member {
 	var found []*simulator.Member
@@ -95,8 +95,8 @@ func (s *oddCase) member(passes func(m *simulator.Member) bool) *simulator.Membe
 	return found[s.draw.Below(len(found))]
 }
 
-// identifies reports whether a member is a key, supplies the ids for other calls, or names the districts and schools of
-// lookups. Losing such a member is a separate oddity.
+// identifies reports whether a member is a key, supplies the ids for other calls, or identifies the districts and
+// schools of lookups. Losing such a member is a separate oddity.
 func (s *oddCase) identifies(t *simulator.Table, name string) bool {
 	switch s.op.Name {
 	case "schools", "districts", "district_schools":
@@ -109,7 +109,7 @@ func (s *oddCase) identifies(t *simulator.Table, name string) bool {
 	return t.Each == "" && name == t.KeySource()
 }
 
-// change applies do to a member that passes.
+// change applies do to a member that passes. It returns false if there is none.
 func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simulator.Member)) bool {
 	m := s.member(passes)
 	if m != nil {
@@ -118,7 +118,7 @@ func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simul
 	return m != nil
 }
 
-// isUnique reports whether a member occurs once in its object.
+// isUnique reports whether a member occurs only once in its object.
 func isUnique(members []simulator.Member, i int) bool {
 	for j := range members {
 		if j != i && members[j].Name == members[i].Name {

@@ -10,26 +10,27 @@ func oddValue(o simulator.Literal) simulator.Value {
 	return simulator.Value{Kind: simulator.Raw, Literal: &o}
 }
 
-// fitting returns JSON text that fits its column, as cell.
+// fitting returns a value whose JSON text fits its column, which then holds cell.
 func fitting(sent string, cell any) simulator.Value {
 	return oddValue(simulator.Literal{Sent: sent, Cell: cell})
 }
 
-// mismatch returns JSON text that does not fit its column.
+// mismatch returns a value whose JSON text does not fit its column.
 func mismatch(sent string) simulator.Value { return oddValue(simulator.Literal{Sent: sent}) }
 
-// loneSurrogate returns JSON text of a string with escaped halves of surrogate pairs, which no column accepts; kept
-// shows where they are.
+// loneSurrogate returns a JSON string with escaped halves of surrogate pairs, which no column accepts. In kept, they
+// are replaced.
 func loneSurrogate(sent, kept string) simulator.Value {
 	return oddValue(simulator.Literal{Sent: sent, Kept: kept, Replaced: int64(strings.Count(kept, "\uFFFD"))})
 }
 
-// spaced returns JSON text with insignificant white space, given with and without it.
+// spaced returns a value that does not fit its column. Its JSON text has insignificant white space, which kept does not
+// have.
 func spaced(sent, kept string) simulator.Value {
 	return oddValue(simulator.Literal{Sent: sent, Kept: kept})
 }
 
-// quoted returns JSON text of a string, written the same way in every style.
+// quoted returns a string as JSON text, with the same escapes in every style.
 func quoted(s string) string { return string(simulator.AppendString(nil, s, false)) }
 
 func named(name string, v simulator.Value) simulator.Member {

@@ -16,7 +16,7 @@ func oddities() []oddity {
 	return all
 }
 
-// memberOddities change members regardless of type.
+// memberOddities returns oddities that change members regardless of their type.
 func memberOddities() []oddity {
 	return []oddity{
 		{"a null", func(s *oddCase) bool {
@@ -66,7 +66,8 @@ func memberOddities() []oddity {
 	}
 }
 
-// double adds a member in front of one of the same name, whose value becomes null if lose is set.
+// double adds a member in front of an existing member with the same name. If lose is set, the value of the existing
+// member becomes null.
 func (s *oddCase) double(first string, lose bool) bool {
 	p := s.anyObject()
 	at := slices.IndexFunc(*p.members, func(simulator.Member) bool { return s.draw.Chance(300) })
@@ -77,7 +78,7 @@ func (s *oddCase) double(first string, lose bool) bool {
 	if lose {
 		members[at].Value = simulator.Value{Kind: simulator.Null}
 	}
-	// Anywhere before the one that counts.
+	// The new member may be anywhere before the one that counts.
 	*p.members = slices.Insert(members, s.draw.Below(at+1), named(members[at].Name, mismatch(first)))
 	return true
 }
@@ -109,7 +110,7 @@ func (s *oddCase) loseEducator() bool {
 	return false
 }
 
-// unknownOddities add undeclared members.
+// unknownOddities returns oddities that add undeclared members.
 func unknownOddities() []oddity {
 	var list []oddity
 	for _, m := range []struct {
@@ -164,7 +165,7 @@ func unknownOddities() []oddity {
 	}})
 }
 
-// containerOddities change nested objects and arrays.
+// containerOddities returns oddities that change nested objects and arrays.
 func containerOddities() []oddity {
 	var list []oddity
 	for _, v := range []struct {
@@ -189,7 +190,7 @@ func containerOddities() []oddity {
 	}
 	list = append(list,
 		anyChild("an object for an array", func(_ *simulator.Rand, v *simulator.Value) {
-			// It is stored as sent, so its names must have one spelling.
+			// The object is stored as sent, so its names must be spelled in the usual way.
 			named := func(m simulator.Member) bool { return m.Literal != nil && m.Literal.Name != "" }
 			if len(v.Sub) > 0 && v.Sub[0].Kind == simulator.Object && !slices.ContainsFunc(v.Sub[0].Sub, named) {
 				*v = simulator.Verbatim(v.Sub[0].Value)
@@ -206,7 +207,7 @@ func containerOddities() []oddity {
 	return append(list, elements()...)
 }
 
-// elements returns oddities of arrays with elements that are not objects.
+// elements returns oddities that add elements other than objects to arrays, or replace objects with them.
 func elements() []oddity {
 	var list []oddity
 	for _, v := range []struct {
@@ -245,7 +246,7 @@ func elements() []oddity {
 	}))
 }
 
-// anyChild returns an oddity of any array that has its own table.
+// anyChild returns an oddity that changes any array with a table of its own.
 func anyChild(name string, do func(d *simulator.Rand, v *simulator.Value)) oddity {
 	return childOf(name, func(d *simulator.Rand, _ *simulator.Table, v *simulator.Value) bool {
 		do(d, v)
@@ -253,7 +254,7 @@ func anyChild(name string, do func(d *simulator.Rand, v *simulator.Value)) oddit
 	})
 }
 
-// childOf returns an oddity of some of these arrays: do returns false for others.
+// childOf returns an oddity that changes only some of these arrays: for the others, do returns false.
 func childOf(name string, do func(d *simulator.Rand, t *simulator.Table, v *simulator.Value) bool) oddity {
 	return oddity{name, func(s *oddCase) bool {
 		children := s.op.Tables[1:]

@@ -20,15 +20,14 @@ func PlantedBirth(year int) simulator.Day {
 	return simulator.DayOf(time.Date(year, time.July, 19, 0, 0, 0, 0, time.UTC))
 }
 
-// Planted is a world that marks all values about people in every place where a service could send them: identifiers,
-// names, class names, dates of birth, unknown members and their names, values that do not fit their column, and outside
-// of records in cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds the values that an
-// export has kept.
+// Planted marks all values about people in every place where a service could send them: identifiers, names, class
+// names, dates of birth, unknown members and their names, values that do not fit their column and, outside of records,
+// cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds the values that an export has kept.
 type Planted struct{}
 
 var _ simulator.Quirks = Planted{}
 
-// Mark returns a mark and a date of birth.
+// Mark returns PlantedMark with a planted date of birth.
 func (Planted) Mark() string { return PlantedMark + "-1812" + PlantedBirthday }
 
 // List returns the list of a call with marked records.
@@ -42,14 +41,14 @@ func (Planted) List(w *simulator.World, c *simulator.Call, plain simulator.List)
 	return plain
 }
 
-// Container returns the documented container with a member beside the records. It is null: any other value could be the
-// list.
+// Container returns the documented container with a member beside the records. The member is null, because any other
+// value could be the list.
 func (Planted) Container(_ *simulator.World, _ *simulator.Call, documented simulator.Container) simulator.Container {
 	documented.Beside = `"` + PlantedMark + `":null,`
 	return documented
 }
 
-// FormatBid marks the bids of people and of records about one person.
+// FormatBid returns the text of a bid, with the mark if the bid identifies a person or a record about one person.
 func (Planted) FormatBid(w *simulator.World, b simulator.Bid) string {
 	switch what, _, _, _ := w.Entity(b); what {
 	case simulator.StudentEntity, simulator.EducatorEntity, simulator.ResultEntity, simulator.StudentAssociationEntity,
@@ -59,7 +58,7 @@ func (Planted) FormatBid(w *simulator.World, b simulator.Bid) string {
 	return b.String()
 }
 
-// ParseBid finds the bid in a text.
+// ParseBid returns the bid in a text, which may have the mark.
 func (Planted) ParseBid(text string) (simulator.Bid, bool) {
 	return simulator.ParseBid(strings.TrimPrefix(text, PlantedMark))
 }
@@ -70,7 +69,7 @@ type planting struct {
 	draw  simulator.Rand
 }
 
-// object marks the members of an object and adds unknown ones.
+// object marks the members of an object and adds unknown members.
 func (p *planting) object(members []simulator.Member) []simulator.Member {
 	for i := range members {
 		m := &members[i]

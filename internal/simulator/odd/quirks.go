@@ -21,7 +21,7 @@ func (o *Quirks) List(w *simulator.World, c *simulator.Call, plain simulator.Lis
 	return odd
 }
 
-// oddList is a plain list with odd records.
+// oddList is a list whose records are made odd.
 type oddList struct {
 	oddities []oddity
 	world    *simulator.World
@@ -66,7 +66,7 @@ func (q *oddList) element(a *simulator.Arena, i int) simulator.Value {
 	return simulator.Value{Kind: simulator.Object, Sub: s.members}
 }
 
-// oddCase makes the record at a position odd, or leaves it plain.
+// oddCase returns the record at a position, odd or, in a third of the cases, plain.
 func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddCase {
 	at, again := q.original(i)
 	table := &q.call.Op.Tables[0]
@@ -82,8 +82,8 @@ func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddC
 	if s.draw.Chance(350) {
 		return s
 	}
-	// Oddities are assigned in turn from a per-list offset, so that a long enough list gets all of them. One record gets
-	// oddities of different kinds.
+	// Oddities are assigned in turn, from an offset that depends on the list, so that a long enough list gets all of
+	// them. The oddities of one record are of different kinds.
 	const apart = 61
 	all := q.oddities
 	first := int(q.world.Hash(q.call, q.call.Subject, 4) % uint64(len(all)))
@@ -111,8 +111,8 @@ func nonRecord(sort int) simulator.Value {
 	}
 }
 
-// varyRepeat changes a repeated record: its time of modification becomes later, earlier or unreadable, and its arrays
-// shorter.
+// varyRepeat changes a repeated record: its time of modification may become later, earlier or unreadable, and its
+// arrays become shorter.
 func (s *oddCase) varyRepeat(t *simulator.Table, sort int) {
 	const aDay = simulator.MillisPerDay
 	if t.WholeRecord && sort != 1 {
@@ -159,7 +159,7 @@ func (s *oddCase) shuffle(d *simulator.Rand) {
 // Mark returns an empty text, because odd answers do not mark their values about people.
 func (*Quirks) Mark() string { return "" }
 
-// Container varies the undocumented parts of a list's container, in the same way for all pages.
+// Container returns the container of a list with its undocumented parts varied, in the same way for all pages.
 func (o *Quirks) Container(w *simulator.World, c *simulator.Call, k simulator.Container) simulator.Container {
 	d := *simulator.NewRand(w.Hash(c, c.Subject, 3))
 	k.TextFlags = d.Chance(150)

@@ -24,7 +24,7 @@ func (o valueOddity) oddity() oddity {
 	}}
 }
 
-// mismatches returns values that do not fit a column of a kind.
+// mismatches returns oddities with values that do not fit a column of a kind.
 func mismatches(k simulator.Kind, what string, sent ...string) []valueOddity {
 	var list []valueOddity
 	for _, text := range sent {
@@ -41,7 +41,7 @@ func integerOddities() []valueOddity {
 			return fitting(before+strconv.FormatInt(m.N, 10)+after, m.N)
 		}}
 	}
-	// Only 64-bit columns are wide enough for these.
+	// Only 64-bit columns are wide enough for these values.
 	wide := func(n int64) valueOddity {
 		sent := strconv.FormatInt(n, 10)
 		return valueOddity{"whole: " + sent, simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
@@ -205,7 +205,7 @@ func dateOddities() []valueOddity {
 		unlike("midnight elsewhere", "T00:00:00+02:00"),
 		unlike("a second late", " 00:00:01"),
 		unlike("a microsecond late", "T00:00:00.000001Z"),
-		unlike("a blank behind", " "),
+		unlike("a space at the end", " "),
 	}
 	for _, like := range [][2]string{
 		{`"0001-01-01"`, "0001-01-01"},
@@ -222,7 +222,8 @@ func dateOddities() []valueOddity {
 // timestampOddities returns odd values for timestamp columns. A column accepts RFC 3339 with T or a space, in any zone
 // or none, to the microsecond, and a date alone.
 func timestampOddities() []valueOddity {
-	// Timestamps are written in layouts of package time, some microseconds later.
+	// form writes timestamps in a layout of package time, moved to the given number of microseconds after the full
+	// second.
 	form := func(name, layout string, zone int, micros int64) valueOddity {
 		return valueOddity{"moment: " + name, simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
 			seconds := m.N - m.N%1000
@@ -236,10 +237,10 @@ func timestampOddities() []valueOddity {
 		}}
 	}
 	list := []valueOddity{
-		form("a blank", "2006-01-02 15:04:05Z07:00", 0, 0),
-		form("a blank and no zone", "2006-01-02 15:04:05.000", 0, 40_000),
+		form("a space", "2006-01-02 15:04:05Z07:00", 0, 0),
+		form("a space and no zone", "2006-01-02 15:04:05.000", 0, 40_000),
 		form("an offset", "2006-01-02T15:04:05.000Z07:00", 5*3600+1800, 123_000),
-		form("an offset and a blank", "2006-01-02 15:04:05.0-07:00", -8*3600, 700_000),
+		form("an offset and a space", "2006-01-02 15:04:05.0-07:00", -8*3600, 700_000),
 		form("an offset of zero", "2006-01-02T15:04:05-07:00", 0, 0),
 		form("tenths", "2006-01-02T15:04:05.0Z", 0, 500_000),
 		form("microseconds", "2006-01-02T15:04:05.000000Z", 0, 123_456),
@@ -267,7 +268,7 @@ func timestampOddities() []valueOddity {
 		unlike("no seconds", "2006-01-02T15:04", "Z"),
 		unlike("a zone without colon", "2006-01-02T15:04:05", "+0100"),
 		unlike("a zone that is not an offset", "2006-01-02T15:04:05", " CET"),
-		unlike("two blanks", "2006-01-02  15:04:05", ""),
+		unlike("two spaces", "2006-01-02  15:04:05", ""),
 		unlike("a point and no digits", "2006-01-02T15:04:05", ".Z"),
 		unlike("as a header has it", time.RFC1123, ""),
 		{"moment: milliseconds since 1970", simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {

@@ -13,7 +13,7 @@ const (
 	Unexplained = "unexplained"
 )
 
-// explain sets the reasons of the versions that ended.
+// explain sets the reason for each version that ends.
 func (n *night) explain() {
 	tables := map[string]simulator.Table{}
 	for _, t := range simulator.Tables() {
@@ -46,9 +46,9 @@ func (n *night) explain() {
 	}
 }
 
-// currentResults holds the current results and rosters, which decide the reasons of test results.
+// currentResults holds the current results and rosters, on which the reasons for ended test results depend.
 type currentResults struct {
-	schools  map[string]int    // how many schools have a result, by bid
+	schools  map[string]int    // the number of schools that have a result, by the result's bid
 	subjects map[[2]string]int // results by student and subject
 	rosters  map[[2]string]bool
 }

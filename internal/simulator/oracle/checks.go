@@ -77,7 +77,7 @@ func (h *exporter) partialPages(schools []scope) (n int64) {
 		}
 		for first := true; ; first = false {
 			if !first {
-				c.From = 1 // any page but the first
+				c.From = 1 // any page other than the first
 			}
 			size := h.world.PageSize(c, usual)
 			if count -= size; count <= 0 {
@@ -91,7 +91,7 @@ func (h *exporter) partialPages(schools []scope) (n int64) {
 	return n
 }
 
-// older counts the results that ended, or began if they have no end, more than a year ago.
+// older counts the results whose administration ended, or began if it has no end, more than a year ago.
 func older(results []Row, today time.Time) (n int64) {
 	year, month, dayOfMonth := today.Date()
 	if month == time.February && dayOfMonth == 29 {
@@ -127,7 +127,7 @@ func disordered(results []Row, lowest, middle, highest string) (n int64) {
 	return n
 }
 
-// unknownStudents counts the results of students that 4.4 does not list for the school.
+// unknownStudents counts the results of students whom 4.4 does not list for the school.
 func unknownStudents(results, students []Row) (n int64) {
 	listed := map[[2]any]bool{}
 	for _, row := range students {

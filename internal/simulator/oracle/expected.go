@@ -13,7 +13,7 @@ type Options struct {
 	Datasets []string
 	// Schools are the bids of the run's schools; nil means all of 4.1. Lookup tables are always complete.
 	Schools []string
-	// OwnPerspective reads enrollment only in the perspective of the school's own district.
+	// OwnPerspective means that enrollment is read only in the perspective of the school's own district.
 	OwnPerspective bool
 	// EffectiveDate is sent to the operations that have a default for it; zero means the world's day. With AsOf it is
 	// also sent to 4.7, which has no default.

@@ -25,7 +25,7 @@ type Version struct {
 	To       string `json:"valid_to"`
 	Because  string `json:"ended_because,omitempty"`
 	identity string // see identityOf
-	values   string // all but the ordinal, as text
+	values   string // all except the ordinal, as text
 }
 
 // Coverage is the status of a dataset and school over a span of dates.
@@ -88,7 +88,7 @@ func (h *History) Write(w io.Writer) error {
 	return nil
 }
 
-// Fold adds a night.
+// Fold adds a night, on which the world is exported with these options.
 func (h *History) Fold(w *simulator.World, options Options) {
 	expected := Expect(w, options)
 	n := &night{
@@ -110,7 +110,7 @@ func (h *History) Fold(w *simulator.World, options Options) {
 	h.Ended = append(h.Ended, h.Ending...)
 }
 
-// night is a fold of one day.
+// night is the state while one day is folded.
 type night struct {
 	history  *History
 	date     string
@@ -132,7 +132,7 @@ func (n *night) cover(l LedgerRow) {
 	}
 }
 
-// coverAbsent ends the coverage of schools and datasets that the night does not have.
+// coverAbsent records "absent" as the status of schools and datasets that are covered but missing from the night.
 func (n *night) coverAbsent() {
 	for key, c := range n.history.covered {
 		if _, known := n.read[key]; !known {
@@ -155,7 +155,7 @@ func (n *night) setCoverage(dataset, school, status string) {
 	n.history.Coverage = append(n.history.Coverage, c)
 }
 
-// foldTable compares the rows of each scope that was read with the current versions.
+// foldTable compares the rows of each scope that was read with the current versions, and updates these versions.
 func (n *night) foldTable(t *simulator.Table, rows []Row) {
 	byScope := map[string][]Row{}
 	for _, row := range rows {
@@ -175,7 +175,8 @@ func (n *night) foldTable(t *simulator.Table, rows []Row) {
 	}
 }
 
-// foldScope returns the current versions of a scope after the night. Of equal rows, those that began last end first.
+// foldScope returns the current versions of a scope after the night. Of versions with equal values, those that began
+// last end first.
 func (n *night) foldScope(t *simulator.Table, before []*Version, rows []Row) []*Version {
 	counts := map[string]int{}
 	texts := make([]string, len(rows))
@@ -212,7 +213,7 @@ func scopeOf(row Row) string {
 	return school + district
 }
 
-// textOf returns all values of a row but the ordinal.
+// textOf returns all values of a row except the ordinal, as text.
 func textOf(t *simulator.Table, row Row) string {
 	var text []byte
 	for i := range t.Columns {
@@ -304,8 +305,8 @@ func (h *History) GrowthPairs() []Pair {
 	return pairs
 }
 
-// newer reports whether a is the version that counts of two versions of a result: the current one or, if none is
-// current, the later one.
+// newer reports whether version a of a result counts rather than version b. The current version counts or, if neither
+// is current, the later one.
 func newer(a, b *Version) bool {
 	return cmp.Or(strings.Compare(a.To, b.To), strings.Compare(a.From, b.From)) > 0
 }

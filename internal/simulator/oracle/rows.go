@@ -22,7 +22,7 @@ type received struct {
 	kept bool
 }
 
-// readList reads a whole list, whose first page is the result of the call.
+// readList returns the expected rows of a whole list. c is the call for its first page.
 func readList(w *simulator.World, c *simulator.Call) *listRows {
 	result := &listRows{rows: map[string][]Row{}, drift: map[Drift]int64{}}
 	list := w.List(c)
@@ -51,7 +51,7 @@ func readList(w *simulator.World, c *simulator.Call) *listRows {
 	return result
 }
 
-// receive returns the rows of one record.
+// receive returns the rows of one record, and counts its drift in into.
 func receive(w *simulator.World, c *simulator.Call, record *simulator.Value, into *listRows) received {
 	r := received{rows: make([][]Row, len(c.Op.Tables))}
 	for i := range c.Op.Tables {
@@ -76,7 +76,8 @@ func receive(w *simulator.World, c *simulator.Call, record *simulator.Value, int
 	return r
 }
 
-// row returns the row of a record, or of an element of a record's array, with parent as the record's row.
+// row returns the row of a record, or of an element of a record's array, and counts its drift in into. For an element,
+// parent is the record's row.
 func row(w *simulator.World, c *simulator.Call, t *simulator.Table, parent Row, ordinal int, v *simulator.Value, into *listRows) Row {
 	var record, extra []simulator.Member
 	switch {
@@ -111,8 +112,8 @@ func row(w *simulator.World, c *simulator.Call, t *simulator.Table, parent Row, 
 }
 
 // dropDuplicates marks the records that are kept. Of records with the same complete key, the one modified last is kept;
-// if times are equal or unreadable, the one received last. With wholeRecord only records equal in every member are
-// duplicates.
+// if times are equal or unreadable, the one received last. If wholeRecord is set, only records that are equal in every
+// member are duplicates.
 func dropDuplicates(records []received, wholeRecord bool) {
 	alike := map[string][]int{} // kept records by key
 	for i := range records {
@@ -143,7 +144,7 @@ func modified(r *received) int64 {
 	return -1 << 63
 }
 
-// keyOf returns the key of a row within its list; empty if it is incomplete, or the table has none.
+// keyOf returns the key of a row within its list; empty if it is incomplete, or if the table has no key.
 func keyOf(t *simulator.Table, row Row) string {
 	source := t.KeySource()
 	if source == "" {
