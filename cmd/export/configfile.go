@@ -36,7 +36,7 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	return entries, mistakes
 }
 
-// readMapping reads a file of one YAML mapping, which is nil if the file is empty.
+// readMapping reads a file that contains one YAML mapping. It returns nil if the file is empty.
 func readMapping(path string) (*yaml.Node, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func readMapping(path string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("%s line %d: a tab comes before the text, which YAML does not allow: use spaces", path, line)
 	}
 	if err != nil && strings.Contains(err.Error(), "did not find expected key") {
-		// The library names the line on which the mapping around the mistake begins.
+		// The library reports the line on which the mapping that contains the mistake begins.
 		return nil, fmt.Errorf("read %s: at or after %s: look for a line that is not indented like the others", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func readMapping(path string) (*yaml.Node, error) {
 	return root, nil
 }
 
-// lineWithTab returns the number of the first line with a tab before its text; 0 if there is none.
+// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is none.
 func lineWithTab(data []byte) int {
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -105,7 +105,7 @@ func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) err
 }
 
 // setFromYAML sets a flag to a value of the file. A scalar, quoted or not, is parsed like the text of a flag; its YAML
-// type matters only for switches. Only a list flag accepts a list, whose items are not split.
+// type matters only for switches. Only list flags accept a list, and its items are not split at commas.
 func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	isSwitch := f.NoOptDefVal == "true"
 	tag := value.ShortTag()

@@ -18,8 +18,9 @@ func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger 
 	}
 }
 
-// chooseService reports whether the simulated service is to be used. It returns an error if secrets would be sent
-// unencrypted to another machine.
+// chooseService reports whether the simulated service is to be used. It returns a usage error unless exactly one
+// service is configured, if secrets would be sent unencrypted to another machine, or if a real service is combined with
+// the day of the simulated one.
 func (o *service) chooseService(from sources) (simulated bool, err error) {
 	which, err := from.pick("base-url", "simulate")
 	if err == nil && which == "" {

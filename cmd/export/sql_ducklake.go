@@ -35,7 +35,7 @@ func (a *app) describeDuckLake(ctx context.Context, o *sqlOptions, from sources)
 		if len(manifests) == 0 {
 			return nil, fmt.Errorf("no full snapshot is published at %s: %w", catalog, errNothingPublished)
 		}
-		slices.Reverse(manifests) // the oldest first
+		slices.Reverse(manifests) // oldest first
 		lake := o.describeSnapshot(manifests, catalog)
 		lake.Title = fmt.Sprintf("%s, from %s to %s.", wording.Many(len(manifests), "snapshot"), manifests[0].SnapshotDate, lake.Dates[0])
 		return lake, nil

@@ -55,7 +55,8 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 	return nil
 }
 
-// sharedNumbers lists the positions of the given numbers that do not identify one student. It does not repeat the numbers.
+// sharedNumbers returns a usage error with the positions of the given numbers that several students share. It does not
+// repeat the numbers.
 func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) error {
 	var numbers []string
 	for i, number := range shared.Numbers {
@@ -69,7 +70,8 @@ func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) erro
 		strings.Join(numbers, ", "))
 }
 
-// otherLists says what to do if no given student is on the list of a key: other keys may have lists.
+// otherLists returns advice for the case that no given student is on the list of a key. It mentions other keys that
+// have lists.
 func otherLists(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key) (string, error) {
 	counts, err := await(ctx, func() (map[string]int, error) { return catalog.CountSuppressed(ctx) })
 	if err != nil {
@@ -106,7 +108,7 @@ type retired struct {
 	Students   int    `json:"students"` // on the list of the retired key
 }
 
-// retireKey empties the suppression list of a key that runs no longer have.
+// retireKey empties the suppression list of a key that runs no longer use.
 func (a *app) retireKey(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, key *privacy.Key) error {
 	switch {
 	case key == nil:

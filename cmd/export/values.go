@@ -42,7 +42,7 @@ func between[T int | int64](low, high T) func(string) (T, error) {
 	}
 }
 
-// optional returns a parser for a value that is nil if it was not set.
+// optional returns a parser for a setting whose value is a pointer, which is nil if the setting was not given.
 func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
 	return func(text string) (*T, error) {
 		value, err := parse(text)

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// minFreeBytes is how many bytes a disk should always have free.
+// minFreeBytes is the number of bytes that should always be free on a disk.
 const minFreeBytes = 1e9
 
 // Destination is the destination to check.
@@ -28,8 +28,8 @@ type Destination struct {
 	SSE string
 	// Service and PartitionBy are settings of future runs. Service is empty if no service is configured.
 	Service, PartitionBy string
-	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need a key. It
-	// is empty if there is no key. KeyErr says why a key is missing that the profile needs.
+	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need a key.
+	// It is empty if there is no key. KeyErr says why a key that the profile needs is missing.
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error

@@ -21,7 +21,7 @@ const (
 	// maxSkew is the maximum difference between this machine's clock and the service's clock without a warning. The
 	// service sends its time in whole seconds.
 	maxSkew = time.Minute
-	// maxRecords bounds how many records of one school are read.
+	// maxRecords is the maximum number of records of one school that are read.
 	maxRecords = 1_000_000
 	// certificateNotice is how long before a certificate expires the check begins to warn.
 	certificateNotice = 14 * 24 * time.Hour
@@ -68,8 +68,8 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	return f, context.Cause(ctx)
 }
 
-// checkConnection requests the base URL itself, without credentials. Any answer will do; it reports whether there was
-// one.
+// checkConnection requests the base URL itself, without credentials. It reports whether there was an answer, whatever
+// its status.
 func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()

@@ -38,7 +38,7 @@ func DescribeVersions(table string, c *TableCounts) string {
 		declared, _, _ := schemas.FindTable(table)
 		text += ": " + describeReasons(c.Because, func(reason string) string {
 			if reason == snapshot.ElementsChanged && (declared == nil || declared.Each == "") {
-				return reason // a version of the same row has begun
+				return reason // a new version of the same row has begun
 			}
 			return snapshot.ReasonText(reason)
 		})

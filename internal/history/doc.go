@@ -1,5 +1,5 @@
 // Package history compares published snapshots and folds them into a history. It reads snapshots through the catalog,
-// and publishes the history as one change of it.
+// and publishes each new state of the history as one change of the catalog.
 //
 // # Comparing
 //

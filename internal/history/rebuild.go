@@ -16,7 +16,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// rebuild folds all snapshots in a workspace, and then replaces the history.
+// rebuild folds all snapshots in a workspace, and then replaces the history. It returns a *NeedsRebuildError if
+// snapshots that the history holds are pruned.
 func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if gone := pruned(before, all); len(gone) > 0 {
 		return &NeedsRebuildError{Pruned: gone}
@@ -28,8 +29,9 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 	return u.makeAnew(ctx, before, chosen, func(*snapshot.HistoryManifest) {})
 }
 
-// rebuildLast rebuilds a history whose pointer or manifest cannot be used. The history must not lose snapshots that are
-// pruned. If the manifest can be read, its records of purges and dropped versions are kept.
+// rebuildLast rebuilds a history whose pointer or manifest cannot be used. It returns an error if snapshots that the
+// history holds are pruned, because their rows would be lost. If the manifest can be read, its records of purges and
+// dropped versions are kept.
 func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 	last, err := u.catalog.LastHistory(ctx)
 	if err != nil {
@@ -53,7 +55,7 @@ func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 }
 
 // checkEnded returns an error if the history has versions that ended on a date for which no snapshot, or no earlier
-// snapshot, exists any more. It serves if no manifest says which snapshots the history holds.
+// snapshot, exists any more. It is used if no manifest says which snapshots the history holds.
 func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 	for entry, err := range u.catalog.List(ctx, snapshot.HistoryFilesPrefix) {
 		if err != nil {
@@ -76,7 +78,7 @@ func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 	return nil
 }
 
-// makeAnew folds some snapshots in a workspace, edits the manifest, and then replaces the history.
+// makeAnew folds some snapshots in a workspace, lets edit change the new manifest, and then replaces the history.
 func (u *updater) makeAnew(
 	ctx context.Context, before *snapshot.HistoryManifest, chosen []*published, edit func(*snapshot.HistoryManifest),
 ) (err error) {
@@ -136,7 +138,7 @@ func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest
 	return nil
 }
 
-// refold folds the snapshot that has replaced the last one folded.
+// refold undoes the last fold, and folds the snapshot that has replaced the one folded last.
 func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, p *published) (err error) {
 	w, remove, err := u.workspace()
 	if err != nil {
@@ -190,7 +192,8 @@ func (u *updater) replace(
 	return u.publish(ctx, before, after, staged, remove, folded...)
 }
 
-// transfer stages a file of the workspace at the destination. It returns nil if the destination holds that file.
+// transfer stages a file of the workspace at the destination. It returns nil if the destination already holds that
+// file.
 func (u *updater) transfer(ctx context.Context, w *workspace, file sink.File) (_ []byte, err error) {
 	object, err := w.Store.Open(ctx, file.Path)
 	if errors.Is(err, sink.ErrNotFound) {
@@ -242,7 +245,7 @@ func (u *updater) holds(ctx context.Context, file sink.File) (_ bool, err error)
 	return hash == file.SHA256, err
 }
 
-// undo returns the history before the last fold. It restores the files that the fold has replaced in the workspace.
+// undo returns the history before the last fold. In the workspace, it restores the files that the fold replaced.
 func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snapshot.HistoryManifest, error) {
 	if m.Previous.HistoryID == "" {
 		return &snapshot.HistoryManifest{}, nil

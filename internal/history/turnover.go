@@ -110,7 +110,7 @@ func lostFrom(b *rows.Batch, row int) *lostResult {
 	return lost
 }
 
-// save writes the rows to a file of the run.
+// save writes the rows to a file of the run, and empties the batch.
 func (t *turnover) save(ctx context.Context, catalog snapshot.Catalog, task snapshot.Task, run string) error {
 	if t.batch.N == 0 {
 		return nil

@@ -6,8 +6,8 @@ import "example.org/growthexport/internal/snapshot"
 // another number.
 const DefaultSchoolsPerFile = 256
 
-// Limits of the default in a run of several shards. Each shard should get some buckets, since buckets differ in size, but
-// small files are slow to read.
+// Limits of the default in a run of several shards. Each shard should get several buckets, because buckets differ in
+// size, but small files are slow to read.
 const (
 	bucketsPerShard   = 4
 	minSchoolsPerFile = 8

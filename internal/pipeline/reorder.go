@@ -82,7 +82,8 @@ func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, 
 	return nil
 }
 
-// makeRoom spills a result that waits without memory, so that deliver can return.
+// makeRoom acquires memory for a result that waits without it or, if that fails, spills the result. Then deliver can
+// return.
 func (b *reorderBuffer) makeRoom(a *arrival, spill func(*fetch.Result) error) error {
 	if a.settled == nil {
 		return nil // written since
@@ -104,7 +105,7 @@ func (a *arrival) settle() {
 	}
 }
 
-// await waits until a channel is closed.
+// await waits until a channel is closed, or returns an error once ctx is done.
 func await(ctx context.Context, closed <-chan struct{}) error {
 	select {
 	case <-closed:

@@ -59,8 +59,8 @@ type Settings struct {
 	// students suppressed under the key are left out.
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
-	// EffectiveDate selects an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run. If
-	// both are empty, it is a full run.
+	// EffectiveDate selects an as-of run for that date, and ModifiedSince (a date, a timestamp or SinceAuto) selects a
+	// delta run. If both are empty, the run is a full run.
 	EffectiveDate, ModifiedSince string
 	// ServiceDate is the day on which a simulated service is read; empty means today.
 	ServiceDate    string
@@ -109,7 +109,7 @@ func (s *Settings) kind() snapshot.Kind {
 }
 
 // takesPart reports whether a dataset can be part of a run of this kind: as-of and delta runs are limited to operations
-// that accept the parameter.
+// that accept the parameter of their kind.
 func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	switch kind {
 	case snapshot.AsOf:
@@ -121,7 +121,8 @@ func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	return true
 }
 
-// split divides the selected datasets into those that take part in the run and those that cannot, both as declared.
+// split divides the selected datasets into those that take part in the run and those that cannot, both in the order of
+// their declaration.
 func (s *Settings) split() (taken, leftOut []string) {
 	for _, d := range schemas.Datasets() {
 		switch {
@@ -170,7 +171,8 @@ func canonical(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// Check returns an error for settings that exclude each other. It assumes that each value is valid by itself.
+// Check returns a usage error if settings are missing or exclude each other. It assumes that each value is valid by
+// itself.
 func (s *Settings) Check() error {
 	taken, _ := s.split()
 	switch {

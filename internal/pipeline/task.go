@@ -72,7 +72,7 @@ func (t *task) write(ctx context.Context, w *writer) error {
 		func(r *fetch.Result) error { return r.Spill(t.scratch) })
 }
 
-// append writes the rows of a school.
+// append writes the rows of a school, and adds its counts to the checkpoint.
 func (t *task) append(ctx context.Context, w *writer, r *fetch.Result) error {
 	if err := t.open(ctx, w); err != nil {
 		return err

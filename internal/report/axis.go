@@ -118,7 +118,8 @@ func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	return y, ticks
 }
 
-// roundSpan returns the smallest round length of time, in seconds, that is not below atLeast, and at most a day.
+// roundSpan returns the smallest round length of time, in seconds, that is not below atLeast, or a day if all are
+// below.
 func roundSpan(atLeast float64) int64 {
 	for _, seconds := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200} {
 		if float64(seconds) >= atLeast {

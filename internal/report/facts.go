@@ -52,7 +52,8 @@ func lastRequest(m *snapshot.Manifest) time.Time {
 	return time.Unix(steps[len(steps)-1].At+m.Activity.StepSeconds, 0)
 }
 
-// runTime returns how long the run took and which steps that includes; zero if it is unknown.
+// runTime returns the duration of the run, and a note on the steps that it includes. It returns 0 if the duration is
+// unknown.
 func runTime(m *snapshot.Manifest) (took time.Duration, note string) {
 	end, note := m.PublishedAt, "start to publishing"
 	if end.IsZero() {

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// change formats the difference between two counts in percent, or as a count if that would be 0.0%.
+// change formats the difference between two counts in percent, or as a count if the percentage would be 0.0%.
 func change(before, now int64) string {
 	switch before {
 	case now:
@@ -88,11 +88,11 @@ func day(date string) string {
 	return t.Format(dayLayout)
 }
 
-// maxEscaped is how many characters one byte can become as an escape.
+// maxEscaped is the maximum number of characters in the escape of one byte.
 const maxEscaped = len(`\U0010ffff`)
 
-// clip shortens text. Characters that are invisible or reverse the direction of writing become escapes, line breaks and
-// tabs become spaces.
+// clip shortens text. Characters that are invisible or reverse the direction of writing become escapes, and line breaks
+// and tabs become spaces.
 func clip(text string, maxChars int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {

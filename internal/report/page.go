@@ -39,13 +39,13 @@ type Page struct {
 	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is not
 	// published; nil if there is none.
 	Current *snapshot.Manifest
-	// Nights are the last full snapshots before the run with the same settings, at most MaxNights, the oldest first.
+	// Nights lists up to MaxNights full snapshots with the same settings before this run, the oldest first.
 	Nights []snapshot.RunState
 	// Destination is the run's destination in the form used by commands.
 	Destination string
 	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.
 	ReplacedBy string
-	// Held has the reasons why the run was held back.
+	// Held contains the reasons why the run was held back.
 	Held snapshot.Held
 	// Failure is the error of the command that worked on the run, empty if it succeeded.
 	Failure string

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Limits are the limits beyond which a run is held back. In JSON they have the names of the reasons.
+// Limits are the limits beyond which a run is held back. In JSON, they have the same names as in reasons.
 type Limits struct {
 	MaxFailedSchools int   `json:"max_failed_schools"`
 	MaxShrink        Share `json:"max_shrink"`  // the maximum share of a table's rows, and of the schools with rows in it, that may be gone
