@@ -22,7 +22,7 @@ type app struct {
 	stdout io.Writer
 	stderr *screen
 	now    func() time.Time
-	// records writes errors as JSON log lines; nil unless log lines are JSON.
+	// records writes errors as JSON log lines. It is nil unless log lines are JSON.
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
@@ -34,14 +34,14 @@ type app struct {
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
-	// problem is the reason for exitPartial of a command that has no summary. It goes into the JSON output.
+	// problem is the reason why a command that has no summary ends with exitPartial. It goes into the JSON output.
 	problem error
 	// result is the JSON form of the command's output, if the user asked for it.
 	result any
 }
 
-// conclude returns the error with which a command ends. It replaces consequences of a cancellation with errInterrupted,
-// and adds advice to errors about damaged objects.
+// conclude returns the error to report for a command that ended with err: errInterrupted if ctx has ended, because err
+// is then a consequence, or err itself, with advice if an object is damaged.
 func conclude(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
 		return errInterrupted // err is a consequence of the cancellation

@@ -18,7 +18,7 @@ type build struct {
 	FIPS    fips   `json:"fips140"`
 }
 
-// fips describes the cryptographic module of Go for FIPS 140-3.
+// fips describes Go's cryptographic module for FIPS 140-3.
 type fips struct {
 	// Enabled is true in FIPS mode. Only is also true if the use of algorithms that are not approved fails.
 	Enabled bool `json:"enabled"`

@@ -86,7 +86,7 @@ func writeBashCompletion(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
-// addCompletions registers a completion for the value of each flag, unless it is a file name: shells complete those by
+// addCompletions registers a completion for each flag whose value is not a file name. Shells complete file names by
 // default.
 func addCompletions(root *cobra.Command) {
 	for _, cmd := range root.Commands() {

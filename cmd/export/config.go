@@ -18,8 +18,8 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := newCommand(a, o, nil, "config base-url dest output", &cobra.Command{
 		Use:   "config check",
 		Short: "Checks the configuration without sending a request",
-		Long: "Checks the settings of all commands in flags, environment and configuration file, that credentials" +
-			" are set, and that a destination folder is writable. It lists the settings of run with their sources," +
+		Long: "Checks the settings of all commands, from flags, environment and configuration file, whether credentials" +
+			" are set, and whether a destination folder is writable. It lists the settings of run with their sources," +
 			" and sends no request; doctor checks the service and the destination.",
 		Example:   "  growth-export config check --config nightly.yaml",
 		ValidArgs: []cobra.Completion{"check"},

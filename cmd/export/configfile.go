@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every
-// command. It returns the settings with known names, and all mistakes.
+// readConfig reads a configuration file, which is a YAML mapping of flag names to values. known holds the names of the
+// flags of all commands. It returns the settings with known names, and all mistakes.
 func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	root, err := readMapping(path)
 	if err != nil {

@@ -176,7 +176,7 @@ func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) 
 	return unusable(from, err)
 }
 
-// unusable returns the error of a destination that cannot be used. It counts as a mistake in the settings, unless the
+// unusable returns the error for a destination that cannot be used. It counts as a mistake in the settings, unless the
 // store is overloaded, failing or cannot be reached.
 func unusable(from sources, err error) error {
 	if errors.Is(err, sink.ErrUnavailable) {

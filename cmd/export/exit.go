@@ -14,7 +14,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitPartial     = 3 // published, with failed schools or other warnings
-	exitRefused     = 4 // the service refused the credentials
+	exitRefused     = 4 // the service rejected the credentials
 	exitHeld        = 5 // staged, but not published
 	exitInterrupted = 130
 )

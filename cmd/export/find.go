@@ -57,7 +57,7 @@ func (a *app) findCommand() *cobra.Command {
 	return cmd
 }
 
-// parseName returns the given name, or the only line of the file in @FILE. Errors do not repeat the name.
+// parseName returns the given name or, if it is @FILE, the only line of that file. Errors do not repeat the name.
 func parseName(text string) (string, error) {
 	if path, isFile := strings.CutPrefix(text, "@"); isFile {
 		lines, err := readLines(path)

@@ -22,7 +22,8 @@ func (o *finishing) define(g group) {
 }
 
 const (
-	// onFinishTimeout is the maximum duration of the command of --on-finish. It is shorter after an interrupt.
+	// onFinishTimeout is the maximum duration of the command of --on-finish. After an interrupt, the shorter timeout
+	// applies.
 	onFinishTimeout            = time.Minute
 	interruptedOnFinishTimeout = 10 * time.Second
 	// onFinishOutputTimeout is how long to wait for the command's output after the command has ended, because one of
@@ -67,8 +68,8 @@ func (a *app) pipeToShell(ctx context.Context, command string, summary any) erro
 	return err
 }
 
-// onFinishEnvironment returns this process's environment without the service's secrets, which the command does not
-// need, and without --on-finish, because the command may run growth-export.
+// onFinishEnvironment returns this process's environment without the secrets, which the command does not need, and
+// without --on-finish, because the command may run growth-export.
 func (a *app) onFinishEnvironment() []string {
 	hidden := []string{envName("on-finish")}
 	for _, variable := range secretVariables() {

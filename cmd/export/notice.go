@@ -17,7 +17,7 @@ import (
 )
 
 // writeNotice writes the notice of a purge to a file. If the purge found nothing left to erase, the notice is about the
-// earlier purge that erased the rows, which must exist.
+// earlier purge that erased the rows. There must be such a purge.
 func (a *app) writeNotice(ctx context.Context, path string, students []string, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
 	done = erasing(done)
 	n, err := noticeOf(ctx, catalog, done)

@@ -74,8 +74,7 @@ func (a *app) writeResult(code int, err error) error {
 	return writeText(a.stdout, a.repeat.inJSON(escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n"))
 }
 
-// escapeJSON escapes control characters that JSON allows in strings but that would control a terminal. They can only
-// occur in strings.
+// escapeJSON escapes characters that JSON allows in strings but that would control a terminal.
 func escapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {

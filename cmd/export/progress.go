@@ -25,7 +25,7 @@ const (
 const (
 	barInterval  = 150 * time.Millisecond
 	lineInterval = 10 * time.Second
-	// maxLineInterval is the maximum interval between lines, which grows during a run.
+	// maxLineInterval is the upper limit of the interval between lines, which grows during a run.
 	maxLineInterval = 5 * time.Minute
 	// rateWindow is the time over which the request rate is measured.
 	rateWindow = 5 * time.Second

@@ -213,7 +213,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		}
 		remedy := "correct these at the source, or purge the schools"
 		if report.Asked.Students.ByNumber {
-			remedy = "if they are of a student with a bid, " + findBid + "; else correct them at the source"
+			remedy = "if these rows are about a student with a bid, " + findBid + "; otherwise correct them at the source"
 		}
 		err = fmt.Errorf("the purge %s incomplete: listed students are also mentioned in %s about others, in columns that a purge does not change: %s; %s",
 			is, wording.Many(left, "row"), mentionText(report), remedy)

@@ -23,7 +23,7 @@ type repeater struct {
 // repeatedFlag is a flag of this process, as a user would type it.
 type repeatedFlag struct{ name, text string }
 
-// newRepeater returns a repeater of the flags that cmd was given.
+// newRepeater returns a repeater for the flags that cmd was given and that suggested commands may need.
 func newRepeater(cmd *cobra.Command) repeater {
 	r := repeater{root: cmd.Root()}
 	for _, f := range flagsOf(cmd) {

@@ -152,7 +152,8 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 	return deps, settings, disconnect, nil
 }
 
-// checkOffline checks everything that can be checked without a request and without access to the destination.
+// checkOffline checks everything that can be checked without a request and without access to the destination. It
+// returns the settings, the credentials, and whether the service is simulated.
 func (a *app) checkOffline(o *runOptions, from sources) (
 	settings pipeline.Settings, credentials extract.Credentials, simulated bool, err error,
 ) {

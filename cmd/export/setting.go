@@ -46,8 +46,8 @@ func (s *setting[T]) String() string { return s.text }
 // Type returns the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several strings: comma-separated, or @file with one string per line, which is not split further.
-// Repeating the flag adds to the list.
+// list is a flag that holds several strings. They are comma-separated, or on the lines of @file, which are not split
+// further. Repeating the flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string

@@ -170,7 +170,7 @@ func defineLimit[T any](
 	}
 }
 
-// override replaces the limits of a plan for which the user set a flag.
+// override replaces those limits of a plan for which the user set a flag.
 func (o *limits) override(plan *review.Limits) {
 	o.Limits = *plan
 	for _, flag := range o.flags {

@@ -25,7 +25,7 @@ func (a *app) describeDuckLake(ctx context.Context, o *sqlOptions, from sources)
 		var manifests []*snapshot.Manifest
 		for s, err := range catalog.Snapshots(ctx, snapshot.Full, "") {
 			if err == nil && s.Err != nil {
-				err = fmt.Errorf("read the manifest named by %s: %w", s.Path, s.Err)
+				err = fmt.Errorf("read the manifest to which %s refers: %w", s.Path, s.Err)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("list the files of all snapshots: %w", err)

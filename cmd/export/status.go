@@ -326,8 +326,8 @@ func shardsText(r *snapshot.RunState) string {
 	return fmt.Sprintf("%s has %d shards: %s\n", r.RunID, len(r.Shards), strings.Join(groups, "; "))
 }
 
-// stateText returns the state of a run, with the number of staged tasks while it is staging. A published run without its
-// manifest is not staging, although its state in JSON says so.
+// stateText returns the state of a run, with the number of staged tasks while it is staging. A published run whose
+// manifest is missing is not shown as staging, although that is its state in JSON.
 func stateText(r *snapshot.RunState) string {
 	switch {
 	case r.SupersededBy != "":
@@ -340,7 +340,7 @@ func stateText(r *snapshot.RunState) string {
 	return r.State
 }
 
-// ageText formats the time since then.
+// ageText formats the time that has passed since then.
 func ageText(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"

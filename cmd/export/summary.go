@@ -366,7 +366,7 @@ func tableToShow(tables []pipeline.TableSummary) string {
 }
 
 // inDuckDB says how to look at a run with DuckDB. For Azure, DuckDB needs a secret, and rejects patterns with **, which
-// match folders of any depth.
+// match folders of any depth, so the text refers to the views of growth-export sql.
 func inDuckDB(s *pipeline.Summary, table string) string {
 	if strings.HasPrefix(s.Destination, azure.Scheme) {
 		return "in DuckDB: growth-export sql, with the same settings, prints the secret and the views that DuckDB needs"

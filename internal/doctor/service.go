@@ -46,7 +46,7 @@ type Service struct {
 	Now       func() time.Time
 }
 
-// CheckService checks everything that a run needs from the service. The error is the cause of ctx.
+// CheckService checks everything that a run needs from the service. The error is the cause of ctx if ctx has ended.
 func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	var f findings
 	if s.Err != nil {

@@ -18,7 +18,7 @@ type Difference struct {
 	// Districts holds the district of each school: in the later snapshot, or in the earlier one if the later one lacks
 	// the school.
 	Districts map[string]string
-	// NotCompared are the schools with the most rows among those that were compared only in part or not at all.
+	// NotCompared lists the schools with the most rows among those that were compared only in part or not at all.
 	NotCompared []*NotCompared
 }
 
@@ -36,7 +36,7 @@ func (d *Difference) ByDistrict() snapshot.DistrictComparisons {
 // Unit is a school, or a district in the table district_schools. The lookup tables districts and schools have neither.
 type Unit struct{ School, District string }
 
-// Diff compares two published snapshots: from is the earlier one, to the later one.
+// Diff compares two published snapshots, the earlier one from and the later one to.
 func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Manifest) (*Difference, error) {
 	earlier, err := openSide(ctx, catalog, from)
 	if err != nil {
@@ -168,7 +168,7 @@ func (t *tableDiff) unit(ctx context.Context, fromBucket, toBucket int, bid stri
 	return t.merger.unit(from, to, []byte(bid))
 }
 
-// counts returns the counts of a table in a unit.
+// counts returns the counts of a table in a unit, which it creates if necessary.
 func (d *differ) counts(unit Unit, table string) *snapshot.TableComparison {
 	tables := d.found.Units[unit]
 	if tables == nil {

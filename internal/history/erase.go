@@ -15,13 +15,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// EraseOptions define what is erased from a history.
+// EraseOptions selects the rows to erase from a history.
 type EraseOptions struct {
 	// Target is the set of students or schools. If districts are erased, Index lists their schools.
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex
-	// Runs are the published runs by id, after rows have been erased from them.
+	// Runs holds the published runs by id, after rows have been erased from them.
 	Runs map[string]*snapshot.Manifest
 	// Workspace has the same meaning as in Options. If it is nil, the history is never rebuilt.
 	Workspace func() (sink.Store, func() error, error)
@@ -36,15 +36,16 @@ type Erasure struct {
 	// Schools are the schools that belonged to the districts on any night, and Moved are the schools among them that
 	// belonged to other districts on other nights.
 	Schools, Moved erase.Set
-	// Anew is true if the history is to be rebuilt from its snapshots. That is necessary if versions would have to be
-	// cut, because schools have changed districts or records have changed owners, and possible if all snapshots still
-	// exist.
+	// Anew is true if the history is to be rebuilt from its snapshots instead of being changed. It is set if all
+	// snapshots still exist and versions would have to be cut, because schools have changed districts or records have
+	// changed owners.
 	Anew bool
 	// Seen has the same meaning as in erase.Match.
 	Seen erase.Set
 	// Occurs has the same meaning as in erase.Match. It is filled in if all text columns are read.
 	Occurs erase.Occurs
-	// ByNumber counts the rows of the target without a bid that were found by a number alone, and Numbers are these numbers.
+	// ByNumber counts the rows of the target without a bid that were found by a number alone. Numbers holds these
+	// numbers.
 	ByNumber int64
 	Numbers  erase.Set
 	// Files, Rows and Bytes count the data that was read, and RowsFound the rows of the target.
@@ -189,8 +190,8 @@ func (e *Erasure) Report(id string) *snapshot.HistoryPurge {
 	return purge
 }
 
-// Pending reports whether the history has to be changed because it has rows to lose, or because it refers to manifests
-// that an erasure has changed.
+// Pending reports whether the history has to be changed, because it holds rows to erase or refers to manifests that an
+// erasure has changed.
 func (e *Erasure) Pending() (bool, error) {
 	if e == nil || e.RowsFound > 0 {
 		return e != nil, nil

@@ -28,7 +28,7 @@ func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge s
 	}
 	after, err := e.after(ctx, files, purge)
 	if err != nil {
-		// If another process has changed the history, its files may be gone. That is then the error to report.
+		// If another process has changed the history, its files may be gone. Report that change instead.
 		err = cmp.Or(catalog.HistoryUnchanged(ctx, e.Manifest.HistoryID), err)
 		return errors.Join(err, files.abort(context.WithoutCancel(ctx)))
 	}
@@ -57,7 +57,7 @@ func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*s
 		}
 		after.Tables[name] = snapshot.NewManifestTable(left...)
 		previous, replaced := before.Previous.Tables[name]
-		if !replaced { // versions that the last fold kept may now begin or end on its day
+		if !replaced { // versions that the last fold kept may now begin or end on the day of that fold
 			previous = []sink.File{}
 			after.Previous.Tables[name] = previous
 		}

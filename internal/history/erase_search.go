@@ -48,7 +48,7 @@ func (f *erasedFile) changes() bool { return f.found()+f.merged+f.began > 0 }
 // left returns how many rows the file has after the purge.
 func (f *erasedFile) left() int64 { return f.Rows - f.removed - f.merged }
 
-// search finds the rows to be erased from a table, and adds up what it found.
+// search finds the rows to be erased from a table, and adds their counts to e.
 func (e *Erasure) search(ctx context.Context, catalog snapshot.Catalog, t *erasedTable) error {
 	for _, file := range e.Manifest.Tables[t.table.Name].Files {
 		to, err := snapshot.ValidTo(file.Path)
@@ -107,8 +107,8 @@ type fileSearch struct {
 	cuts    bool
 	// mentioning counts, by column, the rows about others that mention the target.
 	mentioning map[string]int64
-	byNumber   int64     // as in Erasure
-	numbers    erase.Set // as in Erasure
+	byNumber   int64     // like Erasure.ByNumber
+	numbers    erase.Set // like Erasure.Numbers
 }
 
 func (s *fileSearch) run(ctx context.Context, catalog snapshot.Catalog) error {
@@ -190,7 +190,7 @@ type versionMatch struct {
 	*erase.Match
 
 	erasure  *Erasure
-	records  map[string][]days // as erasedTable.records
+	records  map[string][]days // like erasedTable.records
 	from     int               // the column valid_from, or -1
 	to       int32             // the day of valid_to
 	unit     int               // the column of the school or district that was requested, or -1

@@ -35,7 +35,7 @@ type tableFold struct {
 	adopts  []int
 	adopted *rows.Batch
 
-	// The rows of the group that is being visited.
+	// The fields below hold the rows of the group that is being visited.
 	versionRows, snapshotRows *rows.Batch
 	kept                      []span2
 	over                      []overRow

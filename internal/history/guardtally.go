@@ -35,8 +35,8 @@ type districtCounts struct {
 	table *schemas.Table
 	child bool
 	// columns lists the columns that can lack a value. The other slices hold counts by column: had and has count the
-	// rows with a value in the baseline and in the run, values counts the identified rows on both sides that had a
-	// value, and emptied counts those of them that no longer have one.
+	// rows with a value in the baseline and in the run, values counts the identified rows that are on both sides and
+	// had a value, and emptied counts those of them that no longer have one.
 	columns                   []int
 	had, has, values, emptied []int64
 	// quiet is true for columns whose changes the limits ignore: a row that changes only in such columns does not
@@ -49,8 +49,8 @@ type districtCounts struct {
 	scratch []byte
 }
 
-// quietColumns may change in every row without being suspicious: because of a new school year, a new field of the
-// service, or any edit.
+// quietColumns are columns that may change in every row without being suspicious, because of a new school year, a new
+// field of the service, or any edit.
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
 // tellingColumns identify a person or the day on which something began. A row without a value in any of them cannot be

@@ -275,8 +275,8 @@ func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 	return n
 }
 
-// groupEnds reports whether a group is known to end before row i of the available rows. These end at end; whole means
-// that they are all rows of the unit.
+// groupEnds reports whether a group is known to end before row i of the available rows. The available rows end at end.
+// whole is true if they are all remaining rows of the unit.
 func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
 	if i == end {
 		return whole

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Reasons why a school is not compared. If it is in both snapshots, the reason is also the status in the later snapshot
-// or, followed by _before, in the earlier one.
+// Reasons why a school is not compared. If the school is in both snapshots, the reason may also be its status in the
+// later snapshot or, followed by _before, in the earlier one.
 const (
 	newSchool    = "new"
 	notListed    = "no_longer_listed"
@@ -82,7 +82,7 @@ func (n *NotCompared) rows() (sum int64) {
 	return sum
 }
 
-// notCompared adds the schools that are not compared to the result, up to maxNotCompared of those with the most rows.
+// notCompared adds up to maxNotCompared schools that are not compared to the result, those with the most rows first.
 func (d *differ) notCompared(ctx context.Context) error {
 	d.found.NotCompared = []*NotCompared{}
 	both := schemas.SharedBySchool(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)

@@ -24,8 +24,8 @@ type parts struct {
 	// If held is not nil, the files of before are written again, except for those in held.
 	held map[string]bool
 
-	// at is the file of before that holds the next unread row, and start the position of the file's first row; pos rows
-	// have been used.
+	// at is the index in before of the file that holds the next unread row, start is the position of that file's first
+	// row, and pos rows have been used.
 	at         int
 	start, pos int64
 

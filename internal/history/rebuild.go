@@ -69,7 +69,7 @@ func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 		at := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == date })
 		if at <= 0 { // all is sorted by date
 			return &wording.AdvisedError{
-				Err: fmt.Errorf("no manifest of the history can be read, and it holds rows that ended on %s, of snapshots that are pruned; nothing was changed. %s",
+				Err: fmt.Errorf("no manifest of the history can be read, and the history holds rows that ended on %s, from snapshots that are pruned; nothing was changed. %s",
 					date, startAnew),
 				Advice: "to keep it, " + wording.Restore,
 			}
@@ -129,7 +129,7 @@ func (u *updater) makeAnew(
 // to the history.
 func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if len(before.Snapshots) == 1 {
-		return fmt.Errorf("the only snapshot of the history, of %s, was replaced by one that does not belong to it: publish one that does, "+
+		return fmt.Errorf("the only snapshot of the history, of %s, was replaced by one that does not belong to the history: publish one that does, "+
 			"or move %s away", before.Through(), snapshot.HistoryPointerPath)
 	}
 	if err := u.rebuild(ctx, before, all); err != nil {

@@ -117,8 +117,8 @@ func (c *Comparer) addArrivals(s School) error {
 	})
 }
 
-// Save writes the turnover, which Explain needs, to the destination. It must be called after each school, when it
-// writes only a large turnover, and once more at the end with last set to true.
+// Save writes the turnover, which Explain needs, to the destination. It must be called after each school, and once more
+// at the end with last set to true. Before the end, it only writes a turnover that has become large.
 func (c *Comparer) Save(ctx context.Context, last bool) error {
 	if c.turnover == nil || !last && c.turnover.batch.Bytes() < maxTurnover {
 		return nil

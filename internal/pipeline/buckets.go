@@ -25,8 +25,8 @@ func (s *Settings) bucketSize(schools, shards int) int {
 	return min(DefaultSchoolsPerFile, max(minSchoolsPerFile, schools/(bucketsPerShard*shards)))
 }
 
-// UsefulShards returns how many shards suit a number of machines that each run one at a time: enough for a machine whose
-// shard ends early to take over another one, and no more than there are buckets.
+// UsefulShards returns the best number of shards for a number of machines that each run one shard at a time: enough for
+// a machine whose shard ends early to take over another shard, and no more than there are buckets.
 func UsefulShards(schools, atOnce int) int {
 	return max(1, min(shardsPerMachine*atOnce, (schools+minSchoolsPerFile-1)/minSchoolsPerFile))
 }

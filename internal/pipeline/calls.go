@@ -9,7 +9,7 @@ import (
 )
 
 // openLog opens the log of a fan-out task, with the calls that an earlier process has made. If files of the log cannot
-// be written or read, the run does not fail. It only makes these calls again.
+// be written or read, the run does not fail: the calls are made again.
 func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	t.log = r.fetch.NewCallLog(t.dataset, func(ctx context.Context, data []byte) { r.saveCalls(ctx, t, data) })
 	if t.log == nil || !r.resumes {

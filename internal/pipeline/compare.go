@@ -26,7 +26,7 @@ func (r *exportRun) compares() bool {
 	return r.plan.Baseline != nil && r.plan.Compare && r.settings.Compare
 }
 
-// openBaseline opens the snapshot that the plan pins, if the run is to be compared with one.
+// openBaseline opens the snapshot that the plan pins. It returns nil if the run is not to be compared with a snapshot.
 func (r *exportRun) openBaseline(ctx context.Context) (*comparison, error) {
 	pinned := r.plan.Baseline
 	if !r.compares() {

@@ -62,7 +62,7 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 	return result, err
 }
 
-// resultsFirst moves the tasks for test results, and for the students that these are compared with, to the front,
+// resultsFirst moves the tasks for test results, and for the students with whom the results are compared, to the front,
 // because a run with a deadline needs them most. The order of the other tasks does not change.
 func resultsFirst(todo []snapshot.Task) {
 	rank := func(t snapshot.Task) int {

@@ -31,7 +31,7 @@ type exportRun struct {
 	now            time.Time          // when the command began, which is the time of a new plan
 	date           string             // the snapshot date, if this command begins the run
 	replaces       *snapshot.Manifest // the published run of the date that this one replaces, or nil
-	pinned         map[string]string  // the optional parameters that its plan will pin
+	pinned         map[string]string  // the optional parameters that a new plan will pin
 	plan           *snapshot.Plan
 	restarts       bool           // the existing run is to be removed first
 	looked         *fetch.Lookups // the lookups; nil if this process has not made the plan
@@ -39,7 +39,7 @@ type exportRun struct {
 	stagedStudents map[int]*stagedStudents // the students staged by an earlier process, by bucket
 	resumes        bool                    // the plan existed before this command
 	logged         schoolLog
-	notSaved       sync.Once // logs that calls cannot be saved
+	notSaved       sync.Once // for a single warning that calls cannot be saved
 	forecast       *forecast // nil without a deadline
 	summary        *Summary
 }
@@ -95,7 +95,7 @@ func (r *exportRun) newFetcher() (err error) {
 	return err
 }
 
-// checkResumable checks that a run that has begun has this command's settings, and that nothing published since
+// checkResumable returns an error unless a run that has begun has this command's settings, and nothing published since
 // prevents it from continuing. With --if-missing, it returns a published run that this one would repeat.
 func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
@@ -175,7 +175,7 @@ func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manif
 	return current, nil
 }
 
-// logReplaced logs that the run replaces a published one.
+// logReplaced logs that the run replaces a published one, and warns if the history could then no longer be extended.
 func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
@@ -217,7 +217,8 @@ var sinceAuto = modifiedSince.String() + " " + SinceAuto
 var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile is published here that has all of these datasets and perspectives," +
 	" covers all schools and has no failed school in these datasets: take a full snapshot first, or give a date")
 
-// filters returns the optional parameters that the plan pins.
+// filters returns the optional parameters that the plan pins. It returns a usage error if there is no run from which a
+// delta run since SinceAuto can continue.
 func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	s := r.settings
 	pinned := map[string]string{schemas.EffectiveDate: cmp.Or(s.ServiceDate, r.now.Format(time.DateOnly))}

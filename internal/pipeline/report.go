@@ -16,7 +16,7 @@ import (
 type Ending struct {
 	// Failure is the error that the command ended with.
 	Failure error
-	// counts are the counts since the last checkpoint.
+	// counts holds the counts since the last checkpoint.
 	counts counts
 }
 

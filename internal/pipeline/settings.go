@@ -50,13 +50,13 @@ type Settings struct {
 	Students           []string // the students to export; empty for all
 	Perspectives       string
 	PartitionBy        string
-	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the plan of the run that is resumed. A new run may
-	// be dated before yesterday only with Backdate.
+	// SnapshotDate has the form YYYY-MM-DD. If it is empty, the date is today in UTC, or the date in the plan of the
+	// run that is resumed. A new run may be dated before yesterday only with Backdate.
 	SnapshotDate string
 	Backdate     bool
 	IfMissing    bool // skip a run whose date has an equal published run already
-	// Privacy is the profile; empty is schemas.Full. The other profiles need the key of the pseudonyms. Under any profile,
-	// students suppressed under the key are left out.
+	// Privacy is the profile, which is schemas.Full if it is empty. The other profiles need a PrivacyKey for
+	// pseudonyms. With any profile, students who are suppressed under the key are left out.
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
 	// EffectiveDate selects an as-of run for that date, and ModifiedSince (a date, a timestamp or SinceAuto) selects a

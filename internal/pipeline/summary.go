@@ -49,7 +49,7 @@ type Summary struct {
 	Unfinished string `json:"unfinished,omitempty"`
 	// Advised is true if Unfinished says what to do.
 	Advised bool `json:"-"`
-	// Privacy is the profile of the rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
+	// Privacy is the profile of the rows, and PrivacyKey is the fingerprint of the key for their pseudonyms.
 	Privacy          schemas.Profile          `json:"privacy,omitempty"`
 	PrivacyKey       string                   `json:"privacy_key_fingerprint,omitempty"`
 	Next             []wording.Advice         `json:"next,omitempty"`              // what to do about a run that was held back

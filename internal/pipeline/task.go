@@ -31,8 +31,8 @@ type task struct {
 	// missing counts the schools that are not delivered yet.
 	missing atomic.Int64
 	staged  chan struct{} // closed when the task is staged
-	// turn is closed when the files of the dataset's previous task, if any, are closed. Files that are being written take
-	// much memory, so the task opens its own only then. Closing closed gives the next task its turn.
+	// turn is closed when the files of the dataset's previous task, if any, are closed. Files that are being written
+	// take a lot of memory, so the task opens its own only then. Closing closed gives the next task its turn.
 	turn   <-chan struct{}
 	closed chan struct{}
 
@@ -110,7 +110,7 @@ func (t *task) append(ctx context.Context, w *writer, r *fetch.Result) error {
 	return nil
 }
 
-// addChecks adds the check counts of a school.
+// addChecks adds the check counts, the terms and the enrollment sessions of a school.
 func (t *task) addChecks(r *fetch.Result) {
 	t.checkpoint.Checks.Add(r.Checks)
 	t.checkpoint.Terms.Merge(r.Terms)

@@ -98,7 +98,7 @@ func roundStep(atLeast float64) float64 {
 	return 10 * power
 }
 
-// logarithmic returns a scale of durations in seconds, between round values around low and high, and its ticks.
+// logarithmic returns a scale of durations in seconds, from a round value around low to one around high, and its ticks.
 func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	round := []time.Duration{
 		time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,

@@ -26,7 +26,7 @@ type failureList struct {
 // More returns the number of failures that are not on the page.
 func (l *failureList) More() int64 { return l.All - int64(len(l.Shown)+len(l.Folded)) }
 
-// deniedNote says what denied schools mean for the run.
+// deniedNote explains how denied schools affect the run.
 func deniedNote(p *Page) string {
 	held := func(check string) bool {
 		return slices.ContainsFunc(p.Held.Reasons, func(r review.Reason) bool { return r.Check == check })

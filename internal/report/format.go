@@ -30,7 +30,7 @@ func change(before, now int64) string {
 	return strings.Replace(fmt.Sprintf("%+.*f%%", digits, part), "-", "−", 1)
 }
 
-// duration formats a duration with two or three digits below ten seconds.
+// duration formats a duration, with two or three digits if it is below ten seconds.
 func duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -62,7 +62,7 @@ func percentilesOf(h activity.Histogram) percentiles {
 	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
 }
 
-// seconds formats a duration from a file, which may be out of range.
+// seconds formats a number of seconds from a file, which may be out of range.
 func seconds(s float64) string {
 	if s > 0 {
 		return duration(time.Duration(min(s*float64(time.Second), math.MaxInt64/2)))

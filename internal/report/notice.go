@@ -44,8 +44,8 @@ type Notice struct {
 	// LedgerRows counts the rows erased from ledgers, which record how the requests for schools ended.
 	LedgerRows  int64
 	DroppedRuns []string
-	// FilesRead, RowsRead and BytesRead count the data that was read again after the last change, and Mentioning the rows
-	// of others that mention a purged school, district or student.
+	// FilesRead, RowsRead and BytesRead count the data that was read again after the last change. Mentioning counts the
+	// rows of others that mention a purged school, district or student.
 	FilesRead           int
 	RowsRead, BytesRead int64
 	Mentioning          int64

@@ -47,7 +47,7 @@ type Page struct {
 	ReplacedBy string
 	// Held contains the reasons why the run was held back.
 	Held snapshot.Held
-	// Failure is the error of the command that worked on the run, empty if it succeeded.
+	// Failure is the error of the command that worked on the run, or "" if it succeeded.
 	Failure string
 	// Tasks is the number of tasks of the run. Missing lists the tasks that are not staged.
 	Tasks   int
