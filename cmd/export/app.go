@@ -26,7 +26,7 @@ type app struct {
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
-	// repeat adds this process's flags for the destination and the service to the commands that messages suggest.
+	// repeat adds flags of this process, such as those for the destination, to the commands that messages suggest.
 	repeat repeater
 	// pending holds warnings from before the logger exists.
 	pending []string

@@ -31,7 +31,8 @@ func newCommand[O any](
 	return cmd
 }
 
-// noArguments rejects arguments. If they were accepted, a list of datasets given without --datasets would be ignored.
+// noArguments returns a usage error if there are arguments. If they were accepted, a list of datasets given without
+// --datasets would be ignored.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

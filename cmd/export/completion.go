@@ -72,7 +72,7 @@ __growth-export_after_colon()
 }
 `
 
-// writeBashCompletion writes a script that needs only bash.
+// writeBashCompletion writes a completion script that needs only bash.
 func writeBashCompletion(root *cobra.Command, w io.Writer) error {
 	var b bytes.Buffer
 	if err := root.GenBashCompletionV2(&b, true); err != nil {
@@ -115,7 +115,8 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeDatasets completes the last item of a comma-separated list of datasets.
+// completeDatasets returns the completions of the last item of a comma-separated list of datasets, without the datasets
+// that are already in the list.
 func completeDatasets(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
 	chosen := strings.Split(before, ",")

@@ -97,8 +97,8 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 	return unwritten
 }
 
-// checkTogether checks whether the settings of run, each of which is valid by itself, are valid in combination. It also
-// checks the credentials and the destination.
+// checkTogether returns the mistakes in the combination of the settings of run, each of which is valid by itself. It
+// also checks the credentials and the destination.
 func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (mistakes []error) {
 	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
 	if err == nil {

@@ -105,7 +105,8 @@ func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) err
 }
 
 // setFromYAML sets a flag to a value of the file. A scalar, quoted or not, is parsed like the text of a flag; its YAML
-// type matters only for switches. Only list flags accept a list, and its items are not split at commas.
+// type matters only for switches. Only list flags accept a list, and its items are not split at commas. Mappings and
+// missing values are errors, and so are true and false for a flag that is not a switch.
 func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	isSwitch := f.NoOptDefVal == "true"
 	tag := value.ShortTag()

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// expandHome replaces a leading ~ with the home folder. Shells do not expand it in configuration files, in --dest=~/data
-// or in quoted words. A path that begins with a variable, such as $HOME, is an error.
+// expandHome returns a path in which a leading ~ is replaced with the home folder. Shells do not expand it in
+// configuration files, in --dest=~/data or in quoted words. A path that begins with a variable, such as $HOME, is an
+// error.
 func expandHome(path string) (string, error) {
 	first, rest, _ := strings.Cut(path, "/")
 	switch {

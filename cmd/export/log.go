@@ -25,7 +25,7 @@ func (a *app) newLogger(o *general) *slog.Logger {
 	return logger
 }
 
-// wholeSeconds writes the time of a log line in UTC, in whole seconds.
+// wholeSeconds formats the time of a log line in UTC, in whole seconds. It returns other attributes unchanged.
 func wholeSeconds(groups []string, attr slog.Attr) slog.Attr {
 	if attr.Key == slog.TimeKey && len(groups) == 0 {
 		attr.Value = slog.StringValue(attr.Value.Time().UTC().Format(time.RFC3339))

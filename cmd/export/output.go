@@ -21,7 +21,8 @@ const (
 	outputJSON = "json"
 )
 
-// writeOutput prints the text or, if format is JSON, keeps the value until the exit code is known.
+// writeOutput prints the text or, if format is JSON, keeps the value until the exit code is known. It returns an error
+// if the text cannot be written.
 func (a *app) writeOutput(format string, value any, text string) error {
 	if format == outputJSON {
 		a.result = value
@@ -74,7 +75,8 @@ func (a *app) writeResult(code int, err error) error {
 	return writeText(a.stdout, a.repeat.inJSON(escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n"))
 }
 
-// escapeJSON escapes characters that JSON allows in strings but that would control a terminal.
+// escapeJSON returns JSON with escapes for the characters that JSON allows in strings but that would control a
+// terminal.
 func escapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -112,7 +114,7 @@ func writeJSON(w io.Writer, value any) error {
 	return nil
 }
 
-// notNil replaces a nil list with an empty one, which JSON shows as [] instead of null.
+// notNil returns a list or, instead of nil, an empty list, which JSON shows as [] instead of null.
 func notNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}

@@ -73,8 +73,8 @@ var (
 	nextValue = regexp.MustCompile(`^ (?:'[^']*'|\\.|[^\s'\\])+`)
 )
 
-// complete adds the flags to all commands in a text, after changing each with escape. It does not add a flag that a
-// command already has.
+// complete returns text with the flags added to all commands, each flag changed by escape. It does not add a flag that
+// a command already has.
 func (r repeater) complete(text string, escape func(string) string) string {
 	if len(r.flags) == 0 {
 		return text

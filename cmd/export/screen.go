@@ -69,7 +69,8 @@ func (s *screen) Write(p []byte) (int, error) {
 // wrapIndent is the indent of the lines that continue a wrapped line.
 const wrapIndent = "    "
 
-// wrapLines breaks lines at spaces so that they fit the terminal. Lines of JSON stay as they are.
+// wrapLines returns text with line breaks instead of some spaces, so that it fits the terminal. Lines of JSON stay as
+// they are.
 func wrapLines(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

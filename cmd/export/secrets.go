@@ -36,8 +36,8 @@ func secretName(name string) (variable string, ok bool) {
 	return variable, slices.Contains(secretVariables(), variable)
 }
 
-// credentials reads the secrets from the environment. Errors contain the names of variables and files, but never their
-// contents.
+// credentials reads the secrets from the environment. It returns a usage error if they are incomplete. Errors contain
+// the names of variables and files, but never their contents.
 func (a *app) credentials() (extract.Credentials, error) {
 	apiKey, _, keyErr := a.credential(apiKeyVariable)
 	apiSecret, _, secretErr := a.credential(apiSecretVariable)

@@ -17,8 +17,8 @@ func (a *app) sessionOptions(o *destination) work.Options {
 	return work.Options{Log: o.log, Now: a.now, ToolVersion: thisBuild().Version, Scratch: o.scratch}
 }
 
-// changing opens a session, calls do to change the destination, and then updates everything that depends on the changes.
-// A dry run changes nothing.
+// changing opens a session, calls do to change the destination, and then updates everything that depends on the
+// changes. It returns the result of do. A dry run changes nothing.
 func changing[T any](
 	ctx context.Context, a *app, o *destination, catalog snapshot.Catalog, dryRun bool, do func(*session) (T, error),
 ) (T, error) {

@@ -115,7 +115,8 @@ func (l *list) notePlace(item, what string, number int) {
 	}
 }
 
-// add appends items, which it does not split, and omits duplicates.
+// add appends items, which it does not split, and omits duplicates. An empty list or an item that is not UTF-8 is an
+// error.
 func (l *list) add(items []string) (err error) {
 	if len(items) == 0 {
 		return errors.New("the list is empty: omit the setting to use the default")

@@ -66,7 +66,7 @@ func (a *app) observer(base *url.URL, progress *pipeline.Progress) extract.Obser
 	return observers{progress, a.telemetry.Service(base)}
 }
 
-// sample makes telemetry, if there is any, report the statistics of the client.
+// sample makes telemetry, if there is any, read the statistics of the client whenever metrics are sent.
 func (a *app) sample(base *url.URL, client *extract.Client) {
 	if a.telemetry != nil {
 		a.telemetry.Sample(base, client.Stats)

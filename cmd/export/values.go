@@ -53,7 +53,7 @@ func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
 	}
 }
 
-// parseRate parses requests per second; it returns 0 for unlimited.
+// parseRate parses a number of requests per second. It returns 0 for unlimited.
 func parseRate(text string) (float64, error) {
 	if text == "unlimited" {
 		return 0, nil

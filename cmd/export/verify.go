@@ -148,7 +148,7 @@ type verified struct {
 	missingProofs []string
 }
 
-// verifyRun verifies one published run.
+// verifyRun verifies one published run. The problems that it finds are part of the result, not an error.
 func (a *app) verifyRun(ctx context.Context, catalog snapshot.Catalog, target maintenance.VerifyTarget) (verified, error) {
 	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.Verify(ctx, catalog, target) })
 	if err != nil {

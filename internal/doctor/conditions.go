@@ -38,8 +38,8 @@ func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (igno
 	return ignored, err
 }
 
-// tryConditions writes a document under conditions that hold and under conditions that do not, and adapts the store
-// like AdaptConditions. The caller removes the document.
+// tryConditions writes a document under conditions that hold and under conditions that do not, and adapts the store. It
+// returns the same results as AdaptConditions. The caller removes the document.
 func tryConditions(ctx context.Context, store sink.Store, path string) (ignored bool, err error) {
 	absent := sink.Condition{Absent: true}
 	if err := store.Write(ctx, path, probeContent(), absent); err != nil {

@@ -41,7 +41,7 @@ type Service struct {
 	Timeout time.Duration
 	// NewClient returns a client of the service.
 	NewClient func() (*extract.Client, error)
-	// Transport requests the base URL itself; nil for the default one.
+	// Transport requests the base URL itself. If it is nil, the default transport does.
 	Transport http.RoundTripper
 	Now       func() time.Time
 }
@@ -106,7 +106,7 @@ type visit struct {
 	skew  time.Duration
 }
 
-// visit requests the base URL without credentials and discards the answer.
+// visit requests the base URL without credentials, and returns the properties of the answer. It does not read the body.
 func (s *Service) visit(ctx context.Context) (visit, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.BaseURL.String(), http.NoBody)
 	if err != nil {

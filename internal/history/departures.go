@@ -36,7 +36,7 @@ func (d *departures) start(unit, district string) { d.unit, d.district, d.here =
 func (d *departures) forget() { clear(d.gone) }
 
 // cause returns why a row is gone from the unit: a reason, or the number of the lost result that determines the reason.
-// For a child row, parentStands says whether the other side has rows of the same parent.
+// parentStands is true for a child row if the other side has rows of the same parent.
 func (d *departures) cause(m *merger, b *rows.Batch, i int, parentStands bool) (reason string, result int) {
 	row := b.Row(i)
 	complete, key := m.complete(b, row), m.key(b, row)

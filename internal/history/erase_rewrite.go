@@ -98,7 +98,7 @@ func (e *Erasure) left(ctx context.Context, files *fileMaker, t *erasedTable) ([
 	return after, nil
 }
 
-// part stages one file with the remaining rows of some files.
+// part stages one file with the remaining rows of some files, and returns it.
 func (e *Erasure) part(ctx context.Context, files *fileMaker, t *erasedTable, path string, from []erasedFile) (sink.File, error) {
 	var out *snapshot.TableFile
 	var table *schemas.Table // of the first file

@@ -37,7 +37,7 @@ type erasedFile struct {
 	cleared int64 // rows that lose _extra
 	merged  int64 // rows that were merged into others
 	began   int64 // rows that begin earlier because others were merged into them
-	// firstGone is set if no rows of the file's first school are left.
+	// firstGone is true if no rows of the file's first school are left.
 	firstGone bool
 }
 

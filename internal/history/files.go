@@ -153,7 +153,8 @@ func (r *fileReader) next(ctx context.Context, to *rows.Batch) error {
 	}
 }
 
-// failed adds the path of the open file to an error. For a file of a history, it returns a *DamagedError with advice.
+// failed adds the path of the open file to an error. For a file of a history, it returns a *DamagedError with advice,
+// unless the context has ended.
 func (r *fileReader) failed(err error) error {
 	switch {
 	case !r.history:

@@ -15,8 +15,8 @@ type visitor interface {
 	same(from *rows.Batch, i int, to *rows.Batch, j, n int) error
 	// changed is called for two different rows with the same identity.
 	changed(from *rows.Batch, i int, to *rows.Batch, j int) error
-	// removed is called for a row that only the from side has. parentStands is set for a child row if the other side has
-	// rows of the same parent.
+	// removed is called for a row that only the from side has. parentStands is true for a child row if the other side
+	// has rows of the same parent.
 	removed(from *rows.Batch, i int, parentStands bool) error
 	added(to *rows.Batch, j int) error
 }
@@ -218,7 +218,7 @@ func (m *merger) sort(b *rows.Batch, numbers []int) {
 	})
 }
 
-// compareValues compares the i-th row of a with the j-th row of b by the columns in values.
+// compareValues compares the i-th row of a with the j-th row of b by the columns in values, and returns their order.
 func (m *merger) compareValues(a *rows.Batch, i int, b *rows.Batch, j int) int {
 	return m.compare(m.values, a, a.Row(i), b, b.Row(j))
 }

@@ -2,7 +2,7 @@ package history
 
 // Report lists the changes that Update made.
 type Report struct {
-	// HistoryID and Through describe the history after the update; empty if there is no history.
+	// HistoryID and Through describe the history after the update. They are empty if there is no history.
 	HistoryID string    `json:"history_id"`
 	Through   string    `json:"through"`
 	Rebuilt   bool      `json:"rebuilt"`

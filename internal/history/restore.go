@@ -127,7 +127,7 @@ type workspace struct {
 	destination sink.Reader
 }
 
-// Open opens a file of the workspace, or of the destination.
+// Open opens a file of the workspace or, if the workspace does not hold it, of the destination.
 func (w *workspace) Open(ctx context.Context, path string) (sink.Object, error) {
 	object, err := w.Store.Open(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {

@@ -72,7 +72,7 @@ type School struct {
 	// Complete is true if the whole dataset was read.
 	Complete bool
 	Rows     Rows
-	// OnRoster reports whether a student is on the school's roster; nil if that is not known.
+	// OnRoster reports whether a student is on the school's roster. It is nil if the roster is not known.
 	OnRoster func(student []byte) bool
 }
 

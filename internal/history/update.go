@@ -125,7 +125,8 @@ func (u *updater) update(ctx context.Context) error {
 	return nil
 }
 
-// fold folds a snapshot into a history, and stages the files.
+// fold folds a snapshot into a history, and stages the files. If it fails because the snapshot has changed, the error
+// wraps sink.ErrConflict.
 func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapshot.HistoryManifest, p *published) (*fold, error) {
 	f, err := newFold(ctx, to, u.catalog, before, p)
 	if err == nil {

@@ -39,8 +39,9 @@ func (s *Settings) coveredSize() int {
 	return s.SchoolsPerFile
 }
 
-// cutBuckets starts a new bucket every size schools and, if a bucket must not mix districts, where the district
-// changes. If there are no schools, there is still one bucket, so that every table has a file, even if it has no rows.
+// cutBuckets returns the buckets of a run. A new bucket begins every size schools and, if a bucket must not mix
+// districts, where the district changes. If there are no schools, there is still one bucket, so that every table has a
+// file, even if it has no rows.
 func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
 	if len(schools) == 0 {
 		return []snapshot.Bucket{{}}

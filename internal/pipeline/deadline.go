@@ -29,7 +29,7 @@ const (
 	minForecast = 10
 )
 
-// untilDeadline bounds ctx by the deadline, if there is one.
+// untilDeadline returns a context that also ends at the deadline, if there is one.
 func (s *Settings) untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.Deadline.IsZero() {
 		return ctx, func() {}
@@ -45,7 +45,7 @@ func (r *exportRun) logDeadline(ctx context.Context) {
 	}
 }
 
-// readSchool fetches a dataset of a school. At the deadline, it gives up and records the school as failed.
+// readSchool fetches a dataset of a school. If the deadline passes first, the result records the school as failed.
 func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Result, error) {
 	began := time.Now()
 	reading, cancel := r.settings.untilDeadline(ctx)

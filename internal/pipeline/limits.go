@@ -34,8 +34,8 @@ func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	return NameFindings(append(reasons, hold...), g.Plan)
 }
 
-// NameFindings adds the names of districts and schools in the plan of a run to the findings of reasons. If plan is nil,
-// because it could not be read, it adds nothing.
+// NameFindings adds the names of districts and schools in the plan of a run to the findings of reasons, which it
+// returns. If plan is nil, because it could not be read, it adds nothing.
 func NameFindings(reasons []review.Reason, plan *snapshot.Plan) []review.Reason {
 	if plan == nil {
 		return reasons

@@ -150,7 +150,7 @@ func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (f
 	return found, err
 }
 
-// checkReplace records which published run this run replaces, and checks that it may do so.
+// checkReplace records which published run this run replaces. It returns a usage error if this run may not replace it.
 func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
 	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{

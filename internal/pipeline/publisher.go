@@ -163,8 +163,8 @@ func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, acc
 	return nil
 }
 
-// overtaken handles a run that may no longer replace the published one, because another run was published after it
-// began. If that run has the same scope, this one is not needed and its staged files are dropped.
+// overtaken returns the error of a run that may no longer replace the published one, because another run was published
+// after it began. If that run has the same scope, this one is not needed and its staged files are dropped.
 func (p *publisher) overtaken(ctx context.Context, refused error) error {
 	current, err := p.Catalog.Current(ctx, p.plan.Kind, p.plan.SnapshotDate)
 	if err != nil || current == nil || !current.Covers(p.plan.BaseURL, p.plan.Scope) {

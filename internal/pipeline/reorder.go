@@ -20,7 +20,7 @@ type arrival struct {
 	school int
 	result *fetch.Result
 	held   int64 // memory acquired for the result
-	// settled is closed when a result for which there was no memory no longer needs any; nil for other results.
+	// settled is closed when a result for which there was no memory no longer needs any. It is nil for other results.
 	settled chan struct{}
 }
 

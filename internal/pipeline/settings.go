@@ -62,7 +62,7 @@ type Settings struct {
 	// EffectiveDate selects an as-of run for that date, and ModifiedSince (a date, a timestamp or SinceAuto) selects a
 	// delta run. If both are empty, the run is a full run.
 	EffectiveDate, ModifiedSince string
-	// ServiceDate is the day on which a simulated service is read; empty means today.
+	// ServiceDate is the day on which a simulated service is read. If it is empty, that is today.
 	ServiceDate    string
 	IncludeRemoved bool
 	RunID          string // if empty, derived from date and settings
@@ -74,8 +74,9 @@ type Settings struct {
 	Replace       bool
 	Restart       bool // drop the staged files and the plan of an unfinished or held run of the same id
 	Shard, Shards int  // this process's part; 0 of 1 is everything
-	// Deadline ends the fetching of schools; zero means no deadline. If more schools than MaxFailedSchools are missing
-	// then, the run stops with ErrDeadline and can be resumed. Otherwise it is published without them.
+	// Deadline is the time at which the fetching of schools ends, or the zero time if there is no deadline. If more
+	// schools than MaxFailedSchools are missing then, the run stops with ErrDeadline and can be resumed. Otherwise it
+	// is published without them.
 	Deadline         time.Time
 	Concurrency      int    // the client's limit; the pipeline reads enough lists at once to reach it
 	MaxSchoolRecords int64  // maximum records of a school in one dataset

@@ -26,7 +26,7 @@ const (
 
 // Summary is the output of a command at its end.
 type Summary struct {
-	// Ending is input for the run's report; nil if the command has not worked on the run.
+	// Ending is input for the run's report. It is nil if the command has not worked on the run.
 	Ending *Ending `json:"-"`
 
 	Outcome      Outcome         `json:"outcome"`

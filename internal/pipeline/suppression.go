@@ -18,7 +18,8 @@ type suppression struct {
 	notListed []snapshot.PurgedStudents // students who were purged and whom the run cannot leave out
 }
 
-// readSuppression reads the students who are suppressed under a privacy key. Without a key, a run leaves out no student.
+// readSuppression returns the students who are suppressed under a privacy key. If there is no key, a run leaves out no
+// student.
 func readSuppression(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, now time.Time) (s suppression, err error) {
 	fingerprint := ""
 	if key != nil {

@@ -23,7 +23,8 @@ type task struct {
 	dataset *fetch.Dataset
 	bucket  snapshot.Bucket
 	schools []snapshot.School
-	// rosters connect the tasks of students and of test results of a bucket; nil if the run has only one of them.
+	// rosters connect the tasks of students and of test results of a bucket. They are nil if the run has only one of
+	// these datasets.
 	rosters rosters
 
 	log   *fetch.CallLog // nil unless the dataset is a fan-out

@@ -26,8 +26,8 @@ func (p percent) String() string {
 	return "0"
 }
 
-// thin removes marks that are closer than apart to the previous mark, and marks those as minor for which a narrow page
-// has no room.
+// thin returns the marks without those that are closer than apart to the previous one, and makes those minor for which
+// a narrow page has no room.
 func thin(marks []mark, apart percent) []mark {
 	var kept []mark
 	next, nextMajor := percent(0), percent(0)

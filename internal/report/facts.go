@@ -97,7 +97,8 @@ func settings(p *Page) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-// students describes how many listed students the run has found; empty if the run is not restricted to some students.
+// students says how many listed students the run has found. It returns "" if the run is not restricted to some
+// students.
 func students(s *snapshot.Students) string {
 	if s == nil || s.Matched == nil {
 		return ""
@@ -105,7 +106,8 @@ func students(s *snapshot.Students) string {
 	return wording.Count(s.Listed) + " listed, " + wording.Count(*s.Matched) + " with rows"
 }
 
-// suppressed describes how many students the run has left out because they were erased; empty if none are suppressed.
+// suppressed says how many students the run has left out because they were erased. It returns "" if there is no
+// suppression list.
 func suppressed(s *snapshot.Suppression) string {
 	if s == nil || s.Matched == nil {
 		return ""

@@ -91,8 +91,8 @@ func day(date string) string {
 // maxEscaped is the maximum number of characters in the escape of one byte.
 const maxEscaped = len(`\U0010ffff`)
 
-// clip shortens text. Characters that are invisible or reverse the direction of writing become escapes, and line breaks
-// and tabs become spaces.
+// clip returns shortened text. Characters that are invisible or reverse the direction of writing become escapes, and
+// line breaks and tabs become spaces.
 func clip(text string, maxChars int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {

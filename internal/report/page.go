@@ -36,8 +36,8 @@ type Page struct {
 	Manifest *snapshot.Manifest
 	// Baseline is the manifest of the previous snapshot, or nil.
 	Baseline *snapshot.Manifest
-	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is not
-	// published; nil if there is none.
+	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is
+	// not published. It is nil if there is no such snapshot.
 	Current *snapshot.Manifest
 	// Nights lists up to MaxNights full snapshots with the same settings before this run, the oldest first.
 	Nights []snapshot.RunState

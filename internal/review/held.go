@@ -19,7 +19,7 @@ type Held struct {
 	Date string
 	// FixedDate is true if the run's command specifies the date, so that the command resumes the run on any day.
 	FixedDate bool
-	// Report is the location of the run's report; empty on the report itself.
+	// Report is the location of the run's report. It is empty in the report itself.
 	Report string
 }
 

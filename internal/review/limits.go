@@ -31,7 +31,8 @@ type Share struct {
 	Off  bool
 }
 
-// ParseShare reads a percentage such as 20%, 20 % or 12.5%, or the word off.
+// ParseShare parses a percentage such as 20%, 20 % or 12.5%, or the word off. A number without a percent sign is an
+// error.
 func ParseShare(text string) (Share, error) {
 	if text == "off" {
 		return Share{Off: true}, nil
