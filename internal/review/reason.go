@@ -38,7 +38,7 @@ type Reason struct {
 	// With is the run with which the run was compared, and SnapshotDate its date.
 	With         string `json:"with,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
-	// Found holds the findings with the largest shares. More counts the others.
+	// Found are the findings with the largest shares. More counts the others.
 	Found []Finding `json:"found"`
 	More  int       `json:"more,omitempty"`
 }
