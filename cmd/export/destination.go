@@ -198,8 +198,8 @@ func checkFormat(ctx context.Context, catalog snapshot.Catalog, from sources) er
 	return nil
 }
 
-// existingCatalog opens a destination for reading or, if change is true, for changing its contents. It returns an error
-// if the folder or bucket is missing, instead of an empty destination.
+// existingCatalog opens a destination for reading or, if change is true, for changing its contents. If the folder or
+// bucket is missing, it returns an error, not an empty destination.
 func (a *app) existingCatalog(ctx context.Context, o *destination, from sources, change bool) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err != nil {

@@ -161,11 +161,11 @@ func searchedText(r *maintenance.FindReport) string {
 		text += " and " + unnamed + " that no run lists"
 	}
 	if r.Unsearchable > 0 {
-		subject := "they hold"
+		subject := "they contain"
 		if r.Unsearchable == 1 {
-			subject = "it holds"
+			subject = "it contains"
 		}
-		text += fmt.Sprintf(" (%s could not be searched: %s no names, or pseudonyms made with a key that is not set)",
+		text += fmt.Sprintf(" (%s could not be searched: %s no names, or only pseudonyms made with a key that is not set)",
 			wording.Count(r.Unsearchable), subject)
 	}
 	return text

@@ -264,7 +264,7 @@ func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 		if r.DryRun {
 			includes = "would include"
 		}
-		text += " (the suppression list " + includes + " them all the same; to notice a wrong bid or number, check in the summary of the next run " +
+		text += " (the suppression list " + includes + " them anyway; to notice a wrong bid or number, check in the summary of the next run " +
 			"how many listed students it left out)"
 	}
 	text += "\n"

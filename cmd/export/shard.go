@@ -20,7 +20,7 @@ type sharding struct {
 	rateTotal float64
 }
 
-// indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run pass its index to each
+// indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run store the index of each
 // process of an array.
 func indexVariables() []string {
 	return []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX", "CLOUD_RUN_TASK_INDEX"}

@@ -58,7 +58,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 			return nil, nil
 		}
 		if !catalog.Info().Locks && o.cleanAfter < maintenance.MinCleanAge {
-			o.log.WarnContext(ctx, "on a store without locks, a slow run looks like a dead one: --clean-after counts as 15m", "destination", catalog.String())
+			o.log.WarnContext(ctx, "on a store without locks, a slow run looks like a dead one: 15m is used instead of --clean-after", "destination", catalog.String())
 		}
 		cleaned, err := maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter)
 		if listed, unknown := catalog.ListsStaged(ctx); unknown == nil && !listed {

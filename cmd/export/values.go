@@ -183,7 +183,7 @@ func parseRunID(text string) (string, error) {
 		return "", fmt.Errorf("%s is not 1 to 64 letters, digits, dots, underscores and hyphens", quoted(text))
 	}
 	if snapshot.RunsPrefix+text == snapshot.IndexPath {
-		return "", fmt.Errorf("%s is the name of the page of all runs", quoted(text))
+		return "", fmt.Errorf("%s is the name of the page of all runs: choose another id", quoted(text))
 	}
 	return text, nil
 }

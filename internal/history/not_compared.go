@@ -82,7 +82,7 @@ func (n *NotCompared) rows() (sum int64) {
 	return sum
 }
 
-// notCompared adds up to maxNotCompared schools that are not compared to the result, those with the most rows first.
+// notCompared fills in Difference.NotCompared with up to maxNotCompared schools, those with the most rows first.
 func (d *differ) notCompared(ctx context.Context) error {
 	d.found.NotCompared = []*NotCompared{}
 	both := schemas.SharedBySchool(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)

@@ -138,7 +138,7 @@ func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest
 	return nil
 }
 
-// refold undoes the last fold, and folds the snapshot that has replaced the one folded last.
+// refold undoes the last fold, and folds the snapshot that has replaced the folded one.
 func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, p *published) (err error) {
 	w, remove, err := u.workspace()
 	if err != nil {

@@ -54,7 +54,7 @@ func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Rep
 		case !isOvertaken(err):
 			return report, err
 		case attempt == maxAttempts:
-			return report, fmt.Errorf("another process is changing the history: run the command again when it has ended: %w", err)
+			return report, fmt.Errorf("another process is changing the history: run the command again when that process has ended: %w", err)
 		}
 		if err := sink.Pause(ctx, time.Duration(attempt)*firstPause); err != nil {
 			return report, err
