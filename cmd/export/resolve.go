@@ -57,7 +57,8 @@ func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	}
 	file, errs := readConfig(path, allFlags(cmd.Root()))
 	if format := cmd.Flags().Lookup("output"); format != nil && file[format.Name] != nil && !found.given(format.Name) {
-		_ = setFromYAML(format, file[format.Name]) // It is set first because errors are written in this format. Its own error is reported below.
+		// It is set first because errors are written in this format. Its own error is reported below.
+		_ = setFromYAML(format, file[format.Name])
 	}
 	for _, err := range errs {
 		mistakes = append(mistakes, usagef("%s: %w", found["config"].name, err))

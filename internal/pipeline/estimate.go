@@ -23,7 +23,7 @@ type Estimate struct {
 	Replaces         *ReplacedRun             `json:"replaces,omitempty"`   // the published run that this one would replace
 	Deadline         time.Time                `json:"deadline,omitzero"`    // when a run that begins now would stop fetching
 	Schools          int                      `json:"schools"`
-	Districts        int                      `json:"districts"` // the number of districts that 4.2 lists, if the run needs them
+	Districts        int                      `json:"districts"` // the number that 4.2 lists, if the run needs them
 	FailedSchools    []snapshot.SchoolFailure `json:"failed_schools"`
 	Buckets          int                      `json:"buckets"`
 	SchoolsPerFile   int                      `json:"schools_per_file"`
