@@ -22,11 +22,11 @@ type app struct {
 	stdout io.Writer
 	stderr *screen
 	now    func() time.Time
-	// records writes errors as JSON log lines; nil unless log lines are JSON.
+	// records writes errors as JSON log lines. It is nil unless log lines are JSON.
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
-	// repeat completes the commands that this one suggests.
+	// repeat adds flags of this process, such as those for the destination, to the commands that messages suggest.
 	repeat repeater
 	// pending holds warnings from before the logger exists.
 	pending []string
@@ -34,13 +34,14 @@ type app struct {
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
-	// problem is the reason for exitPartial of a command without a summary, for the JSON output.
+	// problem is the reason why a command that has no summary ends with exitPartial. It goes into the JSON output.
 	problem error
 	// result is the JSON form of the command's output, if the user asked for it.
 	result any
 }
 
-// conclude returns the error that a command ends with.
+// conclude returns the error to report for a command that ended with err: errInterrupted if ctx has ended, because err
+// is then a consequence, or err itself, with advice if an object is damaged.
 func conclude(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
 		return errInterrupted // err is a consequence of the cancellation
@@ -51,7 +52,7 @@ func conclude(ctx context.Context, err error) error {
 	return err
 }
 
-// complain writes an error to stderr as one line.
+// complain writes an error to stderr, as one line of text or JSON.
 func (a *app) complain(err error) {
 	if a.records != nil {
 		a.records.Error("growth-export", "error", wording.OneLine(err))
@@ -60,7 +61,7 @@ func (a *app) complain(err error) {
 	fmt.Fprintf(a.stderr, "growth-export: %s\n", a.repeat.inText(wording.OneLine(err)))
 }
 
-// endPartly sets exitPartial and logs the reason, because stdout may be redirected.
+// endPartly makes the command end with exitPartial, and writes the reason to stderr because stdout may be redirected.
 func (a *app) endPartly(what string, err error) {
 	a.code, a.problem = exitPartial, fmt.Errorf("%s: %w", what, err)
 	a.warn(what, err)

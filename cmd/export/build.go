@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// Set when the command is built: -ldflags "-X main.version=... -X main.commit=...".
+// version and commit are set at build time: -ldflags "-X main.version=... -X main.commit=...".
 var version, commit string
 
 // build identifies a build of this command.
@@ -18,16 +18,17 @@ type build struct {
 	FIPS    fips   `json:"fips140"`
 }
 
-// fips describes the cryptographic module of Go for FIPS 140-3.
+// fips describes Go's cryptographic module for FIPS 140-3.
 type fips struct {
-	// Enabled is set in FIPS mode, and Only if anything that is not approved fails.
+	// Enabled is true in FIPS mode. Only is also true if the use of algorithms that are not approved fails.
 	Enabled bool `json:"enabled"`
 	Only    bool `json:"only"`
-	// Module is the version of the frozen module that is linked in, or "latest" for the one of this version of Go.
+	// Module is the version of the frozen cryptographic module, or "latest" if the module is part of this version of Go
+	// and is not frozen.
 	Module string `json:"module"`
 }
 
-// thisBuild returns this build. It prefers the values set at link time to the ones recorded by the compiler.
+// thisBuild describes this build. Values set at link time take precedence over those recorded by the compiler.
 func thisBuild() build {
 	b := build{
 		Version: version, Commit: commit, Go: "unknown",
@@ -41,7 +42,7 @@ func thisBuild() build {
 			switch setting.Key {
 			case "vcs.revision":
 				b.Commit = cmp.Or(b.Commit, setting.Value)
-			case "GOFIPS140": // more exact than Version
+			case "GOFIPS140": // more precise than fips140.Version
 				b.FIPS.Module = setting.Value
 			}
 		}
@@ -55,7 +56,7 @@ func (b build) String() string {
 	return fmt.Sprintf("growth-export %s, commit %s, %s, FIPS 140-3 mode %s\n", b.Version, b.Commit, b.Go, b.FIPS)
 }
 
-// String describes the mode and the module.
+// String returns the FIPS mode and the version of the module in words.
 func (f fips) String() string {
 	mode := "off"
 	switch {

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// newCommand completes a command that only takes flags. When the command runs, it fills in the settings o and calls
-// work. common lists the flags that -h shows, in order.
+// newCommand completes and returns a command that takes only flags. When the command runs, its settings are resolved
+// into o before work is called. common lists the flags that -h shows, in order.
 func newCommand[O any](
 	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
 ) *cobra.Command {
@@ -24,15 +24,15 @@ func newCommand[O any](
 			return work(cmd.Context(), o, from)
 		}
 		if f := cmd.Flags().Lookup("on-finish"); f != nil {
-			return a.endBeforeRun(cmd.Context(), f.Value.String(), err) // It is set, even if other settings are invalid.
+			return a.endBeforeRun(cmd.Context(), f.Value.String(), err) // --on-finish is set even if other settings are invalid.
 		}
 		return err
 	}
 	return cmd
 }
 
-// noArguments rejects arguments. If they were accepted, a list of
-// datasets without --datasets would be ignored.
+// noArguments returns a usage error if there are arguments. If they were accepted, a list of datasets given without
+// --datasets would be ignored.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -50,7 +50,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // interruptGrace is how long an interrupted command may take to shut down.
 const interruptGrace = 1500 * time.Millisecond
 
-// await returns the result of work. Once ctx is done, it waits only briefly, because the process is about to end.
+// await returns the result of work. After ctx is done, it waits for at most interruptGrace and then returns the cause
+// of the cancellation, because the process is about to end.
 func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type result struct {
 		value T

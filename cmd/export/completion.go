@@ -13,7 +13,8 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// completionCommand replaces cobra's own, whose bash script needs another package.
+// completionCommand returns the completion command. It replaces cobra's own, whose bash script needs the package
+// bash-completion.
 func (a *app) completionCommand() *cobra.Command {
 	shells := []cobra.Completion{"bash", "zsh", "fish"}
 	return &cobra.Command{
@@ -48,8 +49,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// bashWords replaces the two functions of the package bash-completion that cobra's script needs. Bash itself also
-// splits words at = and :.
+// bashWords defines the two functions of the package bash-completion that cobra's script calls. They are needed because
+// bash itself also splits words at = and :.
 const bashWords = `
 __growth-export_words()
 {
@@ -71,7 +72,7 @@ __growth-export_after_colon()
 }
 `
 
-// writeBashCompletion writes a script that needs only bash.
+// writeBashCompletion writes a completion script that needs only bash.
 func writeBashCompletion(root *cobra.Command, w io.Writer) error {
 	var b bytes.Buffer
 	if err := root.GenBashCompletionV2(&b, true); err != nil {
@@ -85,7 +86,8 @@ func writeBashCompletion(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
-// addCompletions registers value completion for every flag: fixed words, file names, or nothing.
+// addCompletions registers a completion for each flag whose value is not a file name. Shells complete file names by
+// default.
 func addCompletions(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		for _, f := range flagsOf(cmd) {
@@ -96,7 +98,7 @@ func addCompletions(root *cobra.Command) {
 	}
 }
 
-// completionOf returns the completion of a flag's value, or nil to complete file names.
+// completionOf returns the completion of a flag's value, or nil if the shell is to complete file names.
 func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	words := f.Annotations[wordsAnnotation]
 	switch f.Name {
@@ -113,7 +115,8 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeDatasets completes the last item of a comma-separated list of datasets.
+// completeDatasets returns the completions of the last item of a comma-separated list of datasets, without the datasets
+// that are already in the list.
 func completeDatasets(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
 	chosen := strings.Split(before, ",")

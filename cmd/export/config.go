@@ -18,8 +18,8 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := newCommand(a, o, nil, "config base-url dest output", &cobra.Command{
 		Use:   "config check",
 		Short: "Checks the configuration without sending a request",
-		Long: "Checks the settings of all commands in flags, environment and configuration file, that credentials" +
-			" are set, and that a destination folder is writable. It lists the settings of run with their sources," +
+		Long: "Checks the settings of all commands, from flags, environment and configuration file, whether credentials" +
+			" are set, and whether a destination folder is writable. It lists the settings of run with their sources," +
 			" and sends no request; doctor checks the service and the destination.",
 		Example:   "  growth-export config check --config nightly.yaml",
 		ValidArgs: []cobra.Completion{"check"},
@@ -36,14 +36,15 @@ func (a *app) configCommand() *cobra.Command {
 	return cmd
 }
 
-// setSetting is a setting that is not at its default.
+// setSetting is a setting that was given, with its value and its source.
 type setSetting struct {
 	Setting string `json:"setting"`
 	Value   string `json:"value"`
 	Source  string `json:"source"`
 }
 
-// checkConfig checks the settings of run and of all other commands, lists those of run, and reports all mistakes.
+// checkConfig checks the settings of run and of all other commands, and lists those of run. If there are mistakes, it
+// lists them all and returns an error.
 func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
 	from, mistakes := a.resolveAll(cmd)
 	for _, other := range cmd.Root().Commands() {
@@ -64,7 +65,7 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 		return context.Cause(ctx)
 	}
 	texts := make([]string, 0, len(mistakes))
-	for _, mistake := range mistakes { // commands share settings
+	for _, mistake := range mistakes { // several commands may report a mistake in the same setting
 		if text := wording.OneLine(mistake); !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
@@ -96,8 +97,8 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 	return unwritten
 }
 
-// checkTogether checks the settings of run, each of which is valid by itself, together with the credentials and the
-// destination.
+// checkTogether returns the mistakes in the combination of the settings of run, each of which is valid by itself. It
+// also checks the credentials and the destination.
 func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (mistakes []error) {
 	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
 	if err == nil {
@@ -107,7 +108,7 @@ func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (m
 		}
 		err = settings.Check()
 	} else if simulated, unknown := o.chooseService(from); unknown == nil && !simulated {
-		// Without credentials, connect stops before it checks the destination, which it does last.
+		// If the credentials are missing, connect fails before its last step, which would have checked the destination.
 		if _, missing := a.credentials(); missing != nil && missing.Error() == err.Error() {
 			o.log = a.newLogger(&o.general)
 			if _, unusable := a.openOffline(ctx, &o.destination, from); unusable != nil {
@@ -134,7 +135,7 @@ func configText(settings []setSetting, credentials, mistakes []string) string {
 	if len(credentials) > 0 {
 		fmt.Fprintf(&b, "credentials: %s\n", strings.Join(credentials, ", "))
 	}
-	if len(mistakes) > 1 { // a single one is on stderr
+	if len(mistakes) > 1 { // a single mistake goes to stderr
 		for _, mistake := range mistakes {
 			fmt.Fprintf(&b, "mistake: %s\n", mistake)
 		}
@@ -146,7 +147,7 @@ func configText(settings []setSetting, credentials, mistakes []string) string {
 	return b.String()
 }
 
-// secretsSet returns the variables that set secrets.
+// secretsSet returns the names of the environment variables that set secrets.
 func (a *app) secretsSet() []string {
 	var names []string
 	for _, variable := range secretVariables() {

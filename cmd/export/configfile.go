@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every
-// command. It returns the settings with known names, and all mistakes.
+// readConfig reads a configuration file, which is a YAML mapping of flag names to values. known holds the names of the
+// flags of all commands. It returns the settings with known names, and all mistakes.
 func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	root, err := readMapping(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	return entries, mistakes
 }
 
-// readMapping reads a file of one YAML mapping, which is nil if the file is empty.
+// readMapping reads a file that contains one YAML mapping. It returns nil if the file is empty.
 func readMapping(path string) (*yaml.Node, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func readMapping(path string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("%s line %d: a tab comes before the text, which YAML does not allow: use spaces", path, line)
 	}
 	if err != nil && strings.Contains(err.Error(), "did not find expected key") {
-		// The library names the line on which the mapping around the mistake begins.
+		// The library reports the line on which the mapping that contains the mistake begins.
 		return nil, fmt.Errorf("read %s: at or after %s: look for a line that is not indented like the others", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func readMapping(path string) (*yaml.Node, error) {
 	return root, nil
 }
 
-// lineWithTab returns the number of the first line with a tab before its text; 0 if there is none.
+// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is none.
 func lineWithTab(data []byte) int {
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -105,7 +105,8 @@ func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) err
 }
 
 // setFromYAML sets a flag to a value of the file. A scalar, quoted or not, is parsed like the text of a flag; its YAML
-// type matters only for switches. Only a list flag accepts a list, whose items are not split.
+// type matters only for switches. Only list flags accept a list, and its items are not split at commas. Mappings and
+// missing values are errors, and so are true and false for a flag that is not a switch.
 func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	isSwitch := f.NoOptDefVal == "true"
 	tag := value.ShortTag()

@@ -34,7 +34,7 @@ func (a *app) deltaLakeCommand() *cobra.Command {
 	return cmd
 }
 
-// defineDeltaLake adds the setting that creates Delta Lake logs after publishing.
+// defineDeltaLake adds the setting that makes a command write Delta Lake logs after publishing.
 func defineDeltaLake(g group, target *bool) {
 	g.toggle(target, "delta-lake", "write Delta Lake logs beside the tables; existing ones are always kept up to date")
 }
@@ -67,7 +67,7 @@ func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) 
 
 func deltaLakeText(r *deltalake.Report) string {
 	var b strings.Builder
-	said := "" // the last problem
+	said := "" // the problem printed last
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		fmt.Fprintf(&b, "%s: ", t.Table)

@@ -75,7 +75,8 @@ func (o *destination) defineWriting(g group) {
 	g.shownDefault("scratch", "the system's temporary folder")
 }
 
-// openCatalog opens a destination and checks that it can be written, without changing it.
+// openCatalog opens a destination without changing it. It returns an error if the destination is not writable or a
+// later release has written to it.
 func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err == nil {
@@ -87,7 +88,8 @@ func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (sn
 	return catalog, nil
 }
 
-// openForRun works like openCatalog, and adapts the store to the way in which its server handles conditional writes.
+// openForRun works like openCatalog. It also checks the owner of the folder's runs, and adapts the store to the way in
+// which its server handles conditional writes.
 func (a *app) openForRun(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err == nil {
@@ -103,7 +105,7 @@ func (a *app) openForRun(ctx context.Context, o *destination, from sources) (sna
 	return catalog, err
 }
 
-// openOffline works like openCatalog, but checks the destination only if that needs no requests.
+// openOffline works like openCatalog, but checks only folders, because other checks would send requests.
 func (a *app) openOffline(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err != nil || catalog.Info().Folder == "" {
@@ -112,7 +114,7 @@ func (a *app) openOffline(ctx context.Context, o *destination, from sources) (sn
 	return catalog, checkForWriting(ctx, catalog, from)
 }
 
-// checkForWriting checks that a destination is writable, and that no later release has written to it.
+// checkForWriting returns an error if a destination is not writable, or if a later release has written to it.
 func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources) error {
 	if err := checkWritable(ctx, catalog, from); err != nil {
 		return err
@@ -120,9 +122,9 @@ func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources
 	return checkFormat(ctx, catalog, from)
 }
 
-// checkOwner returns an error if root is about to change a destination whose runs belong to another user. Later runs of that
-// user could not write to files that root creates there. The owner of the folder itself does not matter: a container that runs
-// as root may write to a folder of the machine's user, night after night.
+// checkOwner returns an error if root is about to change a destination whose runs belong to another user. That user's
+// later runs could not write to files that root creates there. The owner of the folder itself does not matter: a
+// container that runs as root may write to a folder of the machine's user, night after night.
 func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 	folder := catalog.Info().Folder
 	if folder == "" {
@@ -136,7 +138,8 @@ func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 		destName(from), folder, owner, prefix, o.command)
 }
 
-// warnOfOwner logs a warning if root makes the first run in a destination folder that belongs to another user.
+// warnOfOwner logs a warning if root is about to make the first run in a destination folder that belongs to another
+// user.
 func (o *destination) warnOfOwner(ctx context.Context, catalog snapshot.Catalog) {
 	folder := catalog.Info().Folder
 	if folder == "" {
@@ -173,7 +176,7 @@ func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) 
 	return unusable(from, err)
 }
 
-// unusable returns the error of a destination that cannot be used. It counts as a mistake in the settings, unless the
+// unusable returns the error for a destination that cannot be used. It counts as a mistake in the settings, unless the
 // store is overloaded, failing or cannot be reached.
 func unusable(from sources, err error) error {
 	if errors.Is(err, sink.ErrUnavailable) {
@@ -195,8 +198,8 @@ func checkFormat(ctx context.Context, catalog snapshot.Catalog, from sources) er
 	return nil
 }
 
-// existingCatalog opens a destination for reading or, with change, for changing its contents. A missing folder or
-// bucket is an error, not an empty destination.
+// existingCatalog opens a destination for reading or, if change is true, for changing its contents. If the folder or
+// bucket is missing, it returns an error, not an empty destination.
 func (a *app) existingCatalog(ctx context.Context, o *destination, from sources, change bool) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err != nil {
@@ -222,7 +225,7 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 	return catalog, a.adaptConditions(ctx, catalog, o.log, from)
 }
 
-// newCatalog returns the catalog of a destination. From then on, log lines include the destination.
+// newCatalog opens the store of a destination and returns its catalog. Later log lines include the destination.
 func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	o.env = a.env
 	kind, _ := findStoreKind(o.place.scheme)
@@ -234,7 +237,7 @@ func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (sna
 	return snapshot.At(store), nil
 }
 
-// destName names the setting of the destination, for errors.
+// destName returns the name of the setting that gave the destination, for use in errors.
 func destName(from sources) string {
 	if from.given("dest") {
 		return from["dest"].name

@@ -144,7 +144,8 @@ func snapshotsToCompare(ctx context.Context, catalog snapshot.Catalog, o *diffOp
 	return earlier, later, err
 }
 
-// checkComparable rejects runs whose rows cannot be matched because their identifiers are written differently.
+// checkComparable returns a usage error if the identifiers in two runs cannot be compared, because their privacy
+// settings differ.
 func checkComparable(earlier, later *snapshot.Manifest) error {
 	if earlier.Parameters.SamePrivacy(later.Parameters.Scope) {
 		return nil
@@ -153,8 +154,8 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
-// namesBy returns the names of schools or districts from the plans of the runs. A district without a known
-// name is described by its schools: the first name, and how many others there are.
+// namesBy returns the names of schools or districts from the plans of the runs. A district whose name is unknown is
+// described by the name of its first school and the number of its other schools.
 func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
 	names := make(map[string]string)
 	if by != bySchool && by != byDistrict {
@@ -191,7 +192,7 @@ func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*
 	return names, nil
 }
 
-// diffText describes the differences. names maps the bids of schools or districts to names.
+// diffText returns the differences as text. names maps the bids of schools or districts to names.
 func diffText(d *history.Difference, later *snapshot.Manifest, by string, names map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (run %s), compared with %s (run %s): %s compared, %s not\n", snapshotName(later.Kind, later.SnapshotDate),
@@ -226,7 +227,7 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 // maxSchoolLines is the maximum number of schools that are listed as not compared.
 const maxSchoolLines = 10
 
-// writeNotCompared lists the schools that were not compared.
+// writeNotCompared lists up to maxSchoolLines schools that were not compared, and counts the others.
 func writeNotCompared(b *strings.Builder, d *history.Difference) {
 	listed := d.NotCompared[:min(len(d.NotCompared), maxSchoolLines)]
 	for _, school := range listed {
@@ -274,7 +275,8 @@ func tableColumns(name string) []string {
 	return names
 }
 
-// countsBy sums the differences by school or district. Rows of the lookup tables belong to neither.
+// countsBy sums the differences by school or district. It leaves out rows of the lookup tables, which belong to
+// neither.
 func countsBy(d *history.Difference, by string) map[string]map[string]*snapshot.TableComparison {
 	sums := make(map[string]map[string]*snapshot.TableComparison)
 	for unit, tables := range d.Units {

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// doctorOptions are the settings of a run that concern the service and the destination.
+// doctorOptions holds the settings of doctor, which are those of run that concern the service and the destination.
 type doctorOptions struct {
 	general
 	destination
@@ -40,8 +40,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Checks service, credentials and destination, and prints fixes",
 		Long: "Checks, in order, everything that a run needs from the service and the destination, and prints one line per check," +
-			" with the fix. It reads the school list and one page of one school, which it discards, and leaves nothing at the" +
-			" destination. The exit code is 0, or the one a run would end with.",
+			" with advice on what to fix. It reads the school list and one page of one school, which it discards, and leaves" +
+			" nothing at the destination. The exit code is 0, or the one that a run would end with.",
 		Example: "  growth-export doctor --simulate\n" +
 			"  growth-export doctor --base-url https://host --dest s3://bucket/prefix",
 	})
@@ -58,7 +58,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// checkAll makes all checks and prints their findings.
+// checkAll makes all checks and prints their findings. If any check failed, it returns the failure that decides the
+// exit code.
 func (a *app) checkAll(ctx context.Context, o *doctorOptions, from sources) error {
 	logger := a.newLogger(&o.general)
 	findings, err := await(ctx, func() ([]doctor.Finding, error) {
@@ -82,7 +83,8 @@ func (a *app) checkAll(ctx context.Context, o *doctorOptions, from sources) erro
 	return err
 }
 
-// checkService checks the service. It returns an error if it is interrupted or the simulated service does not start.
+// checkService returns the findings about the service. The error is non-nil only if the context ends or the simulated
+// service does not start.
 func (a *app) checkService(ctx context.Context, o *doctorOptions, from sources, logger *slog.Logger) ([]doctor.Finding, error) {
 	simulated, err := o.chooseService(from)
 	s := doctor.Service{
@@ -144,7 +146,7 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	return findings
 }
 
-// firstFailure returns the failure that decides the exit code; nil if no check failed.
+// firstFailure returns the failure that decides the exit code, or nil if no check failed.
 func firstFailure(findings []doctor.Finding) error {
 	var first doctor.Finding
 	for _, f := range findings {
@@ -169,7 +171,7 @@ func count(findings []doctor.Finding, state doctor.State) int {
 	return n
 }
 
-// findingsText formats findings, one line each.
+// findingsText returns one line for each finding and, if no check failed, a conclusion.
 func findingsText(findings []doctor.Finding) string {
 	width := 0
 	for i := range findings {

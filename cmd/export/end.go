@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// endRun writes the summary to stdout, sets the exit code and runs the command onFinish. The summary may be nil only
-// if err is not.
+// endRun writes the summary to stdout, runs the command onFinish, and either sets the exit code or returns the error
+// that the command ends with. The summary may be nil only if err is not.
 func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *pipeline.Summary, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = interrupted(summary)
@@ -66,7 +66,7 @@ func (a *app) warnOfOutcome(s *pipeline.Summary) {
 	a.warn(what, err, heldSteps(s)...)
 }
 
-// heldSteps returns what to do next about a run that is held back, apart from reading its report.
+// heldSteps returns the next steps for a run that is held back, except for reading its report.
 func heldSteps(s *pipeline.Summary) (steps []string) {
 	for _, step := range s.Next {
 		if s.Report != "" && strings.Contains(step.Say, s.Report) {
@@ -77,7 +77,8 @@ func heldSteps(s *pipeline.Summary) (steps []string) {
 	return steps
 }
 
-// outcomeError returns the reason why a run that ended without an error does not exit with 0, or nil if it does.
+// outcomeError returns the reason why a run that ended without an error does not exit with 0, or nil if it exits with
+// 0.
 func outcomeError(s *pipeline.Summary) (what string, err error) {
 	switch outcomeCode(s) {
 	case exitHeld:
@@ -126,7 +127,7 @@ func interrupted(summary *pipeline.Summary) error {
 		errInterrupted, summary.RunID, sameCommand(summary), summary.RunID)
 }
 
-// sameCommand names the command that resumes a run.
+// sameCommand describes the command that resumes a run.
 func sameCommand(summary *pipeline.Summary) string {
 	if summary.Restarted {
 		return "the same command without --restart"

@@ -15,7 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// enrollment holds the optional parameters of the enrollment operations, which make a run an as-of or a delta run.
+// enrollment holds the optional parameters of the enrollment operations. An effective date makes a run an as-of run,
+// and modifiedSince makes it a delta run.
 type enrollment struct {
 	effectiveDates []string
 	modifiedSince  string
@@ -33,10 +34,10 @@ func (o *enrollment) define(cmd *cobra.Command) {
 	g.toggle(&o.includeRemoved, "include-removed", "include removed enrollment")
 }
 
-// maxDates bounds a range, because each date is a separate run.
+// maxDates is the maximum number of dates in a range. Each date is a separate run.
 const maxDates = 10_000
 
-// termDates is the word for the dates of the terms, which only the service knows.
+// termDates is the value of --effective-date that selects the last days of terms. Only the service knows these dates.
 const termDates = "terms"
 
 // findTerms replaces the word terms in the settings with the dates that the service lists.
@@ -52,7 +53,7 @@ func (o *enrollment) findTerms(ctx context.Context, deps pipeline.Deps, s *pipel
 	return nil
 }
 
-// expandDates parses dates and ranges of dates into distinct dates.
+// expandDates parses dates and ranges of dates into distinct dates. It returns the word terms unchanged.
 func expandDates(words []string) ([]string, error) {
 	if slices.Contains(words, termDates) {
 		if len(words) > 1 {
@@ -78,8 +79,8 @@ func expandDates(words []string) ([]string, error) {
 // rangeStep matches the step of a range: a number of days, weeks or months.
 var rangeStep = regexp.MustCompile(`^([1-9][0-9]{0,4})(d|w|mo)$`)
 
-// expandRange expands a date, or a range of dates: the first date, every step after it, and the last date. A range
-// needs a step because each date is a run.
+// expandRange returns a single date, or the dates of a range: the first date, every step after it, and the last date. A
+// range needs a step because each date is a separate run.
 func expandRange(word string) ([]string, error) {
 	begin, rest, isRange := strings.Cut(word, "..")
 	if !isRange {
@@ -117,8 +118,8 @@ func expandRange(word string) ([]string, error) {
 	}
 }
 
-// addStep returns the date n units later. Months are counted from the first date. If a month does not have that day,
-// its last day is used.
+// addStep returns the date n units after first. If the month of that date is too short for the day of first, its last
+// day is used.
 func addStep(first time.Time, n int, unit string) time.Time {
 	switch unit {
 	case "d":
@@ -131,7 +132,7 @@ func addStep(first time.Time, n int, unit string) time.Time {
 	return month.AddDate(0, 0, min(first.Day(), days)-1)
 }
 
-// parseSince accepts a date or timestamp, which is sent as given, or auto.
+// parseSince accepts a date, a timestamp, or auto. A date or timestamp is sent to the service as given.
 func parseSince(text string) (string, error) {
 	if _, isTime := snapshot.ParseTime(text); isTime || text == pipeline.SinceAuto {
 		return text, nil

@@ -14,7 +14,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitPartial     = 3 // published, with failed schools or other warnings
-	exitRefused     = 4 // the service refused the credentials
+	exitRefused     = 4 // the service rejected the credentials
 	exitHeld        = 5 // staged, but not published
 	exitInterrupted = 130
 )
@@ -50,13 +50,14 @@ func outcomeCode(s *pipeline.Summary) int {
 	}
 }
 
-// worse returns the exit code that takes precedence.
+// worse returns the more serious of two exit codes.
 func worse(a, b int) int {
 	order := []int{exitUsage, exitInterrupted, exitRefused, exitFailed, exitHeld, exitPartial, exitOK}
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// failedChecks is the error of a doctor that found a failure. Its exit code is the one that a run would have.
+// failedChecks is the error of the doctor command if a check failed. It wraps the cause, so that the exit code is the
+// one that a run would end with.
 type failedChecks struct {
 	text  string
 	cause error

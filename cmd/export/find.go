@@ -57,7 +57,7 @@ func (a *app) findCommand() *cobra.Command {
 	return cmd
 }
 
-// parseName reads a name, or the first line of a file. Errors do not repeat it.
+// parseName returns the given name or, if it is @FILE, the only line of that file. Errors do not repeat the name.
 func parseName(text string) (string, error) {
 	if path, isFile := strings.CutPrefix(text, "@"); isFile {
 		lines, err := readLines(path)
@@ -138,7 +138,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 	return a.writeRecord(o, catalog, found)
 }
 
-// withBare returns the list with, for each value that begins or ends with whitespace, the trimmed value added.
+// withBare returns the list and, for each value that begins or ends with whitespace, also the trimmed value.
 func withBare(list []string) []string {
 	all := slices.Clone(list)
 	for _, text := range list {
@@ -149,7 +149,7 @@ func withBare(list []string) []string {
 	return all
 }
 
-// searchedText describes the runs that were searched.
+// searchedText describes the runs, the history and the other data files that were searched.
 func searchedText(r *maintenance.FindReport) string {
 	text := wording.Many(r.Runs, "run")
 	switch unnamed := wording.Many(r.Unnamed, "data file"); {
@@ -161,11 +161,11 @@ func searchedText(r *maintenance.FindReport) string {
 		text += " and " + unnamed + " that no run lists"
 	}
 	if r.Unsearchable > 0 {
-		subject := "they hold"
+		subject := "they contain"
 		if r.Unsearchable == 1 {
-			subject = "it holds"
+			subject = "it contains"
 		}
-		text += fmt.Sprintf(" (%s could not be searched: %s no names, or pseudonyms made with a key that is not set)",
+		text += fmt.Sprintf(" (%s could not be searched: %s no names, or only pseudonyms made with a key that is not set)",
 			wording.Count(r.Unsearchable), subject)
 	}
 	return text
@@ -174,7 +174,7 @@ func searchedText(r *maintenance.FindReport) string {
 // maxLocated is the maximum number of students that are shown with the places of their rows.
 const maxLocated = 3
 
-// isInside reports whether a file is in a folder or below it.
+// isInside reports whether a file is in a folder or in one of its subfolders.
 func isInside(file, folder string) bool {
 	resolve := func(path string) string {
 		if resolved, err := filepath.EvalSymlinks(path); err == nil {
@@ -187,7 +187,7 @@ func isInside(file, folder string) bool {
 	return err == nil && filepath.IsLocal(way)
 }
 
-// checkOutside checks that a file about students, if there is one, is not in the destination.
+// checkOutside returns a usage error if a file about students is in the destination. The path of the file may be empty.
 func checkOutside(file string, catalog snapshot.Catalog, setting string) error {
 	if folder := catalog.Info().Folder; file != "" && folder != "" && isInside(file, folder) {
 		return usagef("%s: %q is in the destination, where no purge would find it: choose a file elsewhere", setting, file)
@@ -312,8 +312,8 @@ func foundByNumber(s *maintenance.FoundStudent) string {
 	return byNumberText(rows, mostStudents(s))
 }
 
-// mostStudents returns the number of students who share a number by which rows of a student were found. For several such
-// numbers, it returns the maximum, and 0 if no other student has one of them.
+// mostStudents returns the maximum number of students who share a number by which rows of this student were found. It
+// returns 0 if no other student has such a number.
 func mostStudents(s *maintenance.FoundStudent) int {
 	most := 0
 	for _, n := range s.SharedNumbers {
@@ -322,7 +322,7 @@ func mostStudents(s *maintenance.FoundStudent) int {
 	return most
 }
 
-// bidText returns a bid, in quotes if it begins or ends with whitespace, which would be invisible otherwise.
+// bidText returns a bid for printing, in quotes if it begins or ends with whitespace that would otherwise be invisible.
 func bidText(bid string) string {
 	if _, blank := privacy.WithoutBlanks(bid); blank {
 		return quoted(bid)
@@ -330,7 +330,7 @@ func bidText(bid string) string {
 	return printable(bid)
 }
 
-// writePlaces writes one line for each run and the history.
+// writePlaces writes one line for each run, for the history, and for each data file that neither lists.
 func writePlaces(b *strings.Builder, places []maintenance.FoundPlace) {
 	for len(places) > 0 {
 		first := places[0]

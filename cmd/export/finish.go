@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// finishing holds the command to run when this one ends.
+// finishing holds the command to run when the current command ends.
 type finishing struct {
 	onFinish string
 }
@@ -22,16 +22,17 @@ func (o *finishing) define(g group) {
 }
 
 const (
-	// onFinishTimeout bounds the command of --on-finish. That command gets less time if the user has interrupted this one.
+	// onFinishTimeout is the maximum duration of the command of --on-finish. After an interrupt, the shorter timeout
+	// applies.
 	onFinishTimeout            = time.Minute
 	interruptedOnFinishTimeout = 10 * time.Second
-	// onFinishOutputTimeout bounds the wait for the command's output after its end, because one of its background
-	// processes may keep the output open.
+	// onFinishOutputTimeout is how long to wait for the command's output after the command has ended, because one of
+	// its background processes may keep the output open.
 	onFinishOutputTimeout = time.Second
 )
 
-// runOnFinish runs the command of --on-finish, if there is one, with the summary on its standard input. Its failure is
-// only a warning.
+// runOnFinish runs the command of --on-finish, if there is one, with the summary on its standard input. A failure of
+// that command is only a warning.
 func (a *app) runOnFinish(ctx context.Context, command string, summary any) {
 	if command == "" {
 		return
@@ -48,8 +49,8 @@ func (a *app) runOnFinish(ctx context.Context, command string, summary any) {
 	}
 }
 
-// pipeToShell runs a shell command with the summary on its standard input. Its output goes to stderr, because stdout is
-// for the summary.
+// pipeToShell runs a shell command with the summary on its standard input. The command's output goes to stderr, because
+// stdout is for the summary.
 func (a *app) pipeToShell(ctx context.Context, command string, summary any) error {
 	var input bytes.Buffer
 	if err := writeJSON(&input, summary); err != nil {
@@ -67,8 +68,8 @@ func (a *app) pipeToShell(ctx context.Context, command string, summary any) erro
 	return err
 }
 
-// onFinishEnvironment returns this process's environment without the service's secrets, which the command does not
-// need, and without --on-finish, because the command may run growth-export.
+// onFinishEnvironment returns this process's environment without the secrets, which the command does not need, and
+// without --on-finish, because the command may run growth-export.
 func (a *app) onFinishEnvironment() []string {
 	hidden := []string{envName("on-finish")}
 	for _, variable := range secretVariables() {

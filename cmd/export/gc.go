@@ -6,16 +6,16 @@ import (
 	"runtime/metrics"
 )
 
-// heapSlack is the number of bytes that may be allocated between two collections; for a large heap, half of it. Nearly
-// all of the heap is reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack
-// were proportional to the heap, as with GOGC, small runs would collect constantly, or large ones would hold twice
-// the memory that they need.
+// heapSlack is the number of bytes that may be allocated between two collections, or half as many if the heap is large.
+// Nearly all of the heap consists of reused columns and buffers without pointers, so a collection is cheap, but not
+// free. If the slack were proportional to the heap, as with GOGC, small runs would collect constantly, or large ones
+// would hold twice the memory that they need.
 const heapSlack = 16 << 20
 
-// keepHeapSlack makes each collection set the percentage for the next one, so that it begins after slack bytes were
-// allocated, whatever the size of the heap. It also sets the memory limit just above that, unless GOMEMLIMIT is lower,
-// so that the runtime returns free memory to the system at once. Otherwise it would keep more and more memory in a long
-// run, because new buffers differ in size from the freed ones.
+// keepHeapSlack makes each collection set the percentage for the next one, so that the next one begins after slack
+// bytes have been allocated, whatever the size of the heap. It also sets the memory limit just above that size, unless
+// GOMEMLIMIT is lower, so that the runtime returns free memory to the system at once. Otherwise the runtime would keep
+// more and more memory in a long run, because new buffers differ in size from the freed ones.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{
@@ -64,8 +64,8 @@ func slackPercent(slack, live uint64) int {
 	return int(max(1, 100*slack/max(live, minHeap)))
 }
 
-// memoryLimit returns the memory that the process needs until the next collection: the heap, with some room for the
-// gaps between objects, and other memory such as stacks.
+// memoryLimit returns the memory that the process needs until the next collection: the heap and its growth, some room
+// for gaps between objects, and other memory such as stacks.
 func memoryLimit(live, other uint64, percent int) uint64 {
 	live = max(live, minHeap)
 	return live + live*uint64(percent)/100 + live/16 + minGaps + other

@@ -126,7 +126,7 @@ func (h *helpText) writeIntro(cmd *cobra.Command) {
 	}
 }
 
-// writeFlags shows flags. The note on a flag is on its last line or, if it does not fit there, below.
+// writeFlags writes flags below a title. The note on a flag follows its description, on a new line if necessary.
 func (h *helpText) writeFlags(title string, flags []*pflag.Flag, indent int, note func(f *pflag.Flag) string) {
 	if len(flags) == 0 {
 		return
@@ -144,14 +144,14 @@ func (h *helpText) writeFlags(title string, flags []*pflag.Flag, indent int, not
 	}
 }
 
-// writeLine writes a paragraph.
+// writeLine writes a paragraph, wrapped to the width of help.
 func (h *helpText) writeLine(text string) {
 	h.wrap(0, 0, text)
 	h.b.WriteByte('\n')
 }
 
-// wrap writes the words of a text from a column on, with an indent on further lines. It returns the column after the last
-// word.
+// wrap writes the words of a text, beginning at a column, and indents further lines. It returns the column after the
+// last word.
 func (h *helpText) wrap(column, indent int, text string) int {
 	for word := range strings.FieldsSeq(text) {
 		switch {

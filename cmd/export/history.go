@@ -54,7 +54,7 @@ func defineHistory(g group, target *bool) {
 	g.toggle(target, "history", "add new snapshots to the history after publishing")
 }
 
-// check checks that the given settings can be used together.
+// check returns a usage error if the given settings cannot be used together.
 func (o *historyOptions) check(from sources) error {
 	switch {
 	case o.dropBefore != "" && o.rebuild:
@@ -94,7 +94,7 @@ func (a *app) history(ctx context.Context, o *historyOptions, from sources) erro
 	if report == nil {
 		return err
 	}
-	// A failed update reports what was added before.
+	// A failed update reports the snapshots that it added before the failure.
 	unwritten := a.writeOutput(o.output, report, historyText(report, catalog.String(), err != nil))
 	return cmp.Or(err, unwritten)
 }

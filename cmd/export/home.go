@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// expandHome replaces a leading ~ with the home folder. Shells do not expand it in configuration files, in --dest=~/data
-// or in quoted words. A path that begins with a variable, such as $HOME, is an error.
+// expandHome returns a path in which a leading ~ is replaced with the home folder. Shells do not expand it in
+// configuration files, in --dest=~/data or in quoted words. A path that begins with a variable, such as $HOME, is an
+// error.
 func expandHome(path string) (string, error) {
 	first, rest, _ := strings.Cut(path, "/")
 	switch {
@@ -29,13 +30,13 @@ func expandHome(path string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// isVariable reports whether a shell would replace the beginning of a name with the value of a variable.
+// isVariable reports whether a name begins with a variable that a shell would expand.
 func isVariable(name string) bool {
 	next, found := strings.CutPrefix(name, "$")
 	return found && next != "" && strings.ContainsAny(strings.ToLower(next[:1]), "{_abcdefghijklmnopqrstuvwxyz")
 }
 
-// parsePath parses the path of a file.
+// parsePath returns the path of a file, with a leading ~ expanded. An empty path is an error.
 func parsePath(text string) (string, error) {
 	if text == "" {
 		return "", errors.New("the value is empty")

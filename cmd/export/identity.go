@@ -10,7 +10,8 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// identity distinguishes a command's log lines from other commands' lines. Its zero value is ready to use.
+// identity holds the attributes that distinguish a command's log lines from the lines of other commands. Its zero value
+// is ready to use.
 type identity struct {
 	destination atomic.Pointer[string]
 	progress    atomic.Pointer[pipeline.Progress]
@@ -43,7 +44,7 @@ type identified struct {
 	who *identity
 }
 
-// Handle adds the attributes that the line does not have.
+// Handle adds the attributes of the identity that the line does not have yet.
 func (h identified) Handle(ctx context.Context, record slog.Record) error {
 	has := make(map[string]bool)
 	record.Attrs(func(a slog.Attr) bool {
@@ -59,7 +60,7 @@ func (h identified) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, record)
 }
 
-// WithAttrs keeps the identity.
+// WithAttrs returns a handler that adds attrs as well as the identity.
 func (h identified) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return identified{h.Handler.WithAttrs(attrs), h.who}
 }

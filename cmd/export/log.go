@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// newLogger returns a logger to stderr, and logs the pending warnings.
+// newLogger returns a logger that writes to stderr. It also logs the pending warnings.
 func (a *app) newLogger(o *general) *slog.Logger {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	level := levels[o.logLevel]
@@ -19,13 +19,13 @@ func (a *app) newLogger(o *general) *slog.Logger {
 		a.records = logger
 	}
 	for _, warning := range a.pending {
-		logger.Warn(warning) //nolint:sloglint // worded before there was a logger
+		logger.Warn(warning) //nolint:sloglint // the warning was written before there was a logger
 	}
 	a.pending = nil
 	return logger
 }
 
-// wholeSeconds writes the time of a log line in UTC, in whole seconds.
+// wholeSeconds formats the time of a log line in UTC, in whole seconds. It returns other attributes unchanged.
 func wholeSeconds(groups []string, attr slog.Attr) slog.Attr {
 	if attr.Key == slog.TimeKey && len(groups) == 0 {
 		attr.Value = slog.StringValue(attr.Value.Time().UTC().Format(time.RFC3339))

@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// writeNotice writes the notice of a purge. If nothing was left to erase, it is the notice of the earlier purge that erased
-// it, which must exist.
+// writeNotice writes the notice of a purge to a file. If the purge found nothing left to erase, the notice is about the
+// earlier purge that erased the rows. There must be such a purge.
 func (a *app) writeNotice(ctx context.Context, path string, students []string, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
 	done = erasing(done)
 	n, err := noticeOf(ctx, catalog, done)
@@ -35,7 +35,8 @@ func (a *app) writeNotice(ctx context.Context, path string, students []string, c
 	return nil
 }
 
-// replaceFile writes a file that only its owner may read. It writes the complete file or nothing.
+// replaceFile writes a file that only its owner may read. If it fails, it leaves no new file, and an existing file is
+// unchanged.
 func replaceFile(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".growth-export-*")
 	if err != nil {
@@ -53,8 +54,8 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// headlineOf returns the headline, which says that all rows of some schools or districts were erased. It says how many
-// were listed if some were not found.
+// headlineOf returns the headline of a notice about schools or districts whose rows were erased. If some were not
+// found, the headline also says how many were listed.
 func headlineOf(found, listed []string, kind string) string {
 	if len(found) < len(listed) {
 		return fmt.Sprintf("all rows of %s of %s", wording.Count(len(found)), wording.Many(len(listed), "listed "+kind))
@@ -67,7 +68,7 @@ func without(list, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(some, s) })
 }
 
-// noticeOf returns the notice of a purge, without the names of students.
+// noticeOf returns the notice of a purge, without the list of students.
 func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.PurgeReport) (*report.Notice, error) {
 	proof := maintenance.PurgePath(done.ID)
 	data, _, err := catalog.Read(ctx, proof)

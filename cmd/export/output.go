@@ -21,7 +21,8 @@ const (
 	outputJSON = "json"
 )
 
-// writeOutput prints the text or, if format is JSON, keeps the value until the exit code is known.
+// writeOutput prints the text or, if format is JSON, keeps the value until the exit code is known. It returns an error
+// if the text cannot be written.
 func (a *app) writeOutput(format string, value any, text string) error {
 	if format == outputJSON {
 		a.result = value
@@ -41,7 +42,8 @@ func (a *app) wantsJSON(cmd *cobra.Command, args []string) bool {
 	return flag != nil && (flag.Value.String() == outputJSON || !flag.Changed && a.env[envName("output")] == outputJSON)
 }
 
-// writeResult writes the one JSON object of a command. It always has the exit code and, unless that is 0, an error.
+// writeResult writes the single JSON object of a command. The object always has the exit code and, if err is not nil,
+// an error.
 func (a *app) writeResult(code int, err error) error {
 	object := []byte("{}")
 	if a.result != nil {
@@ -73,8 +75,8 @@ func (a *app) writeResult(code int, err error) error {
 	return writeText(a.stdout, a.repeat.inJSON(escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n"))
 }
 
-// escapeJSON escapes control characters that JSON allows but that would control a terminal. They can only occur in
-// strings.
+// escapeJSON returns JSON with escapes for the characters that JSON allows in strings but that would control a
+// terminal.
 func escapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -94,7 +96,7 @@ func writeText(w io.Writer, text string) error {
 	return nil
 }
 
-// jsonText encodes text as a part of a JSON string.
+// jsonText returns text as it appears inside a JSON string.
 func jsonText(text string) string {
 	var b bytes.Buffer
 	_ = writeJSON(&b, text) // a text can always be encoded
@@ -112,7 +114,7 @@ func writeJSON(w io.Writer, value any) error {
 	return nil
 }
 
-// notNil replaces a nil list with an empty one, which JSON shows as [] instead of null.
+// notNil returns a list or, instead of nil, an empty list, which JSON shows as [] instead of null.
 func notNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -120,7 +122,7 @@ func notNil[T any](items []T) []T {
 	return items
 }
 
-// snapshotName returns the name of the snapshot that a run of a kind and date publishes.
+// snapshotName describes the snapshot that a run of a kind and date publishes.
 func snapshotName(kind snapshot.Kind, date string) string {
 	what := map[snapshot.Kind]string{snapshot.Full: "snapshot ", snapshot.AsOf: "enrollment as of ", snapshot.Delta: "changes of "}
 	return what[kind] + date
@@ -129,7 +131,7 @@ func snapshotName(kind snapshot.Kind, date string) string {
 // joinPath returns the location of a path at a destination.
 func joinPath(dest, path string) string { return strings.TrimSuffix(dest, "/") + "/" + path }
 
-// printable quotes text that would break the line on which it is printed.
+// printable returns text, quoted if it contains characters that are not printable.
 func printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -137,7 +139,8 @@ func printable(text string) string {
 	return text
 }
 
-// writeFirst writes the first lines of a list of problems or warnings, each after a prefix, and counts the others.
+// writeFirst writes the first maxListed lines of a list of problems or warnings, each after a prefix, and counts the
+// others.
 func writeFirst(b *strings.Builder, prefix string, lines []string) {
 	for i, line := range lines {
 		if i == maxListed {

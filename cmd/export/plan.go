@@ -78,7 +78,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	}{all.Runs[0], privacy}, estimateText(all.Runs[0], o, a.now())+privacyText)
 }
 
-// datesText formats the estimate of several dates: the first run in full, and the totals.
+// datesText formats the estimate for several dates: the first run in full, and the totals.
 func datesText(all *pipeline.Estimates, o *planOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Plan: %s, one as-of run each, at %s\n",
@@ -116,7 +116,8 @@ func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, e.AboutTime, o)
 }
 
-// serviceLines shows the service of a run, and the changes that publishing the run makes at the destination.
+// serviceLines shows the service of a run, the changes that publishing it would make at the destination, and its
+// deadline.
 func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	text := fmt.Sprintf("service   %s\n", e.BaseURL)
 	if e.MovesFrom != "" {
@@ -182,7 +183,8 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 	return b.String()
 }
 
-// shardsLine describes how a run is divided into shards, and how many shards suit the number that run at the same time.
+// shardsLine describes how a run is divided into shards, and how many shards are best if atOnce of them run at the same
+// time.
 func shardsLine(e *pipeline.Estimate, atOnce int) string {
 	text := ""
 	if e.Shards > 1 {
@@ -208,7 +210,7 @@ func shardsLine(e *pipeline.Estimate, atOnce int) string {
 	return "shards    " + text + "\n"
 }
 
-// about formats an estimated number of requests, if there is one.
+// about formats an estimated number of requests. It returns nothing if there is no estimate.
 func about(n int) string {
 	if n == 0 {
 		return ""
@@ -226,7 +228,7 @@ func fanOut(dataset string) string {
 	return ""
 }
 
-// atLeast formats a number, marked if it is only a minimum.
+// atLeast formats a number, with >= before it if it is only a minimum.
 func atLeast(n int, exact bool) string {
 	if exact {
 		return wording.Count(n)

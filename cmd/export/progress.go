@@ -25,13 +25,13 @@ const (
 const (
 	barInterval  = 150 * time.Millisecond
 	lineInterval = 10 * time.Second
-	// maxLineInterval is the interval between lines after a few minutes.
+	// maxLineInterval is the upper limit of the interval between lines, which grows during a run.
 	maxLineInterval = 5 * time.Minute
 	// rateWindow is the time over which the request rate is measured.
 	rateWindow = 5 * time.Second
 )
 
-// showProgress shows the progress of a run until stop is called, which waits for the last line.
+// showProgress shows the progress of a run until stop is called. stop returns after the last line has been written.
 func (a *app) showProgress(o *general, logger *slog.Logger, progress *pipeline.Progress) (stop func()) {
 	v := &progressView{read: func() pipeline.Reading { return progress.Read(a.now()) }}
 	isBar := o.progress == progressBar || o.progress == progressAuto && a.stderr.isTerminal() && a.env["TERM"] != "dumb"
@@ -41,7 +41,7 @@ func (a *app) showProgress(o *general, logger *slog.Logger, progress *pipeline.P
 	case isBar:
 		v.show = func(p pipeline.Reading) { a.stderr.draw(barLine(p, v.pace, a.stderr.width())) }
 	case o.logFormat == "json":
-		// --log-level does not apply: --progress asks for these lines.
+		// --log-level does not apply to these lines, because --progress asks for them.
 		lines := slog.New(identified{slog.NewJSONHandler(a.stderr, nil), &a.who})
 		v.show = throttled(func(p pipeline.Reading) {
 			lines.Info("progress", "phase", p.Phase, "retrying", longRetries(p), "paused", p.Paused, "dataset", p.Dataset,
@@ -90,8 +90,8 @@ func (v *progressView) refresh() {
 	v.show(p)
 }
 
-// throttled shows the first reading of each phase, and then at most one per lineInterval. The interval grows as time passes,
-// and faster while the service is failing.
+// throttled returns a function that shows the first reading of each phase, and then at most one per lineInterval. The
+// interval grows as time passes. It grows faster while the service is failing.
 func throttled(show func(p pipeline.Reading)) func(p pipeline.Reading) {
 	phase, last := "", time.Duration(0)
 	return func(p pipeline.Reading) {
@@ -114,8 +114,8 @@ const (
 	maxSlow      = 5 // schools
 )
 
-// logSlowSchools returns a function for runs that show no progress. It logs each school that is being retried for a
-// long time, once.
+// logSlowSchools returns a function for runs that show no progress. The function logs each school that has been failing
+// for minSlow once, up to maxSlow schools.
 func logSlowSchools(logger *slog.Logger) func(p pipeline.Reading) {
 	logged := make(map[string]bool)
 	return func(p pipeline.Reading) {
@@ -191,7 +191,7 @@ func figures(p pipeline.Reading, c pace) []string {
 	if trouble != "" {
 		parts = append(parts, trouble)
 	}
-	if p.Paused == "" { // the percentage is enough, and a long outage fits on one screen
+	if p.Paused == "" { // the percentage is enough during an outage, whose lines should be short
 		parts = append(parts, fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)))
 	}
 	if p.Failed > 0 {
@@ -217,7 +217,8 @@ const (
 	maxNamed      = 1
 )
 
-// troubles returns the reasons why a run makes no progress, or "" if it makes progress.
+// troubles describes an outage of the service, or the schools that are being retried. It returns "" if there is
+// neither.
 func troubles(p pipeline.Reading) string {
 	if p.Paused != "" {
 		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, wording.Duration(max(0, p.GivesUpIn)))
@@ -255,7 +256,7 @@ func longRetries(p pipeline.Reading) []pipeline.Retry {
 	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < minRetryShown })
 }
 
-// planning returns the progress of planning: the requests, or a token request or lookup that is failing.
+// planning describes the progress of planning: the number of requests, or the token request or lookup that is failing.
 func planning(p pipeline.Reading) string {
 	if len(p.Retrying) == 0 {
 		return wording.Many(p.Requests, "request")
@@ -288,8 +289,8 @@ func plainLine(p pipeline.Reading, c pace) string {
 	return line + ", " + strings.Join(append(figures(p, c), "after "+wording.Duration(p.Elapsed)), ", ")
 }
 
-// barLine returns the bar, at least one column narrower than the terminal. On a narrow terminal the bar is shorter, and
-// the least important figures are dropped.
+// barLine formats progress as a bar with figures, at least one column narrower than the terminal. On a narrow terminal
+// the bar is shorter, and the least important figures are dropped.
 func barLine(p pipeline.Reading, c pace, width int) string {
 	width = max(width-1, 0)
 	line := fmt.Sprintf("%-7s", p.Phase)
@@ -306,7 +307,7 @@ func barLine(p pipeline.Reading, c pace, width int) string {
 	for _, part := range parts {
 		longer := line + "  " + part
 		if utf8.RuneCountInString(longer) > width {
-			// A retry may take up part of the bar.
+			// A long figure, such as a retry, is cut to the remaining width.
 			if room := width - utf8.RuneCountInString(line) - 2; room >= 20 {
 				line += "  " + wording.Cut(part, room)
 			}

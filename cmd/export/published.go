@@ -10,10 +10,11 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// errNothingPublished ends the error of a snapshot that is not found.
+// errNothingPublished is the last part of the errors about snapshots that are not found.
 var errNothingPublished = usagef("see growth-export status for the runs at the destination")
 
-// runsByID returns the manifests of published runs, oldest first. Several runs must all be delta runs.
+// runsByID returns the manifests of published runs, oldest first. If there are several runs, they must all be delta
+// runs.
 func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*snapshot.Manifest, error) {
 	var runs []*snapshot.Manifest
 	for _, id := range ids {
@@ -34,9 +35,9 @@ func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*s
 	return runs, nil
 }
 
-// publishedRun returns the manifest of the snapshot of a date, of the enrollment as of a date, or, if both dates are
-// empty, of the latest snapshot. If no snapshot covers all schools and students, as at the destination of a cohort, the
-// latest one is the newest of any scope.
+// publishedRun returns the manifest of the full snapshot of snapshotDate or of the as-of snapshot of effectiveDate. If
+// both dates are empty, it returns the manifest of the latest snapshot. If no snapshot covers all schools and students,
+// as at the destination of a cohort, the latest snapshot is the newest full snapshot of any scope.
 func publishedRun(ctx context.Context, catalog snapshot.Catalog, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
 	var manifest *snapshot.Manifest
 	var err error

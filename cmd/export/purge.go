@@ -26,7 +26,7 @@ type purgeOptions struct {
 	schools, districts []string
 	students           []string
 	studentNumbers     []string
-	places             map[string]string // of the listed students, such as "line 3"
+	places             map[string]string // positions of the listed students, such as "line 3"
 	endedForDays       int
 	allowUnknown       bool
 	dryRun             bool
@@ -71,8 +71,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-// checkTarget checks the selection of the purge. It must be given as flags: in the environment or a file, the same
-// names restrict runs, and purging exactly the exported schools would be disastrous.
+// checkTarget returns a usage error unless exactly one selection was given as a flag, and clears the others. In the
+// environment or a file, the same names restrict runs, and purging exactly the exported schools would be disastrous.
 func (o *purgeOptions) checkTarget(from sources) error {
 	const choices = "--schools LIST, --districts LIST, --students LIST, --student-numbers LIST or --ended-for DAYS"
 	var chosen []string
@@ -117,7 +117,7 @@ func (o *purgeOptions) checkTarget(from sources) error {
 	return nil
 }
 
-// checkNotice checks that the notice can be written once the purge is done.
+// checkNotice returns a usage error if the notice could not be written after the purge.
 func (o *purgeOptions) checkNotice(from sources) error {
 	switch {
 	case o.notice == "" && o.noticeNames:
@@ -132,7 +132,7 @@ func (o *purgeOptions) checkNotice(from sources) error {
 	return checkNoticePath(o.notice, o.dryRun, from)
 }
 
-// checkNoticePath checks that a file can be written.
+// checkNoticePath returns a usage error if a notice could not be written to a file.
 func checkNoticePath(path string, dryRun bool, from sources) error {
 	if dryRun {
 		return usagef("%s: a dry run erases nothing, so there is no notice of it", from["notice"].name)
@@ -140,7 +140,7 @@ func checkNoticePath(path string, dryRun bool, from sources) error {
 	return checkFile(path, from["notice"].name)
 }
 
-// checkFile checks that the file of a setting can be written.
+// checkFile returns a usage error if the file of a setting could not be written.
 func checkFile(path, setting string) error {
 	if _, err := parseScratch(filepath.Dir(path)); err != nil {
 		return usagef("%s: %w", setting, err)
@@ -213,7 +213,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		}
 		remedy := "correct these at the source, or purge the schools"
 		if report.Asked.Students.ByNumber {
-			remedy = "if they are of a student with a bid, " + findBid + "; else correct them at the source"
+			remedy = "if these rows are about a student with a bid, " + findBid + "; otherwise correct them at the source"
 		}
 		err = fmt.Errorf("the purge %s incomplete: listed students are also mentioned in %s about others, in columns that a purge does not change: %s; %s",
 			is, wording.Many(left, "row"), mentionText(report), remedy)
@@ -252,8 +252,8 @@ func (o *purgeOptions) placesOf(students []string) string {
 	return strings.Join(places, ", ")
 }
 
-// unmatchedText gives the positions in the list of students for whom nothing was found. It does not repeat their bids or
-// numbers.
+// unmatchedText lists the positions, in the list, of the students for whom nothing was found. It does not repeat their
+// bids or numbers.
 func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 	if len(r.Unmatched) == 0 {
 		return ""
@@ -264,7 +264,7 @@ func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 		if r.DryRun {
 			includes = "would include"
 		}
-		text += " (the suppression list " + includes + " them all the same; to notice a wrong bid or number, check in the summary of the next run " +
+		text += " (the suppression list " + includes + " them anyway; to notice a wrong bid or number, check in the summary of the next run " +
 			"how many listed students it left out)"
 	}
 	text += "\n"
@@ -274,8 +274,8 @@ func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 	return text
 }
 
-// otherFormsText gives the positions in the list of bids that differ from the bid of a student only in case or hyphens. It does
-// not repeat the bids.
+// otherFormsText lists the positions of bids that differ from the bid of a student only in case or hyphens. It does not
+// repeat the bids.
 func (o *purgeOptions) otherFormsText(bids []string) string {
 	if len(bids) == 0 {
 		return ""
@@ -283,7 +283,7 @@ func (o *purgeOptions) otherFormsText(bids []string) string {
 	return o.placesOf(bids) + " of the list: a student's bid differs from this one only in case or hyphens: list bids exactly as the service writes them"
 }
 
-// erasing returns the report of the purge that erased the rows: an earlier purge if nothing was left to do.
+// erasing returns the report of the purge that erased the rows, which is an earlier one if nothing was left to do.
 func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
 	if r.Nothing() && r.Earlier != nil {
 		return r.Earlier
@@ -351,7 +351,8 @@ func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.C
 	return nil, fmt.Errorf("%w; run the same command again once this is fixed", err)
 }
 
-// notIDs says which lines of the list do not hold a bid or number of a student. It does not repeat them.
+// notIDs returns a usage error with the positions of the values that are not the bid or number of a student. It does
+// not repeat the values.
 func (o *purgeOptions) notIDs(wrong *maintenance.NotIDError) error {
 	kind := "bid"
 	if wrong.ByNumber {

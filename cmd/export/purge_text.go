@@ -74,8 +74,8 @@ func purgeText(r *maintenance.PurgeReport) string {
 	return b.String()
 }
 
-// byNumberText counts the rows without a bid that were found by a number alone. If several students have such a number,
-// it says how many; otherwise students is 0. It is empty if there are no such rows.
+// byNumberText describes the rows without a bid that were found by a number alone. It returns "" if rows is 0. If
+// several students share such a number, students says how many; otherwise it is 0.
 func byNumberText(rows int64, students int) string {
 	if rows == 0 {
 		return ""
@@ -163,7 +163,7 @@ func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
 	return text
 }
 
-// foundText returns how many of the listed students were found.
+// foundText says how many of the listed students were found, and whether their rows were erased.
 func foundText(r *maintenance.PurgeReport) string {
 	asked, end := r.Asked.Students, "found and erased"
 	switch {
@@ -203,7 +203,7 @@ func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	}
 }
 
-// writeCleared writes which rows lose _extra.
+// writeCleared writes the number of rows in each table that lose _extra.
 func writeCleared(b *strings.Builder, r *maintenance.PurgeReport, cleared map[string]int64, where string) {
 	verb := "cleared"
 	if r.DryRun {

@@ -11,10 +11,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// repeater completes the commands that this process suggests: it adds the flags of this process that select the destination
-// or the service, so that the command can be run as it is printed. Only what is printed is completed. Documents at the
-// destination never hold these flags, which may contain paths of local files. Settings from environment variables are not
-// repeated. The zero value changes nothing.
+// repeater completes the commands that this process suggests: it adds the flags of this process that select the
+// destination or the service, so that each command can be run as it is printed. It only changes printed output.
+// Documents at the destination never hold these flags, which may contain paths of local files. Settings from
+// environment variables are not repeated. The zero value changes nothing.
 type repeater struct {
 	root  *cobra.Command
 	flags []repeatedFlag
@@ -23,7 +23,7 @@ type repeater struct {
 // repeatedFlag is a flag of this process, as a user would type it.
 type repeatedFlag struct{ name, text string }
 
-// newRepeater returns a repeater of the flags that cmd was given.
+// newRepeater returns a repeater for the flags that cmd was given and that suggested commands may need.
 func newRepeater(cmd *cobra.Command) repeater {
 	r := repeater{root: cmd.Root()}
 	for _, f := range flagsOf(cmd) {
@@ -48,8 +48,8 @@ func newRepeater(cmd *cobra.Command) repeater {
 	return r
 }
 
-// isPublishingFlag reports whether a flag of run controls what happens after publishing. A suggested publish command needs such
-// flags, too; other commands have flags of the same names that mean something else.
+// isPublishingFlag reports whether a flag of run controls what happens after publishing. A suggested publish command
+// needs such a flag too. In other commands, flags with these names mean something else.
 func isPublishingFlag(name string) bool { return name == "history" || name == "delta-lake" }
 
 // isServiceFlag reports whether a flag selects the service. Of the suggested commands, doctor needs such flags.
@@ -68,13 +68,13 @@ func absolutePath(path string) string {
 var (
 	// advisedCommand matches the beginning of a command in a text.
 	advisedCommand = regexp.MustCompile(`\bgrowth-export ([a-z][a-z-]*)`)
-	// nextFlag and nextValue match the next word of a command.
+	// nextFlag and nextValue match the next flag, and the next value, of a command.
 	nextFlag  = regexp.MustCompile(`^ --([a-z0-9-]+)(=\S*)?`)
 	nextValue = regexp.MustCompile(`^ (?:'[^']*'|\\.|[^\s'\\])+`)
 )
 
-// complete adds the flags to all commands in a text. Each added text is changed by escape first. A command that already
-// has a flag keeps it.
+// complete returns text with the flags added to all commands, each flag changed by escape. It does not add a flag that
+// a command already has.
 func (r repeater) complete(text string, escape func(string) string) string {
 	if len(r.flags) == 0 {
 		return text
@@ -91,7 +91,7 @@ func (r repeater) complete(text string, escape func(string) string) string {
 	return b.String() + text[done:]
 }
 
-// missing returns the flags that a command lacks. rest begins with the command's own flags.
+// missing returns the flags to add to the command called name. rest is the text after that name.
 func (r repeater) missing(name, rest string) (texts []string) {
 	cmd, _, err := r.root.Find([]string{name})
 	if err != nil || cmd.Flags().Lookup("dest") == nil || name == "run" || strings.HasPrefix(rest, ",") {

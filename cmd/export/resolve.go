@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// resolve sets the flags that were not given from the environment, and the rest from the configuration file. An empty
-// variable counts as not set. The error is the first mistake.
+// resolve sets each flag that was not given to the value of its environment variable or, if that is not set, to its
+// value in the configuration file. An empty variable counts as not set. It returns the sources of the settings. The
+// error is the first mistake.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	found, mistakes := a.resolveAll(cmd)
 	if len(mistakes) > 0 {
@@ -42,13 +43,13 @@ func (a *app) resolveAll(cmd *cobra.Command) (sources, []error) {
 	}
 	for _, f := range flagsOf(cmd) {
 		if s, ok := f.Value.(*setting[bool]); ok && !*s.target {
-			delete(found, f.Name) // a switch that is set to its default excludes nothing
+			delete(found, f.Name) // a switch that is off does not conflict with other settings
 		}
 	}
 	return found, mistakes
 }
 
-// resolveFile sets the flags that were not found elsewhere from the configuration file, and returns all mistakes.
+// resolveFile sets the flags that are not in found from the configuration file, and returns all mistakes.
 func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	path, err := expandHome(cmd.Flags().Lookup("config").Value.String())
 	if err != nil {
@@ -56,7 +57,8 @@ func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	}
 	file, errs := readConfig(path, allFlags(cmd.Root()))
 	if format := cmd.Flags().Lookup("output"); format != nil && file[format.Name] != nil && !found.given(format.Name) {
-		_ = setFromYAML(format, file[format.Name]) // Set before all others, because errors are in this format. Its own error is reported below.
+		// It is set first because errors are written in this format. Its own error is reported below.
+		_ = setFromYAML(format, file[format.Name])
 	}
 	for _, err := range errs {
 		mistakes = append(mistakes, usagef("%s: %w", found["config"].name, err))
@@ -74,13 +76,13 @@ func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	return mistakes
 }
 
-// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod if there is a service named
-// growth-export.
+// ofKubernetes matches the names, without envPrefix, of variables that Kubernetes sets in every pod if there is a
+// service named growth-export.
 var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// checkVariables rejects a variable with the prefix GROWTH_EXPORT_ that is not a setting of any command: it is probably
-// misspelled, and ignoring it would silently drop a setting. The error does not repeat its value, which may be a
-// secret.
+// checkVariables returns a mistake for each variable with the prefix GROWTH_EXPORT_ that is not a setting of any
+// command. Such a variable is probably misspelled, and ignoring it would silently drop a setting. The mistake does not
+// repeat its value, which may be a secret.
 func (a *app) checkVariables(root *cobra.Command) (mistakes []error) {
 	var known []string
 	for _, name := range allFlags(root) {
@@ -99,8 +101,8 @@ func (a *app) checkVariables(root *cobra.Command) (mistakes []error) {
 	return mistakes
 }
 
-// allFlags returns the flags of all commands, because a configuration file or an environment may be used for several
-// commands.
+// allFlags returns the names of the flags of all commands, because a configuration file or an environment may be used
+// for several commands.
 func allFlags(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {

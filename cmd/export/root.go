@@ -74,7 +74,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.writeHelp(cmd, commands, slices.Contains(args, "-h")) })
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		// The root does not know the flags of an unknown command.
+		// The flags of an unknown command are parsed as flags of the root command.
 		if cmd == root && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			return unknownCommand(root, args[0])
 		}

@@ -78,7 +78,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	o.finishing.define(g)
 }
 
-// run takes a snapshot.
+// run takes a snapshot, or one for each effective date, and writes its summary.
 func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	deps, settings, disconnect, err := a.connect(ctx, o, from, a.openForRun)
 	if err != nil {
@@ -110,8 +110,8 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 // opener opens a destination.
 type opener func(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error)
 
-// connect checks everything that can be checked without a request to the service, and returns the dependencies of a run
-// or its plan. disconnect stops the simulated service, if there is one.
+// connect checks everything that can be checked without a request to the service, and returns the dependencies and
+// settings of a run or a plan. disconnect stops the simulated service, if there is one.
 func (a *app) connect(ctx context.Context, o *runOptions, from sources, open opener) (
 	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
 ) {
@@ -152,7 +152,8 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 	return deps, settings, disconnect, nil
 }
 
-// checkOffline checks everything that can be checked without a request and without access to the destination.
+// checkOffline checks everything that can be checked without a request and without access to the destination. It
+// returns the settings, the credentials, and whether the service is simulated.
 func (a *app) checkOffline(o *runOptions, from sources) (
 	settings pipeline.Settings, credentials extract.Credentials, simulated bool, err error,
 ) {
@@ -175,7 +176,7 @@ func (a *app) checkOffline(o *runOptions, from sources) (
 	return settings, credentials, simulated, err
 }
 
-// pipelineSettings returns the settings of the pipeline.
+// pipelineSettings returns the settings of the pipeline, or a usage error if they are not valid in combination.
 func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, error) {
 	part, err := o.chooseShard(a, from)
 	if err != nil {
@@ -219,7 +220,8 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 	return s, nil
 }
 
-// checkPast rejects dates in the future, for which the service returns nothing or today's data.
+// checkPast returns a usage error if a date is in the future, because the service would return nothing or today's data
+// for it.
 func (o *runOptions) checkPast(now time.Time, from sources) error {
 	now = now.UTC()
 	today := now.Format(time.DateOnly)

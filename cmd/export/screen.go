@@ -25,7 +25,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// columns returns the width of a stream; 0 if it is not a terminal.
+// columns returns the width of a stream in columns, or 0 if it is not a terminal.
 func columns(stream any) int {
 	if file, ok := stream.(interface{ Fd() uintptr }); ok {
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil {
@@ -38,7 +38,7 @@ func columns(stream any) int {
 // isTerminal reports whether the screen is a terminal.
 func (s *screen) isTerminal() bool { return isTerminal(s.w) }
 
-// width returns the number of columns of the terminal.
+// width returns the number of columns of the terminal, or 140 if the screen is not a terminal.
 func (s *screen) width() int {
 	if columns := columns(s.w); columns > 0 {
 		return columns
@@ -69,7 +69,8 @@ func (s *screen) Write(p []byte) (int, error) {
 // wrapIndent is the indent of the lines that continue a wrapped line.
 const wrapIndent = "    "
 
-// wrapLines breaks lines at spaces so that they fit the terminal. Lines of JSON stay as they are.
+// wrapLines returns text with line breaks instead of some spaces, so that it fits the terminal. Lines of JSON stay as
+// they are.
 func wrapLines(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -96,7 +97,7 @@ func wrapLines(text string, width int) string {
 	return b.String()
 }
 
-// draw replaces the bar; an empty one removes it.
+// draw replaces the bar, or removes it if bar is empty.
 func (s *screen) draw(bar string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

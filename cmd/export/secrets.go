@@ -36,7 +36,8 @@ func secretName(name string) (variable string, ok bool) {
 	return variable, slices.Contains(secretVariables(), variable)
 }
 
-// credentials reads the secrets from the environment. Errors name variables and files, never their contents.
+// credentials reads the secrets from the environment. It returns a usage error if they are incomplete. Errors contain
+// the names of variables and files, but never their contents.
 func (a *app) credentials() (extract.Credentials, error) {
 	apiKey, _, keyErr := a.credential(apiKeyVariable)
 	apiSecret, _, secretErr := a.credential(apiSecretVariable)
@@ -74,8 +75,8 @@ func (a *app) privacyKey() (*privacy.Key, error) {
 	return key, nil
 }
 
-// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. The key is for pseudonyms
-// and, whatever the profile, for the suppression list.
+// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. The key is used for
+// pseudonyms and, with every profile, for the suppression list.
 func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	key, err := a.privacyKey()
 	if key == nil && err == nil && profile.NeedsKey() {
@@ -84,8 +85,8 @@ func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	return key, err
 }
 
-// readableKeyFile returns the file of the privacy key if its permissions allow every user to read it; otherwise "". In
-// Kubernetes and in /run/secrets, the platform sets permissions.
+// readableKeyFile returns the path of the file of the privacy key if its permissions allow every user to read it, or
+// "". It does not check files in Kubernetes and in /run/secrets, where the platform sets the permissions.
 func (a *app) readableKeyFile() string {
 	file, err := expandHome(a.env[privacyKeyVariable+fileSuffix])
 	if file == "" || err != nil || runtime.GOOS == "windows" || a.env["KUBERNETES_SERVICE_HOST"] != "" || strings.HasPrefix(file, "/run/secrets/") {
@@ -98,7 +99,7 @@ func (a *app) readableKeyFile() string {
 	for err == nil && folder != filepath.Dir(folder) {
 		folder = filepath.Dir(folder)
 		if info, err := os.Stat(folder); err != nil || info.Mode()&0o001 == 0 {
-			return "" // other users do not get that far
+			return "" // other users cannot reach the file
 		}
 	}
 	return file
@@ -124,7 +125,7 @@ func (a *app) secret(variable string) (value, file string, err error) {
 		if err != nil {
 			return "", "", usagef("%s: read the secret: %w", variable, err)
 		}
-		value = strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), "\r\n") // editors write a byte order mark
+		value = strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), "\r\n") // some editors write a byte order mark
 		if value == "" {
 			return "", "", usagef("%s: file %s is empty", variable, quoted(file))
 		}
@@ -132,7 +133,7 @@ func (a *app) secret(variable string) (value, file string, err error) {
 	return value, file, nil
 }
 
-// credential reads a secret that is sent in a header.
+// credential reads a secret that is sent in a header. It returns a usage error if the secret is not valid in a header.
 func (a *app) credential(variable string) (value, file string, err error) {
 	if value, file, err = a.secret(variable); err != nil {
 		return "", "", err
@@ -152,7 +153,7 @@ func variableOf(variable, file string) string {
 	return variable
 }
 
-// checkSecret rejects characters that are not valid in a header.
+// checkSecret returns an error if a secret contains characters that are not valid in a header.
 func checkSecret(value string) error {
 	switch {
 	case strings.ContainsFunc(value, unicode.IsControl):

@@ -18,8 +18,9 @@ func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger 
 	}
 }
 
-// chooseService reports whether the simulated service is to be used. It returns an error if secrets would be sent
-// unencrypted to another machine.
+// chooseService reports whether the simulated service is to be used. It returns a usage error if no service is
+// configured, if two are configured in the same way, if secrets would be sent unencrypted to another machine, or if the
+// day of the simulated service is set for a real one.
 func (o *service) chooseService(from sources) (simulated bool, err error) {
 	which, err := from.pick("base-url", "simulate")
 	if err == nil && which == "" {

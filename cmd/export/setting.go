@@ -46,21 +46,21 @@ func (s *setting[T]) String() string { return s.text }
 // Type returns the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several strings: comma-separated, or @file with one string per line, which is not split further.
-// Repeating the flag adds to the list.
+// list is a flag that holds several strings. They are comma-separated, or on the lines of @file, which are not split
+// further. Repeating the flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string
-	// expand turns the given words into the words of the target; nil for no change.
+	// expand, if not nil, turns the given words into the words of the target.
 	expand func(words []string) ([]string, error)
 	// places, if not nil, receives the position at which each string first occurs in the list.
 	places *map[string]string
-	// blank reports whether a line that holds only whitespace counts as a string.
+	// blank is true if a line that holds only whitespace counts as a string.
 	blank bool
-	// students reports whether the strings are bids or numbers of students. A file of them must not begin with a header, which
-	// would count as a student.
+	// students is true if the strings are bids or numbers of students. A file of them must not begin with a header,
+	// which would be taken for a student.
 	students bool
-	// file, if not nil, is set to the file of the list, with the @.
+	// file, if not nil, receives the value of the flag, with its @, if the list comes from a file.
 	file *string
 }
 
@@ -115,12 +115,13 @@ func (l *list) notePlace(item, what string, number int) {
 	}
 }
 
-// add appends items without splitting them. It omits duplicates.
+// add appends items, which it does not split, and omits duplicates. An empty list or an item that is not UTF-8 is an
+// error.
 func (l *list) add(items []string) (err error) {
 	if len(items) == 0 {
 		return errors.New("the list is empty: omit the setting to use the default")
 	}
-	known := make(map[string]bool) // a list of students may be long
+	known := make(map[string]bool) // a map because a list of students may be long
 	for _, word := range l.words {
 		known[word] = true
 	}
@@ -148,8 +149,8 @@ func (l *list) String() string { return strings.Join(l.words, ",") }
 // Type returns the placeholder of the value in help.
 func (l *list) Type() string { return "LIST" }
 
-// readLines returns the lines of a file without the blank lines. It does not trim lines, because a bid may begin with any
-// character.
+// readLines returns the lines of a file, except those with only whitespace. It does not trim lines, because a bid may
+// begin with any character.
 func readLines(path string) ([]string, error) {
 	items, _, err := readNumberedLines(path, false)
 	return items, err
@@ -182,8 +183,8 @@ func readNumberedLines(path string, blank bool) (items []string, numbers []int, 
 	return items, numbers, nil
 }
 
-// namesFile reports whether a string that should be a bid is the name of a file. A name without an extension counts only if
-// anyName is true.
+// namesFile reports whether a string that should be a bid is the path of a file. Text without an extension is only
+// looked up if anyName is true.
 func namesFile(text string, anyName bool) bool {
 	if filepath.Ext(text) == "" && !anyName {
 		return false
@@ -192,13 +193,14 @@ func namesFile(text string, anyName bool) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// isUTF16 reports whether a file is text in UTF-16: it begins with a byte order mark, or every other byte is zero.
+// isUTF16 reports whether data is probably text in UTF-16: it begins with a byte order mark, or at least half of its
+// bytes are zero.
 func isUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) ||
 		len(data) > 0 && 2*bytes.Count(data, []byte{0}) >= len(data)
 }
 
-// isHeader reports whether the first line of a list of students names a column instead of a student.
+// isHeader reports whether the first line of a list of students is the name of a column instead of a student.
 func isHeader(line string) bool {
 	name, _, _ := strings.Cut(line, ",")
 	name, _, _ = strings.Cut(name, ";")

@@ -26,7 +26,7 @@ const (
 	generalGroup     = "Configuration and output"
 )
 
-// general holds the settings of every longer command.
+// general holds the settings that most commands share.
 type general struct {
 	config    string
 	output    string
@@ -71,7 +71,7 @@ func (o *service) define(cmd *cobra.Command) {
 	define(g, &o.maxBody, "max-body", "SIZE", "32MiB", parseSize, "maximum size of one response body, decompressed")
 }
 
-// selection holds the settings of what a run exports.
+// selection holds the settings that select the data to export.
 type selection struct {
 	datasets           []string
 	schools, districts []string
@@ -116,7 +116,7 @@ func definePrivacy(g group, target *string) {
 		"what rows say about people: full, pseudonymous or minimal; all but full need a key, see "+privacyKeyVariable)
 }
 
-// definePartitionBy adds a setting that every run at a destination shares.
+// definePartitionBy adds a setting that must be the same for all runs at a destination.
 func definePartitionBy(g group, target *string) {
 	choose(g, target, "partition-by", "WHAT", snapshot.NotPartitioned,
 		[]string{snapshot.NotPartitioned, snapshot.ByDistrict}, "none, or district: a folder for each district in the date's folder")
@@ -132,14 +132,14 @@ func defineReplace(g group, target *bool) {
 	g.toggle(target, "replace", "allow replacing a snapshot of another scope or of a past date")
 }
 
-// limits are the limits beyond which a run is held.
+// limits holds the limits beyond which a run is held back.
 type limits struct {
 	review.Limits
 
 	flags []*pflag.Flag
 }
 
-// define adds the limits to the group. Without defaults, the limits of the plan apply.
+// define adds the limits to the group. If defaults is false, limits that are not set come from the plan.
 func (o *limits) define(g group, defaults bool) {
 	defineLimit(o, g, defaults, &o.MaxFailedSchools, "max-failed-schools", "N", "0", between(0, math.MaxInt),
 		"do not publish if more than N schools failed")
@@ -156,7 +156,7 @@ func (o *limits) define(g group, defaults bool) {
 	}
 }
 
-// defineLimit adds the flag of one limit, which override then uses.
+// defineLimit adds the flag of one limit, and records the flag for override.
 func defineLimit[T any](
 	o *limits, g group, defaults bool, target *T, name, arg, def string, parse func(string) (T, error), doc string,
 ) {
@@ -170,12 +170,12 @@ func defineLimit[T any](
 	}
 }
 
-// override replaces the limits of a plan with those that were set.
+// override replaces those limits of a plan for which the user set a flag.
 func (o *limits) override(plan *review.Limits) {
 	o.Limits = *plan
 	for _, flag := range o.flags {
 		if text := flag.Value.String(); text != "" {
-			_ = flag.Value.Set(text) // as before
+			_ = flag.Value.Set(text) // this text was valid before
 		}
 	}
 	*plan = o.Limits

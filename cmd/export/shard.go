@@ -20,8 +20,8 @@ type sharding struct {
 	rateTotal float64
 }
 
-// indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run number the processes of an
-// array.
+// indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run store the index of each
+// process of an array.
 func indexVariables() []string {
 	return []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX", "CLOUD_RUN_TASK_INDEX"}
 }
@@ -51,7 +51,7 @@ func parseShard(text string) (shard, error) {
 	return shard{index, of}, nil
 }
 
-// chooseShard returns this process's shard.
+// chooseShard returns this process's shard, which is set by --shard, or by --shards and an index in the environment.
 func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 	which, err := from.pick("shard", "shards")
 	if err != nil || which != "shards" {
@@ -82,8 +82,8 @@ func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 	return shard{index, o.shards}, nil
 }
 
-// rateOf returns the maximum requests per second of one of several shards: the lower of rate and its share of
-// --rate-total, which only the shards that run at the same time divide among them; 0 means unlimited.
+// rateOf returns the maximum requests per second of one of several shards: the lower of rate and the shard's share of
+// --rate-total. Only the shards that run at the same time divide --rate-total among them. 0 means unlimited.
 func (o *sharding) rateOf(rate float64, shards int) float64 {
 	if o.atOnce > 0 {
 		shards = min(shards, o.atOnce)

@@ -67,7 +67,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 // listMoves is a fault and not a broken rule, because the second reading of a list is consistent.
 const listMoves = "list_moves"
 
-// parseBreaks parses names of rules.
+// parseBreaks returns the rules to break. The word all selects every rule.
 func parseBreaks(words []string) ([]string, error) {
 	known := append(simulator.Rules(), listMoves)
 	var breaks []string
@@ -105,7 +105,8 @@ func parseSchools(text string) (int, error) {
 	return n, err
 }
 
-// parseSizes parses numbers and repeated numbers such as 2000x300.
+// parseSizes parses numbers, and repeated numbers such as 2000x300, into the sizes of schools. It returns words
+// unchanged.
 func (o *simulation) parseSizes(words []string) ([]string, error) {
 	o.world.SchoolSizes = nil
 	for _, word := range words {
@@ -126,7 +127,7 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// day returns the date of the settings, or else the given day.
+// day returns the date of the settings, or otherwise if no date is set.
 func (o *simulation) day(otherwise time.Time) time.Time {
 	if o.date.IsZero() {
 		return otherwise
@@ -135,7 +136,7 @@ func (o *simulation) day(otherwise time.Time) time.Time {
 }
 
 // serve serves the simulated service until stop is called. The service is simulated for the date of the settings, or
-// else for the given day.
+// for the given day if no date is set.
 func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (baseURL string, stop func(), err error) {
 	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), o.day(day).UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
@@ -163,7 +164,8 @@ func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (bas
 	return simulator.Start(ctx, simulator.New(world, simulator.ServerOptions{Latency: o.latency, Faults: faults}), addr)
 }
 
-// simulatedDay returns the date of the snapshot, or else today, for which the service is simulated.
+// simulatedDay returns the day for which the service is simulated by default: the date of the snapshot if it is set, or
+// today.
 func (o *selection) simulatedDay(now time.Time) time.Time {
 	if day, err := time.Parse(time.DateOnly, o.snapshotDate); err == nil {
 		return day
@@ -171,7 +173,7 @@ func (o *selection) simulatedDay(now time.Time) time.Time {
 	return now
 }
 
-// embed serves the simulated service for this process.
+// embed serves the simulated service to this process until stop is called.
 func (o *simulation) embed(ctx context.Context, now time.Time) (baseURL *url.URL, stop func(), err error) {
 	address, stop, err := o.serve(ctx, "", now)
 	if err != nil {

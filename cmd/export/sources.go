@@ -5,7 +5,7 @@ import "strings"
 // envPrefix is the prefix of the environment variables for settings.
 const envPrefix = "GROWTH_EXPORT_"
 
-// envName returns the variable of a flag: GROWTH_EXPORT_SOME_NAME of --some-name.
+// envName returns the variable for a flag: GROWTH_EXPORT_SOME_NAME for --some-name.
 func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -20,7 +20,7 @@ const (
 	byFlag
 )
 
-// source is where a value came from.
+// source describes where a value came from.
 type source struct {
 	rank rank
 	name string // in the form that a user would search for
@@ -32,8 +32,9 @@ type sources map[string]source
 // given reports whether the flag was set.
 func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
 
-// pick returns which one of several settings that cannot be used together takes effect: the setting from the highest
-// source, so that a flag overrides a file; empty if none was given. Two settings from equal sources are an error.
+// pick returns the name of the setting that takes effect out of several that cannot be used together: the one from the
+// highest source, so that, for example, a flag overrides a file. It returns "" if none was given. Two settings from
+// equal sources are an error.
 func (s sources) pick(names ...string) (string, error) {
 	chosen := ""
 	for _, name := range names {

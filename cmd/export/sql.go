@@ -110,8 +110,8 @@ func viewsNames() []string { return []string{tableViews, "analysis", "sector"} }
 // kind returns the value of --views.
 func (o *sqlOptions) kind() render.Views { return render.Views(slices.Index(viewsNames(), o.views)) }
 
-// checkNorms checks a local file of norms. If --views is not given, it selects the views for analysts, because the views of
-// tables do not use norms.
+// checkNorms returns a usage error if the views do not use norms, or if a local file of norms is not valid. If --views
+// is not given, it selects the views for analysts, because the views of tables do not use norms.
 func (o *sqlOptions) checkNorms(from sources) error {
 	switch {
 	case o.norms == "":

@@ -25,7 +25,7 @@ func (a *app) describeDuckLake(ctx context.Context, o *sqlOptions, from sources)
 		var manifests []*snapshot.Manifest
 		for s, err := range catalog.Snapshots(ctx, snapshot.Full, "") {
 			if err == nil && s.Err != nil {
-				err = fmt.Errorf("read the manifest named by %s: %w", s.Path, s.Err)
+				err = fmt.Errorf("read the manifest to which %s refers: %w", s.Path, s.Err)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("list the files of all snapshots: %w", err)
@@ -35,7 +35,7 @@ func (a *app) describeDuckLake(ctx context.Context, o *sqlOptions, from sources)
 		if len(manifests) == 0 {
 			return nil, fmt.Errorf("no full snapshot is published at %s: %w", catalog, errNothingPublished)
 		}
-		slices.Reverse(manifests) // the oldest first
+		slices.Reverse(manifests) // oldest first
 		lake := o.describeSnapshot(manifests, catalog)
 		lake.Title = fmt.Sprintf("%s, from %s to %s.", wording.Many(len(manifests), "snapshot"), manifests[0].SnapshotDate, lake.Dates[0])
 		return lake, nil

@@ -58,7 +58,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 			return nil, nil
 		}
 		if !catalog.Info().Locks && o.cleanAfter < maintenance.MinCleanAge {
-			o.log.WarnContext(ctx, "on a store without locks, a slow run looks like a dead one: --clean-after counts as 15m", "destination", catalog.String())
+			o.log.WarnContext(ctx, "on a store without locks, a slow run looks like a dead one: 15m is used instead of --clean-after", "destination", catalog.String())
 		}
 		cleaned, err := maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter)
 		if listed, unknown := catalog.ListsStaged(ctx); unknown == nil && !listed {
@@ -164,8 +164,8 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)
 }
 
-// pointerAdvice says what to do about a damaged pointer. newest is the run that _latest.json should name; empty if that
-// is not known.
+// pointerAdvice returns advice on how to repair a damaged pointer. newest is the run to which _latest.json should
+// refer, or "" if that is not known.
 func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunState, newest string) string {
 	switch {
 	case path == snapshot.HistoryPointerPath:
@@ -182,7 +182,8 @@ func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunSta
 	return wording.Restore
 }
 
-// checkAge returns an error if the newest snapshot was published longer ago than maxAge.
+// checkAge returns an error if the newest full snapshot was published longer ago than maxAge, or if there is no such
+// snapshot.
 func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.Duration) error {
 	var newest *snapshot.RunState
 	for i := range runs {
@@ -203,8 +204,9 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 	return nil
 }
 
-// statusText lists runs as a table or, on a terminal that is too narrow for the table, each run as a few short lines. 0
-// columns means that the width is unknown. If there is a history, the commands that publish held runs add them to it.
+// statusText lists runs as a table or, on a terminal that is too narrow for the table, each run as a few short lines.
+// If columns is 0, the width is unknown. If hasHistory is true, the suggested commands add held runs to the history
+// after publishing them.
 func statusText(dest string, runs []snapshot.RunState, hasHistory bool, cleaned []string, now time.Time, columns int) string {
 	var b strings.Builder
 	for _, run := range cleaned {
@@ -218,9 +220,9 @@ func statusText(dest string, runs []snapshot.RunState, hasHistory bool, cleaned 
 	for i := range runs {
 		r := &runs[i]
 		rows, size, took := "-", "-", "-"
-		readable := r.Bytes > 0 || len(r.Problems) == 0 // the manifest, which has these figures
+		readable := r.Bytes > 0 || len(r.Problems) == 0 // whether the manifest, which contains these figures, could be read
 		if readable && (r.State == snapshot.StatePublished || r.State == snapshot.StateReplaced) {
-			rows, took = wording.Count(r.Rows), wording.Duration(max(r.Duration, time.Second)) // its times are in seconds
+			rows, took = wording.Count(r.Rows), wording.Duration(max(r.Duration, time.Second)) // the times in a manifest are whole seconds
 		}
 		if readable && r.State == snapshot.StatePublished {
 			size = wording.Size(r.Bytes)
@@ -324,8 +326,8 @@ func shardsText(r *snapshot.RunState) string {
 	return fmt.Sprintf("%s has %d shards: %s\n", r.RunID, len(r.Shards), strings.Join(groups, "; "))
 }
 
-// stateText returns the state of a run, with the number of staged tasks while it is staging. A published run without its
-// manifest is not staging, although its state in JSON says so.
+// stateText returns the state of a run, with the number of staged tasks while it is staging. A published run whose
+// manifest is missing is not shown as staging, although that is its state in JSON.
 func stateText(r *snapshot.RunState) string {
 	switch {
 	case r.SupersededBy != "":
@@ -338,7 +340,7 @@ func stateText(r *snapshot.RunState) string {
 	return r.State
 }
 
-// ageText formats how long ago a time was.
+// ageText formats the time that has passed since then.
 func ageText(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"

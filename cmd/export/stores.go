@@ -50,7 +50,7 @@ func findStoreKind(scheme string) (kind storeKind, known bool) {
 	return storeKind{}, false
 }
 
-// parseDest parses a destination.
+// parseDest parses the value of --dest. It returns an error if the kind of destination is not supported.
 func parseDest(text string) (place, error) {
 	scheme, _, _ := strings.Cut(text, ":")
 	kind, known := findStoreKind(strings.ToLower(scheme))
@@ -106,7 +106,7 @@ func parseGoogleBucket(text string) (string, error) {
 	return bucketPath(text, gcs.Scheme, gcs.ParseURL)
 }
 
-// bucketPath returns the bucket and the prefix of a URL whose scheme may be in capitals.
+// bucketPath returns the bucket and the prefix of a URL, joined by a slash. The scheme of the URL may be in capitals.
 func bucketPath(text, scheme string, parse func(string) (bucket, prefix string, err error)) (string, error) {
 	_, rest, isURL := strings.Cut(text, "://")
 	if !isURL {

@@ -148,7 +148,7 @@ func suppressedLine(s *snapshot.Suppression) string {
 	return line + "\n"
 }
 
-// listedText returns how many students are on a list and, once it is known, how many of them have rows.
+// listedText says how many students are on a list and, once it is known, how many of them have rows.
 func listedText(s *snapshot.Students) string {
 	text := wording.Many(s.Listed, "student") + " listed"
 	if s.Matched != nil {
@@ -297,7 +297,7 @@ func summarizeChecks(b *strings.Builder, checks []review.Check) {
 	}
 }
 
-// summarizeDrift lists drift. kept means that _extra holds the values.
+// summarizeDrift lists the kinds of drift. kept is true if _extra holds the values.
 func summarizeDrift(b *strings.Builder, drift []snapshot.Drift, kept bool) {
 	for i, d := range drift {
 		if i == maxListed {
@@ -319,7 +319,7 @@ func summarizeDrift(b *strings.Builder, drift []snapshot.Drift, kept bool) {
 	}
 }
 
-// nextSteps lists what to do next.
+// nextSteps returns a line for each suggestion of what to do next.
 func nextSteps(s *pipeline.Summary) string {
 	var steps []string
 	label := "or"
@@ -365,8 +365,8 @@ func tableToShow(tables []pipeline.TableSummary) string {
 	return best
 }
 
-// inDuckDB says how to look at a run with DuckDB. For Azure, DuckDB needs a secret, and rejects patterns for folders of
-// any depth.
+// inDuckDB says how to look at a run with DuckDB. For Azure, DuckDB needs a secret, and rejects patterns with **, which
+// match folders of any depth, so the text refers to the views of growth-export sql.
 func inDuckDB(s *pipeline.Summary, table string) string {
 	if strings.HasPrefix(s.Destination, azure.Scheme) {
 		return "in DuckDB: growth-export sql, with the same settings, prints the secret and the views that DuckDB needs"

@@ -22,8 +22,8 @@ const (
 // measuredCommands returns the names of the commands with telemetry.
 func measuredCommands() []string { return []string{"run", "publish", "verify", "prune", "purge"} }
 
-// measure sends a command's metrics and traces to an OpenTelemetry collector, if the environment configures one.
-// Failures are only warnings.
+// measure makes a command send its metrics and traces to an OpenTelemetry collector, if the environment configures one.
+// Failures to send them are only warnings.
 func (a *app) measure(cmd *cobra.Command) {
 	work := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -66,14 +66,14 @@ func (a *app) observer(base *url.URL, progress *pipeline.Progress) extract.Obser
 	return observers{progress, a.telemetry.Service(base)}
 }
 
-// sample reports the state of the client to the collector.
+// sample makes telemetry, if there is any, read the statistics of the client whenever metrics are sent.
 func (a *app) sample(base *url.URL, client *extract.Client) {
 	if a.telemetry != nil {
 		a.telemetry.Sample(base, client.Stats)
 	}
 }
 
-// tracer returns the tracer of a run's steps, or nil without telemetry.
+// tracer returns the tracer of a run's steps, or nil if there is no telemetry.
 func (a *app) tracer() pipeline.Tracer {
 	if a.telemetry == nil {
 		return nil

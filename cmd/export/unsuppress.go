@@ -15,7 +15,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// unsuppress takes students off the suppression list.
+// unsuppress takes students off the suppression list of a privacy key. It returns a usage error if no given student is
+// on it, or if several students share a given number.
 func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, key *privacy.Key) error {
 	if key == nil {
 		return usagef("--unsuppress needs the privacy key of the list: set %s or %s%s", privacyKeyVariable, privacyKeyVariable, fileSuffix)
@@ -55,7 +56,8 @@ func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.
 	return nil
 }
 
-// sharedNumbers lists the positions of the given numbers that do not identify one student. It does not repeat the numbers.
+// sharedNumbers returns a usage error with the positions of the given numbers that several students share. It does not
+// repeat the numbers.
 func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) error {
 	var numbers []string
 	for i, number := range shared.Numbers {
@@ -69,7 +71,8 @@ func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) erro
 		strings.Join(numbers, ", "))
 }
 
-// otherLists says what to do if no given student is on the list of a key: other keys may have lists.
+// otherLists returns advice for the case that no given student is on the list of a key. It mentions other keys that
+// have lists.
 func otherLists(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key) (string, error) {
 	counts, err := await(ctx, func() (map[string]int, error) { return catalog.CountSuppressed(ctx) })
 	if err != nil {
@@ -90,7 +93,7 @@ func otherLists(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key)
 	}
 }
 
-// parseFingerprint checks the fingerprint of a privacy key.
+// parseFingerprint accepts text that may be the fingerprint of a privacy key.
 func parseFingerprint(text string) (string, error) {
 	if _, err := hex.DecodeString(text); err != nil || text == "" {
 		return "", fmt.Errorf("%s is not the fingerprint of a privacy key: copy it from the warning or from the output of the purge", quoted(text))
@@ -106,7 +109,8 @@ type retired struct {
 	Students   int    `json:"students"` // on the list of the retired key
 }
 
-// retireKey empties the suppression list of a key that runs no longer have.
+// retireKey empties the suppression list of a key that runs no longer use. It returns a usage error if this list is
+// empty, or if it has more students than the list of the key that is set and --allow-unknown is off.
 func (a *app) retireKey(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, key *privacy.Key) error {
 	switch {
 	case key == nil:

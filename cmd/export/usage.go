@@ -11,7 +11,7 @@ import (
 // usagef returns an error for a command called with wrong settings.
 func usagef(format string, args ...any) error { return pipeline.Usagef(format, args...) }
 
-// quoted quotes a user's text, shortened and on one line.
+// quoted returns a user's text in quotes, shortened and on one line.
 func quoted(text string) string {
 	const maxQuoted = 60
 	if runes := []rune(text); len(runes) > maxQuoted {
@@ -20,7 +20,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// synonyms are names of other tools, and words that users think of first, for commands, flags and datasets.
+// synonyms maps words that users may try first, or know from other tools, to commands, flags and datasets.
 var synonyms = map[string]string{
 	"export": "run", "fetch": "run", "download": "run", "sync": "run", "list": "status", "ls": "status", "runs": "status",
 	"check": "doctor", "compare": "diff", "erase": "purge", "delete": "purge", "serve": "simulate", "search": "find",
@@ -54,8 +54,7 @@ func didYouMean(prefix, word string, candidates []string) string {
 	return ", did you mean " + prefix + nearest + "?"
 }
 
-// edits returns how many letters have to be inserted, removed, replaced or exchanged with the next one to turn a into
-// b.
+// edits returns how many letters have to be inserted, removed, replaced or swapped with the next one to turn a into b.
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -42,7 +42,7 @@ func between[T int | int64](low, high T) func(string) (T, error) {
 	}
 }
 
-// optional returns a parser for a value that is nil if it was not set.
+// optional returns a parser for a setting whose value is a pointer, which is nil if the setting was not given.
 func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
 	return func(text string) (*T, error) {
 		value, err := parse(text)
@@ -53,7 +53,7 @@ func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
 	}
 }
 
-// parseRate parses requests per second; it returns 0 for unlimited.
+// parseRate parses a number of requests per second. It returns 0 for unlimited.
 func parseRate(text string) (float64, error) {
 	if text == "unlimited" {
 		return 0, nil
@@ -183,7 +183,7 @@ func parseRunID(text string) (string, error) {
 		return "", fmt.Errorf("%s is not 1 to 64 letters, digits, dots, underscores and hyphens", quoted(text))
 	}
 	if snapshot.RunsPrefix+text == snapshot.IndexPath {
-		return "", fmt.Errorf("%s is the name of the page of all runs", quoted(text))
+		return "", fmt.Errorf("%s is the name of the page of all runs: choose another id", quoted(text))
 	}
 	return text, nil
 }

@@ -128,7 +128,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 		return unwritten
 	}
 	first := ""
-	if o.output == outputJSON { // the text on stdout names the problems
+	if o.output == outputJSON { // the text on stdout lists the problems
 		first = ", the first is " + done.problems[0]
 	}
 	return fmt.Errorf("found %s in %s at %s%s: %s",
@@ -148,7 +148,7 @@ type verified struct {
 	missingProofs []string
 }
 
-// verifyRun verifies one published run.
+// verifyRun verifies one published run. The problems that it finds are part of the result, not an error.
 func (a *app) verifyRun(ctx context.Context, catalog snapshot.Catalog, target maintenance.VerifyTarget) (verified, error) {
 	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.Verify(ctx, catalog, target) })
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *app) verifyRun(ctx context.Context, catalog snapshot.Catalog, target ma
 	}, nil
 }
 
-// remedies says what to do about the problems of a run.
+// remedies returns advice on the problems of a run.
 func (a *app) remedies(ctx context.Context, catalog snapshot.Catalog, target maintenance.VerifyTarget, report *maintenance.VerifyReport) []string {
 	var remedies []string
 	others, pointer := false, false
@@ -247,7 +247,7 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	if err != nil {
 		return verified{}, err
 	}
-	targets := []maintenance.VerifyTarget{{}} // the latest, with the document that names it
+	targets := []maintenance.VerifyTarget{{}} // the latest, with the pointer to it
 	for i := range runs {
 		if runs[i].State != snapshot.StateReplaced && runs[i].State != snapshot.StatePublishing && !runs[i].BeingPruned {
 			targets = append(targets, maintenance.VerifyTarget{RunID: runs[i].RunID})
@@ -325,7 +325,7 @@ func withoutFolder(ctx context.Context, catalog snapshot.Catalog, runs []snapsho
 	return targets, nil
 }
 
-// unnamedRemedies says what to do about data files that neither a published run nor the history lists.
+// unnamedRemedies returns advice on data files that neither a published run nor the history lists.
 func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFiles) []string {
 	var remedies []string
 	for _, u := range unnamed {
@@ -341,7 +341,8 @@ func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFil
 	return remedies
 }
 
-// add adds the result of verifying one part of the destination. It returns the part's report, or nil if there is no such part.
+// add adds the result of verifying one part of the destination. It returns the part's report, or nil if there is no
+// such part. Damage that keeps the part from being verified becomes a problem.
 func (v *verified) add(part verified, err error) (any, error) {
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return nil, nil
@@ -377,7 +378,7 @@ func texts[T fmt.Stringer](items []T) []string {
 	return all
 }
 
-// verifyText says what was verified; it is empty if there are problems.
+// verifyText describes the data that was verified. It returns "" if there are problems.
 func verifyText(r *maintenance.VerifyReport) string {
 	switch {
 	case !r.OK():

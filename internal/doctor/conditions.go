@@ -38,8 +38,8 @@ func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (igno
 	return ignored, err
 }
 
-// tryConditions writes a document under conditions that hold and under conditions that do not. The caller removes the
-// document.
+// tryConditions writes a document under conditions that hold and under conditions that do not, and adapts the store. It
+// returns the same results as AdaptConditions. The caller removes the document.
 func tryConditions(ctx context.Context, store sink.Store, path string) (ignored bool, err error) {
 	absent := sink.Condition{Absent: true}
 	if err := store.Write(ctx, path, probeContent(), absent); err != nil {
@@ -85,12 +85,12 @@ func accepts(ctx context.Context, store sink.Store, path string, when sink.Condi
 	return err == nil, err
 }
 
-// acceptsStale reports whether a write succeeds on condition of a version that the document does not have.
+// acceptsStale reports whether a write succeeds although it requires a version that the document does not have.
 func acceptsStale(ctx context.Context, store sink.Store, path string) (bool, error) {
 	return accepts(ctx, store, path, sink.Condition{Version: "0"})
 }
 
-// replaces reports whether a document can be replaced on condition of its current version. If so, the document is
+// replaces reports whether a write succeeds that requires the current version of a document. If so, the document is
 // changed.
 func replaces(ctx context.Context, store sink.Store, path string) (bool, error) {
 	data, version, err := store.Read(ctx, path)
@@ -105,7 +105,7 @@ func replaces(ctx context.Context, store sink.Store, path string) (bool, error) 
 }
 
 const (
-	// racers is how many writers write a document at once, and raceRounds how often.
+	// racers is the number of writers that write a document at once, and raceRounds the number of documents.
 	racers     = 6
 	raceRounds = 3
 )

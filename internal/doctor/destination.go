@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// minFreeBytes is how many bytes a disk should always have free.
+// minFreeBytes is the number of bytes that should always be free on a disk.
 const minFreeBytes = 1e9
 
 // Destination is the destination to check.
@@ -24,12 +24,12 @@ type Destination struct {
 	Store   sink.Store
 	Err     error
 	Scratch string
-	// SSE is the encryption that uploads request; empty for the bucket's own.
+	// SSE is the kind of encryption that uploads request. If it is empty, the bucket's own encryption applies.
 	SSE string
 	// Service and PartitionBy are settings of future runs. Service is empty if no service is configured.
 	Service, PartitionBy string
-	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need a key. It
-	// is empty if there is no key. KeyErr says why a key is missing that the profile needs.
+	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need a key.
+	// It is empty if there is no key. KeyErr says why a key that the profile needs is missing.
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
@@ -38,7 +38,8 @@ type Destination struct {
 	Now     func() time.Time
 }
 
-// CheckDestination checks everything that a run needs from the destination. It ends early once ctx is done.
+// CheckDestination checks everything that a run needs from the destination. It returns the findings, and ends early
+// once ctx is done.
 func CheckDestination(ctx context.Context, d Destination) []Finding {
 	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
 	if d.Store != nil {
@@ -158,7 +159,7 @@ func (c *destinationCheck) checkList(ctx context.Context) {
 	}
 }
 
-// stage stages a small file.
+// stage stages a small file and returns it.
 func (c *destinationCheck) stage(ctx context.Context, path string) (sink.File, error) {
 	file := sink.File{Path: path}
 	draft, err := c.Store.Draft(ctx, c.run, path)

@@ -52,7 +52,7 @@ type Finding struct {
 	Text   string `json:"finding"`
 	Advice string `json:"advice,omitempty"`
 
-	// Err is why the check failed: the error with which a run would end.
+	// Err is the reason why the check failed. A run would end with the same error.
 	Err error `json:"-"`
 }
 

@@ -15,7 +15,7 @@ const (
 	folder     = "_doctor/" // not the folder of a table; removed when it is empty
 	runPrefix  = "doctor-"
 	timeFormat = "20060102T150405Z"
-	// maxAge is longer than any doctor runs.
+	// maxAge is longer than doctor ever takes.
 	maxAge = 10 * time.Minute
 )
 
@@ -29,7 +29,7 @@ func probePaths(run string) (file, document string) {
 	return folder + sink.PartName(0, run), folder + run + ".json"
 }
 
-// isStale reports whether a name contains a probe run that no process is working on.
+// isStale reports whether a name contains a probe run so old that no process is working on it.
 func isStale(name string, now time.Time) bool {
 	_, rest, found := strings.Cut(name, runPrefix)
 	stamp, _, cut := strings.Cut(rest, "-")

@@ -20,7 +20,7 @@ type schoolList struct {
 	withoutBid int
 }
 
-// listSchools fetches the school list (specification 4.1) as a run does.
+// listSchools fetches the school list (specification 4.1) in the same way as a run.
 func listSchools(ctx context.Context, f *fetch.Fetcher) (*schoolList, error) {
 	looked, err := f.LookUp(ctx, fetch.Lists{})
 	if err != nil {
@@ -48,11 +48,11 @@ type schoolPage struct {
 	school  string
 	records int
 	last    bool // it is the only page
-	denied  int  // schools tried before that were denied
+	denied  int  // number of schools tried before, which were denied
 }
 
-// firstPage fetches one page of a dataset of the first school that is not denied. The error is extract.ErrDenied if all
-// schools tried are.
+// firstPage fetches the first page of a dataset for the first school that is not denied. The error wraps
+// extract.ErrDenied if all schools that were tried are denied.
 func firstPage(ctx context.Context, f *fetch.Fetcher, dataset string, schools []string) (schoolPage, error) {
 	var found schoolPage
 	err := errors.New("no school on the school list has a bid")

@@ -21,7 +21,7 @@ const (
 	// maxSkew is the maximum difference between this machine's clock and the service's clock without a warning. The
 	// service sends its time in whole seconds.
 	maxSkew = time.Minute
-	// maxRecords bounds how many records of one school are read.
+	// maxRecords is the maximum number of records of one school that are read.
 	maxRecords = 1_000_000
 	// certificateNotice is how long before a certificate expires the check begins to warn.
 	certificateNotice = 14 * 24 * time.Hour
@@ -41,12 +41,12 @@ type Service struct {
 	Timeout time.Duration
 	// NewClient returns a client of the service.
 	NewClient func() (*extract.Client, error)
-	// Transport requests the base URL itself; nil for the default one.
+	// Transport requests the base URL itself. If it is nil, the default transport does.
 	Transport http.RoundTripper
 	Now       func() time.Time
 }
 
-// CheckService checks everything that a run needs from the service. The error is the cause of ctx.
+// CheckService checks everything that a run needs from the service. The error is the cause of ctx if ctx has ended.
 func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	var f findings
 	if s.Err != nil {
@@ -68,8 +68,8 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	return f, context.Cause(ctx)
 }
 
-// checkConnection requests the base URL itself, without credentials. Any answer will do; it reports whether there was
-// one.
+// checkConnection requests the base URL itself, without credentials. It reports whether there was an answer, whatever
+// its status.
 func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -106,7 +106,7 @@ type visit struct {
 	skew  time.Duration
 }
 
-// visit requests the base URL without credentials and discards the answer.
+// visit requests the base URL without credentials, and returns the properties of the answer. It does not read the body.
 func (s *Service) visit(ctx context.Context) (visit, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.BaseURL.String(), http.NoBody)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // this one.
 const absent snapshot.Status = "absent"
 
-// coverage folds the table that records from which date on a dataset of a school has had its status.
+// coverage folds the coverage table, which records since when each dataset of a school has had its status.
 func (f *fold) coverage(ctx context.Context) (err error) {
 	table := snapshot.CoverageTable()
 	t := f.table(ctx, table, false)

@@ -22,7 +22,7 @@ type cursor struct {
 	batch *rows.Batch
 	at    int // the first unread row, in the batch's order
 	ended bool
-	loads int   // how often the batch was replaced
+	loads int   // how many times the batch was replaced
 	found found // the last result of end
 	// own is the batch that rows are read into. unread keeps unread rows while own is being refilled.
 	own, unread *rows.Batch
@@ -49,7 +49,7 @@ func (c *cursor) restart(next source) {
 	c.loads++
 }
 
-// unitColumn returns the position of the column that identifies a row's unit, or -1.
+// unitColumn returns the position of the column that identifies a row's unit, or -1 if the table is one unit.
 func unitColumn(table *schemas.Table) int {
 	if at := table.Column("requested_school_bid"); at >= 0 {
 		return at
@@ -98,7 +98,7 @@ func (c *cursor) seek(unit []byte) error {
 	return nil
 }
 
-// end returns the end of the available rows of the unit, and whether these are all its remaining rows.
+// end returns where the available rows of the unit end, and whether these are all its remaining rows.
 func (c *cursor) end(unit []byte) (end int, complete bool) {
 	if c.found.loads != c.loads || !bytes.Equal(c.found.unit, unit) {
 		c.found.unit, c.found.loads = append(c.found.unit[:0], unit...), c.loads

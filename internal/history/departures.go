@@ -10,19 +10,19 @@ import (
 )
 
 // departures determines why rows of a dataset are gone. The children of a removed record have the record's reason. The
-// reason for a test result is known only once all schools have been read; until then, the result's number takes its
-// place.
+// reason for a test result is known only after all schools have been read. Until then, the number of the result is kept
+// instead of the reason.
 type departures struct {
 	lost           *lostResults // nil unless the dataset is test_results
 	unit, district string       // the unit of the next rows, and its district
-	// gone has, by unit, the removed rows of the dataset's first table. There may be many, so each unit has an encoded
-	// list of keys, each preceded by its length and followed by its result's number. Only the list of the current unit is
-	// decoded into a map (here).
+	// gone holds, by unit, the removed rows of the dataset's first table. There may be many such rows, so each unit has
+	// an encoded list of keys, each preceded by its length and followed by its result's number. Only the list of the
+	// current unit is decoded into a map (here).
 	gone map[string][]byte
 	here map[string]int // the results of this unit by key; nil until it is needed
 }
 
-// noResult takes the place of the number for records of other datasets.
+// noResult is used instead of a number for records of other datasets.
 const noResult = -1
 
 func newDepartures(lost *lostResults) *departures {
@@ -36,6 +36,7 @@ func (d *departures) start(unit, district string) { d.unit, d.district, d.here =
 func (d *departures) forget() { clear(d.gone) }
 
 // cause returns why a row is gone from the unit: a reason, or the number of the lost result that determines the reason.
+// parentStands is true for a child row if the other side has rows of the same parent.
 func (d *departures) cause(m *merger, b *rows.Batch, i int, parentStands bool) (reason string, result int) {
 	row := b.Row(i)
 	complete, key := m.complete(b, row), m.key(b, row)

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Describe describes what changed in a table, such as "1,204 new results, 87 changed (rit 3), 12 gone: 9 superseded,
-// 3 unexplained". Every change comes with a new modified_date_time, so that column is left out.
+// Describe describes the changes in a table, such as "1,204 new results, 87 changed (rit 3), 12 gone: 9 superseded, 3
+// unexplained". Every change comes with a new modified_date_time, so that column is left out.
 func Describe(table string, t *snapshot.TableComparison) string {
 	thing := "new row"
 	if table == resultsTable {
@@ -38,7 +38,7 @@ func DescribeVersions(table string, c *TableCounts) string {
 		declared, _, _ := schemas.FindTable(table)
 		text += ": " + describeReasons(c.Because, func(reason string) string {
 			if reason == snapshot.ElementsChanged && (declared == nil || declared.Each == "") {
-				return reason // a version of the same row has begun
+				return reason // a new version of the same row has begun
 			}
 			return snapshot.ReasonText(reason)
 		})

@@ -15,9 +15,10 @@ type Difference struct {
 	snapshot.Comparison
 	// Units holds the counts by the school or district that a row was read for, and by table.
 	Units map[Unit]map[string]*snapshot.TableComparison
-	// Districts are the districts of the schools in the later snapshot.
+	// Districts holds the district of each school: in the later snapshot, or in the earlier one if the later one lacks
+	// the school.
 	Districts map[string]string
-	// NotCompared are the schools with the most rows among those that were compared only in part or not at all.
+	// NotCompared lists the schools with the most rows among those that were compared only in part or not at all.
 	NotCompared []*NotCompared
 }
 
@@ -35,7 +36,7 @@ func (d *Difference) ByDistrict() snapshot.DistrictComparisons {
 // Unit is a school, or a district in the table district_schools. The lookup tables districts and schools have neither.
 type Unit struct{ School, District string }
 
-// Diff compares two published snapshots: from is the earlier one, to the later one.
+// Diff returns the differences between two published snapshots, the earlier one from and the later one to.
 func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Manifest) (*Difference, error) {
 	earlier, err := openSide(ctx, catalog, from)
 	if err != nil {
@@ -134,7 +135,7 @@ func (d *differ) explain(ctx context.Context) error {
 }
 
 // results passes all results of the later day to use. For schools that the later snapshot does not cover, these are the
-// earlier snapshot's results, because they have not ended.
+// earlier snapshot's results, which have not ended.
 func (d *differ) results(ctx context.Context, use useResult) error {
 	if err := d.later.results(ctx, nil, use); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (d *differ) results(ctx context.Context, use useResult) error {
 
 // bucket returns the bucket whose files hold the rows of a unit.
 func (s *side) bucket(unit Unit) int {
-	return s.buckets[unit.School] // the lookups have the number of the first bucket
+	return s.buckets[unit.School] // 0, the first bucket, for units without a school
 }
 
 // unit compares the rows of a unit.
@@ -167,7 +168,7 @@ func (t *tableDiff) unit(ctx context.Context, fromBucket, toBucket int, bid stri
 	return t.merger.unit(from, to, []byte(bid))
 }
 
-// counts returns the counts of a table in a unit.
+// counts returns the counts of a table in a unit, which it creates if necessary.
 func (d *differ) counts(unit Unit, table string) *snapshot.TableComparison {
 	tables := d.found.Units[unit]
 	if tables == nil {
@@ -180,7 +181,7 @@ func (d *differ) counts(unit Unit, table string) *snapshot.TableComparison {
 	return tables[table]
 }
 
-// total adds up the tables and the schools.
+// total adds up the counts of each table, and counts the schools that were compared and those that were not.
 func (d *differ) total() {
 	found := &d.found.Comparison
 	found.With, found.SnapshotDate = d.earlier.manifest.RunID, d.earlier.manifest.SnapshotDate

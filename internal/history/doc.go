@@ -1,5 +1,5 @@
 // Package history compares published snapshots and folds them into a history. It reads snapshots through the catalog,
-// and publishes the history as one change of it.
+// and publishes each new state of the history as one change of the catalog.
 //
 // # Comparing
 //
@@ -27,6 +27,6 @@
 // Why a test result is gone depends on other schools. Removed results are therefore collected first, with a few of
 // their columns and up to maxLost at a time, and then explained by a scan of the snapshot.
 //
-// If the snapshot of the last date is replaced, the files from before that fold are restored from the current ones
-// (undo). The manifest lists them.
+// If the snapshot of the last date is replaced, the history before that fold is restored first (undo). The manifest
+// lists its files, which are made again from the current ones.
 package history

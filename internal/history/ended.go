@@ -31,7 +31,7 @@ const (
 	maxPendingText = 8 << 20
 )
 
-// add adds a version that ends.
+// add adds row i of a batch, which is a version that ends, and the reason why it ends.
 func (e *endedRows) add(ctx context.Context, b *rows.Batch, i int, because string) error {
 	if e.pending == nil {
 		e.pending = rows.New(e.table)
@@ -47,7 +47,7 @@ func (e *endedRows) add(ctx context.Context, b *rows.Batch, i int, because strin
 	return e.flush(ctx)
 }
 
-// flush writes the collected rows.
+// flush writes the collected rows to the file or, if their reasons have to be resolved, to the draft.
 func (e *endedRows) flush(ctx context.Context) (err error) {
 	defer e.pending.Reset()
 	if e.reason == nil {
@@ -75,7 +75,7 @@ func (e *endedRows) write(ctx context.Context) (err error) {
 	return e.out.Append(e.pending)
 }
 
-// finish stages the file.
+// finish writes the remaining rows, resolves the reasons in the draft, and stages the file.
 func (e *endedRows) finish(ctx context.Context) error {
 	if e.pending == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// endings holds the reasons why the versions of a dataset's tables end. The reason for a test result is known only once
-// the other schools have been read; until then a reference takes its place.
+// endings holds the reasons why the versions of a dataset's tables end. The reason for a test result is known only
+// after the other schools have been read. Until then, a reference is stored instead of the reason.
 type endings struct {
 	*departures
 
@@ -66,7 +66,8 @@ func (e *endings) resolve(because string) string {
 	return because
 }
 
-// explains sets the function by which a table's fold finds out why a version ends.
+// explains sets the function by which a table's fold finds out why a version ends. first is true for the first table of
+// the dataset.
 func (e *endings) explains(t *tableFold, first bool) {
 	if first && e.lost != nil {
 		e.lost.setTable(t.table)

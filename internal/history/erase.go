@@ -15,15 +15,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// EraseOptions define what is erased from a history.
+// EraseOptions selects the rows to erase from a history.
 type EraseOptions struct {
 	// Target is the set of students or schools. If districts are erased, Index lists their schools.
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex
-	// Runs are the published runs by id, after rows have been erased from them.
+	// Runs holds the published runs by id, after rows have been erased from them.
 	Runs map[string]*snapshot.Manifest
-	// Workspace is as in Options. If it is nil, the history is never rebuilt.
+	// Workspace has the same meaning as in Options. If it is nil, the history is never rebuilt.
 	Workspace func() (sink.Store, func() error, error)
 	// All makes the search read every text column of the history, to fill in Erasure.Mentioning.
 	All bool
@@ -36,14 +36,16 @@ type Erasure struct {
 	// Schools are the schools that belonged to the districts on any night, and Moved are the schools among them that
 	// belonged to other districts on other nights.
 	Schools, Moved erase.Set
-	// Anew means that the history is rebuilt from its snapshots. It is set if versions would have to be cut, because
-	// schools have changed districts or records have changed owners, and all snapshots still exist.
+	// Anew is true if the history is to be rebuilt from its snapshots instead of being changed. It is set if all
+	// snapshots still exist and versions would have to be cut, because schools have changed districts or records have
+	// changed owners.
 	Anew bool
-	// Seen is as in erase.Match.
+	// Seen has the same meaning as in erase.Match.
 	Seen erase.Set
-	// Occurs is as in erase.Match; it is filled in if all text columns are read.
+	// Occurs has the same meaning as in erase.Match. It is filled in if all text columns are read.
 	Occurs erase.Occurs
-	// ByNumber counts the rows of the target without a bid that were found by a number alone, and Numbers are these numbers.
+	// ByNumber counts the rows of the target without a bid that were found by a number alone. Numbers holds these
+	// numbers.
 	ByNumber int64
 	Numbers  erase.Set
 	// Files, Rows and Bytes count the data that was read, and RowsFound the rows of the target.
@@ -54,7 +56,7 @@ type Erasure struct {
 	Mentioning map[string]int64
 
 	opts       EraseOptions
-	suppressed *snapshot.Suppression // the list that has the students; nil if they are on none
+	suppressed *snapshot.Suppression // the list that contains the students; nil if no list does
 	target     *erase.Target
 	moved      map[string][]days // the days on which the schools of Moved belong to the districts
 	tables     []*erasedTable
@@ -96,7 +98,7 @@ func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOption
 }
 
 // findSchools finds the schools of the districts, and the days on which each belongs to them. A folded snapshot is
-// valid until the next one. For pruned snapshots it reads the history itself.
+// valid until the next one. For pruned snapshots, the history itself says which schools belonged to the districts.
 func (e *Erasure) findSchools() error {
 	e.target = e.opts.Target
 	if len(e.opts.Districts) == 0 {
@@ -188,7 +190,8 @@ func (e *Erasure) Report(id string) *snapshot.HistoryPurge {
 	return purge
 }
 
-// Pending reports whether the history has to be changed: it loses rows, or lists manifests that an erasure has changed.
+// Pending reports whether the history has to be changed, because it holds rows to erase or refers to manifests that an
+// erasure has changed.
 func (e *Erasure) Pending() (bool, error) {
 	if e == nil || e.RowsFound > 0 {
 		return e != nil, nil
@@ -214,8 +217,9 @@ func (e *Erasure) folded(runs map[string]*snapshot.Manifest) ([]snapshot.FoldedS
 	return folded, nil
 }
 
-// Erase publishes the history without the rows that were found. The purge is recorded with the suppression list that has
-// its students, if they are on one. Runs are the current published runs. The caller holds the lock of the history.
+// Erase publishes the history without the rows that were found. suppressed is recorded with the purge. It is the
+// suppression list that contains the students, or nil if no list does. runs holds the current published runs by id. The
+// caller must hold the lock of the history.
 func (e *Erasure) Erase(
 	ctx context.Context, catalog snapshot.Catalog, purge string, suppressed *snapshot.Suppression, runs map[string]*snapshot.Manifest,
 ) error {
@@ -238,7 +242,8 @@ func (e *Erasure) Erase(
 	return nil
 }
 
-// makeAnew rebuilds the history from the snapshots that it holds.
+// makeAnew rebuilds the history from the snapshots that it holds. It returns an error that wraps sink.ErrConflict if
+// one was replaced.
 func (e *Erasure) makeAnew(ctx context.Context, catalog snapshot.Catalog, purge string) error {
 	u := &updater{catalog: catalog, opts: Options{Workspace: e.opts.Workspace}, report: &Report{}}
 	all, err := u.snapshots(ctx)
@@ -258,7 +263,7 @@ func (e *Erasure) makeAnew(ctx context.Context, catalog snapshot.Catalog, purge 
 	})
 }
 
-// removedBetween returns how many rows each table has lost.
+// removedBetween returns how many rows each table has lost, and how many files are new.
 func removedBetween(id string, before, after *snapshot.HistoryManifest) *snapshot.HistoryPurge {
 	purge := &snapshot.HistoryPurge{ID: id, RowsRemoved: make(map[string]int64)}
 	for name := range before.Tables {

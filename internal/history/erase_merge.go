@@ -15,18 +15,19 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// A class whose roster changes has a version for each roster, because _extra lists it. Once _extra is cleared, versions
-// may be equal. They are merged, so that the result is the same as for a history rebuilt from the purged snapshots: it
-// holds as many equal versions as a snapshot has equal rows, and of these the one that began last ends first.
+// A class whose roster changes has a version for each roster, because _extra contains the roster. Once _extra is
+// cleared, versions may be equal. They are merged, so that the result is the same as for a history rebuilt from the
+// purged snapshots: it holds as many equal versions as a snapshot has equal rows, and of these the one that began last
+// ends first.
 
-// place is the place of a version: a row of a file.
+// place identifies a version by its file and its row in that file.
 type place struct {
 	path string
 	row  int
 }
 
-// merge is a change of a version: it is removed because another one includes it, or it gets the beginning of another
-// one.
+// merge is a change of a version: it is removed because another version includes it, or it gets the beginning of
+// another version.
 type merge struct {
 	goes bool
 	beginning
@@ -115,7 +116,7 @@ func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *e
 	return nil
 }
 
-// bare returns the version of row i without _extra. A column that its file lacks is null.
+// bare returns the version of row i without _extra. A column that the file lacks counts as null.
 func (m *versionMatch) bare(batch *rows.Batch, i int) bareVersion {
 	v := bareVersion{to: m.to, cleared: m.LosesExtra(batch, i)}
 	var values []byte
@@ -176,12 +177,14 @@ func (t *erasedTable) mergeEqual(versions []bareVersion) {
 	}
 }
 
-// regrouper appends versions to a file, and restores the order of versions with the same key that merges have changed.
+// regrouper appends versions to a file. It sorts versions with the same key, because merges may have changed their
+// order.
 type regrouper struct {
 	out   *snapshot.TableFile
 	match *versionMatch
 	order fileOrder
-	// held has the rows of the last key, of which more may follow. Rows are read into next, and then the two are swapped.
+	// held holds the rows of the last key, because more of them may follow. Rows are read into next, and then the two
+	// are swapped.
 	held, next *rows.Batch
 }
 
@@ -191,7 +194,7 @@ func newRegrouper(out *snapshot.TableFile, table *schemas.Table, m *versionMatch
 	}
 }
 
-// add adds the rows of a batch.
+// add adds the rows of a batch, and writes the rows of all keys except the last.
 func (r *regrouper) add(batch *rows.Batch) error {
 	r.held.AppendRows(batch, 0, batch.Len())
 	end := r.held.N

@@ -17,9 +17,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewrite publishes the history without the rows that were found. Files that lose no rows stay, unless the first school
-// of the next part is gone: each part begins with a certain school, and without it the part's rows belong to the
-// previous part.
+// rewrite publishes the history without the rows that were found. Files that lose no rows stay, unless the next part
+// loses its first school: each part begins with a certain school, and without that school the rest of the part belongs
+// to the previous part.
 func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge string) error {
 	sum := sha256.Sum256([]byte(e.Manifest.HistoryID + " without " + purge))
 	files := newFileMaker(catalog, hex.EncodeToString(sum[:8]))
@@ -28,14 +28,14 @@ func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge s
 	}
 	after, err := e.after(ctx, files, purge)
 	if err != nil {
-		// Files that another process has removed cannot be read.
+		// If another process has changed the history, its files may be gone. Report that change instead.
 		err = cmp.Or(catalog.HistoryUnchanged(ctx, e.Manifest.HistoryID), err)
 		return errors.Join(err, files.abort(context.WithoutCancel(ctx)))
 	}
 	return catalog.ChangeHistory(ctx, e.Manifest.HistoryID, after, files.staged, e.Manifest.ReplacedBy(after))
 }
 
-// after stages the files and returns the manifest that lists them.
+// after stages the rewritten files and returns the new manifest.
 func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*snapshot.HistoryManifest, error) {
 	before := e.Manifest
 	after := *before
@@ -57,7 +57,7 @@ func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*s
 		}
 		after.Tables[name] = snapshot.NewManifestTable(left...)
 		previous, replaced := before.Previous.Tables[name]
-		if !replaced { // versions that the last fold kept may now begin or end on its day
+		if !replaced { // versions that the last fold kept may now begin or end on the day of that fold
 			previous = []sink.File{}
 			after.Previous.Tables[name] = previous
 		}
@@ -98,7 +98,7 @@ func (e *Erasure) left(ctx context.Context, files *fileMaker, t *erasedTable) ([
 	return after, nil
 }
 
-// part stages one file with the remaining rows of some files.
+// part stages one file with the remaining rows of some files, and returns it.
 func (e *Erasure) part(ctx context.Context, files *fileMaker, t *erasedTable, path string, from []erasedFile) (sink.File, error) {
 	var out *snapshot.TableFile
 	var table *schemas.Table // of the first file
@@ -117,7 +117,8 @@ func (e *Erasure) part(ctx context.Context, files *fileMaker, t *erasedTable, pa
 	return files.stage(ctx, out)
 }
 
-// copyRows appends the remaining rows of a file to the file that open returns, with that file's columns.
+// copyRows appends the remaining rows of a file to the file that open returns, with that file's columns. It returns an
+// error if it does not find the same number of rows to purge as the search.
 func (e *Erasure) copyRows(
 	ctx context.Context, catalog snapshot.Catalog, t *erasedTable, f *erasedFile,
 	open func(*schemas.Table) (*schemas.Table, *snapshot.TableFile, error),

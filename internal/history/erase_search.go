@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// eraseConcurrency is how many files are searched at once.
+// eraseConcurrency is the number of files that are searched at once.
 const eraseConcurrency = 4
 
 // erasedTable is a table of the history.
@@ -37,7 +37,7 @@ type erasedFile struct {
 	cleared int64 // rows that lose _extra
 	merged  int64 // rows that were merged into others
 	began   int64 // rows that begin earlier because others were merged into them
-	// firstGone is set if no rows of the file's first school are left.
+	// firstGone is true if no rows of the file's first school are left.
 	firstGone bool
 }
 
@@ -45,10 +45,10 @@ func (f *erasedFile) found() int64 { return f.removed + f.trimmed + f.cleared }
 
 func (f *erasedFile) changes() bool { return f.found()+f.merged+f.began > 0 }
 
-// left returns how many rows the file has afterwards.
+// left returns how many rows the file has after the purge.
 func (f *erasedFile) left() int64 { return f.Rows - f.removed - f.merged }
 
-// search finds the rows to be erased from a table.
+// search finds the rows to be erased from a table, and adds their counts to e.
 func (e *Erasure) search(ctx context.Context, catalog snapshot.Catalog, t *erasedTable) error {
 	for _, file := range e.Manifest.Tables[t.table.Name].Files {
 		to, err := snapshot.ValidTo(file.Path)
@@ -107,8 +107,8 @@ type fileSearch struct {
 	cuts    bool
 	// mentioning counts, by column, the rows about others that mention the target.
 	mentioning map[string]int64
-	byNumber   int64     // as in Erasure
-	numbers    erase.Set // as in Erasure
+	byNumber   int64     // like Erasure.ByNumber
+	numbers    erase.Set // like Erasure.Numbers
 }
 
 func (s *fileSearch) run(ctx context.Context, catalog snapshot.Catalog) error {
@@ -190,7 +190,7 @@ type versionMatch struct {
 	*erase.Match
 
 	erasure  *Erasure
-	records  map[string][]days // as erasedTable.records
+	records  map[string][]days // like erasedTable.records
 	from     int               // the column valid_from, or -1
 	to       int32             // the day of valid_to
 	unit     int               // the column of the school or district that was requested, or -1
@@ -259,7 +259,7 @@ func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began
 			case s.from >= s.to:
 			case c == m.unit:
 				requested = append(requested, s)
-			case s.from == began: // otherwise it belonged to another owner first, and stays
+			case s.from == began: // otherwise the version belonged to another owner first, and stays
 				f.own = append(f.own, s)
 			}
 		}
@@ -280,9 +280,9 @@ type versionFate struct {
 	cut   bool   // it is removed, although it belonged to another owner on some days
 }
 
-// version determines the effect of a purge on a version. A version that began while it belonged to the target now begins
-// when that period ended, or is removed. A version that began earlier stays, because it belonged to another owner first.
-// A child row may not name its owner, so it is removed even if it belonged to the target only later.
+// version determines the effect of a purge on a version. A version that began while it belonged to the target now
+// begins when that period ended, or is removed. A version that began earlier stays, because it belonged to another
+// owner first. A child row may not contain its owner, so it is removed even if it belonged to the target only later.
 func (m *versionMatch) version(batch *rows.Batch, i int) versionFate {
 	began := batch.Cols[m.from].I32[i]
 	requested, own := m.Owner(batch, i)

@@ -24,7 +24,7 @@ type fileReader struct {
 	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being read:
 	// if the hash is wrong, next or close returns an error, and the rows must not be used.
 	checked *checkedFiles
-	// history is set for files of a history, whose errors are *DamagedError.
+	// history is true for files of a history, whose errors are *DamagedError.
 	history bool
 	// lacks lists the columns that each file read so far lacks, by the file's path.
 	lacks map[string][]int
@@ -34,7 +34,7 @@ type fileReader struct {
 	hashing chan error  // gets the result of comparing the hash; nil if the file is not being hashed
 	object  sink.Object
 	file    *parquetfile.Reader
-	before  *parquetfile.Reader // of the previous file; its memory is reused
+	before  *parquetfile.Reader // the reader of the previous file, whose memory is reused
 	lacking []int               // columns that the open file lacks
 	// narrow holds rows of a file that lacks columns. If older is not nil, it finds the values of these columns in _extra.
 	narrow *rows.Batch
@@ -63,11 +63,12 @@ func openAhead(catalog snapshot.Catalog, files []sink.File) *sink.Ahead {
 	return sink.NewAhead(catalog.Open, paths, filesAhead)
 }
 
-// checkedFiles are files whose hashes equal those in the manifest. Each file is hashed when it is first opened, but not
-// again when other units of it are read. It is safe for concurrent use.
+// checkedFiles records files whose hashes equal those in the manifest. Each file is hashed when it is first opened, but
+// not again when other units of it are read. It is safe for concurrent use.
 type checkedFiles struct{ paths sync.Map }
 
-// check begins to hash a file, unless that has been done. The result is sent once.
+// check begins to hash a file. It returns a channel that receives the result, or nil if the file has already been
+// checked.
 func (c *checkedFiles) check(ctx context.Context, object sink.Object, file sink.File) (result chan error) {
 	if _, done := c.paths.Load(file.Path); done {
 		return nil
@@ -122,7 +123,7 @@ func ignoreEnd(err error) error {
 	return err
 }
 
-// next appends the next rows to a batch, until io.EOF.
+// next appends the next rows to a batch. It returns io.EOF after the last row.
 func (r *fileReader) next(ctx context.Context, to *rows.Batch) error {
 	for {
 		if ctx.Err() != nil {
@@ -152,7 +153,8 @@ func (r *fileReader) next(ctx context.Context, to *rows.Batch) error {
 	}
 }
 
-// failed adds the path of the open file to an error.
+// failed adds the path of the open file to an error. For a file of a history, it returns a *DamagedError with advice,
+// unless the context has ended.
 func (r *fileReader) failed(err error) error {
 	switch {
 	case !r.history:
@@ -198,7 +200,8 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	return nil
 }
 
-// pick returns the columns of the table that the open file has, and records those that it lacks.
+// pick returns the columns of the table that the open file has, and records those that it lacks. It returns an error if
+// the file lacks a required column.
 func (r *fileReader) pick(stored *schemas.Table) (_ *schemas.Table, err error) {
 	var held []string
 	for i := range r.table.Columns {

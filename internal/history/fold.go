@@ -66,7 +66,7 @@ func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *s
 	return f, nil
 }
 
-// table begins the fold of a table. If cuts is set, the table is split into parts by school.
+// table begins the fold of a table. If cuts is true, the table is split into parts by school.
 func (f *fold) table(ctx context.Context, table *schemas.Table, cuts bool) *tableFold {
 	before, withSpan := f.before.OpenFiles(table.Name), snapshot.HistoryTable(table)
 	counts := &TableCounts{Because: make(map[string]int64)}

@@ -26,15 +26,16 @@ type tableFold struct {
 	// because returns the reason why a version without a successor ends; see endedRows.add.
 	because func(b *rows.Batch, i int, parentStands bool) (string, error)
 	order   fileOrder
-	// passedOver reports whether versions of units that the snapshot does not cover were kept.
+	// passedOver is true if versions of units that the snapshot does not cover were kept.
 	passedOver bool
 
-	// adopts are the columns that the versions of the unit take from equal rows of the snapshot: the columns that the
-	// versions' file lacks, and _extra, which held their values. adopted holds the versions after that.
+	// adopts lists the columns that the versions of the unit copy from equal rows of the snapshot: the columns that the
+	// versions' file lacks, and _extra, which contained their values. adopted holds the versions with the copied
+	// values.
 	adopts  []int
 	adopted *rows.Batch
 
-	// The rows of the group that is being visited.
+	// The fields below hold the rows of the group that is being visited.
 	versionRows, snapshotRows *rows.Batch
 	kept                      []span2
 	over                      []overRow
@@ -50,7 +51,7 @@ type overRow struct {
 	because string
 }
 
-// same keeps versions.
+// same keeps n versions, after copying the adopted columns.
 func (t *tableFold) same(from *rows.Batch, i int, to *rows.Batch, j, n int) error {
 	t.versionRows = from
 	if len(t.adopts) == 0 {
@@ -168,7 +169,7 @@ func (t *tableFold) unit(name string, to *cursor) error {
 	return t.merger.unit(t.from, to, []byte(name))
 }
 
-// passOver keeps the versions of the units before the given one, or of all units.
+// passOver keeps the versions of the units before the given one or, if all is true, of all remaining units.
 func (t *tableFold) passOver(name string, all bool) error {
 	for c := t.from; ; {
 		if c.at == c.batch.Len() {

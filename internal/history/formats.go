@@ -22,7 +22,7 @@ func (f *fold) heldTable(ctx context.Context, table *schemas.Table) (*schemas.Ta
 	return withColumns(table, held), err
 }
 
-// withColumns returns a table with only the held columns, or with all columns if there were no files.
+// withColumns returns a table with only the held columns, or with all columns if held is empty.
 func withColumns(table *schemas.Table, held map[string]bool) *schemas.Table {
 	if len(held) == 0 || len(held) == len(table.Columns) {
 		return table
@@ -51,8 +51,8 @@ func markHeld(ctx context.Context, catalog snapshot.Catalog, table *schemas.Tabl
 	return nil
 }
 
-// Mixed returns the tables of a history in which some files lack columns, because an earlier release wrote these files
-// or the snapshots folded into them. A file that cannot be read counts as complete.
+// Mixed reports for each table of a history whether some of its files lack columns, because an earlier release wrote
+// these files or the snapshots folded into them. A file that cannot be read counts as complete.
 func Mixed(ctx context.Context, catalog snapshot.Catalog, m *snapshot.HistoryManifest) map[string]bool {
 	var names []string
 	for name := range m.Tables {

@@ -81,7 +81,7 @@ func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) err
 	}
 }
 
-// source returns the rows of a unit.
+// source returns a source of the rows of a unit.
 func (g *gathered) source(ctx context.Context, of *extent) source {
 	g.seek(of.offset, of.bytes)
 	return func(to *rows.Batch) (*rows.Batch, error) {

@@ -15,9 +15,9 @@ type guardTally struct {
 
 	district *districtCounts
 	group    guardGroup
-	// gone and came are the identified rows that only one side has in this unit, as hashes of their values without the
-	// key. If a removed row and a row added under another key are otherwise equal, the row has changed. Rows with equal
-	// hashes count as equal; a rare collision hardly affects a count.
+	// gone and came hold the identified rows that only one side has in this unit, as hashes of their values without the
+	// key. If a removed row and a row added under another key are otherwise equal, the row counts as changed. Rows with
+	// equal hashes count as equal; a rare collision hardly affects a count.
 	gone, came []uint64
 }
 
@@ -28,29 +28,29 @@ type guardGroup struct {
 	gone, came            []uint64
 }
 
-// districtCounts are the counts of a table in a district while they are added up.
+// districtCounts holds the counts of a table in a district while they are being added up.
 type districtCounts struct {
 	snapshot.DistrictComparison
 
 	table *schemas.Table
 	child bool
-	// columns are the columns that can lack a value. The slices are counts by column: had and has count the rows with a
-	// value in the baseline and in the run, values counts the identified rows on both sides that had a value, and emptied
-	// counts those of them that no longer have one.
+	// columns lists the columns that can lack a value. The other slices hold counts by column: had and has count the
+	// rows with a value in the baseline and in the run, values counts the identified rows that are on both sides and
+	// had a value, and emptied counts those of them that no longer have one.
 	columns                   []int
 	had, has, values, emptied []int64
-	// quiet reports by column whether the limits ignore rows that change in such columns only; content are the other
-	// columns outside the key.
+	// quiet is true for columns whose changes the limits ignore: a row that changes only in such columns does not
+	// count. content lists the other columns outside the key.
 	quiet   []bool
 	content []int
-	// telling are the columns in content by which a row can be recognized.
+	// telling lists the columns in content by which a row can be recognized.
 	telling []int
 	seed    maphash.Seed
 	scratch []byte
 }
 
-// quietColumns may change in every row without being suspicious: because of a new school year, a new field of the
-// service, or any edit.
+// quietColumns are columns that may change in every row without being suspicious, because of a new school year, a new
+// field of the service, or any edit.
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
 // tellingColumns identify a person or the day on which something began. A row without a value in any of them cannot be
@@ -148,7 +148,7 @@ func (t *guardTally) added(to *rows.Batch, j int) error {
 	return t.tally.added(to, j)
 }
 
-// endGroup adds the counts of a group.
+// endGroup adds the counts of a group to the district's counts.
 func (t *guardTally) endGroup() error {
 	d, g := t.district, &t.group
 	if d.child && (g.same > 0 || len(g.gone) > 0) && !g.parentGone {
@@ -231,7 +231,7 @@ func (m *merger) groupsIn(b *rows.Batch, i, n int) int {
 	return groups
 }
 
-// finish returns the counts in the form of a checkpoint.
+// finish returns the counts in the form in which a checkpoint stores them.
 func (d *districtCounts) finish() snapshot.DistrictComparison {
 	counts := d.DistrictComparison
 	counts.Had, counts.Has = make(map[string]int64), make(map[string]int64)

@@ -11,12 +11,12 @@ import (
 // visitor is called with the outcome for every row of two units. Rows in a range are in the order of their batch. Both
 // batches are valid only during the call.
 type visitor interface {
-	// same is called for n equal rows, starting with i and j.
+	// same is called for n pairs of equal rows, starting with rows i and j.
 	same(from *rows.Batch, i int, to *rows.Batch, j, n int) error
-	// changed is called for two versions of one identity.
+	// changed is called for two different rows with the same identity.
 	changed(from *rows.Batch, i int, to *rows.Batch, j int) error
-	// removed is called for a row that only the from side has. parentStands is set for a child row if the other side has
-	// rows of the same parent.
+	// removed is called for a row that only the from side has. parentStands is true for a child row if the other side
+	// has rows of the same parent.
 	removed(from *rows.Batch, i int, parentStands bool) error
 	added(to *rows.Batch, j int) error
 }
@@ -31,8 +31,8 @@ type merger struct {
 	child  bool
 	block  int // number of rows to compare at once
 	visit  visitor
-	// began is the column of the first side that orders equal rows, or -1. If there are more equal rows than on the other
-	// side, the last ones end.
+	// began is the column of the first side that orders equal rows, or -1. If the first side has more equal rows than
+	// the other side, the last ones end.
 	began int
 	// groupDone, if not nil, is called when all rows of one or more groups of both sides have been visited.
 	groupDone func() error
@@ -64,12 +64,13 @@ func newMerger(table *schemas.Table, visit visitor) *merger {
 	return m
 }
 
-// ordinalColumn returns the position of the column that counts the elements of a record's array, or -1.
+// ordinalColumn returns the position of the column that counts the elements of a record's array, or -1 if there is
+// none.
 func ordinalColumn(table *schemas.Table) int {
 	return slices.IndexFunc(table.Columns, func(c schemas.Column) bool { return c.Source == schemas.SourceOrdinal })
 }
 
-// unit compares the rows of one unit.
+// unit compares the rows of one unit, and passes each outcome to the visitor.
 func (m *merger) unit(from, to *cursor, name []byte) error {
 	if err := from.seek(name); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (m *merger) unit(from, to *cursor, name []byte) error {
 	}
 }
 
-// groups compares the first groups of both sides, or passes over the one that sorts first.
+// groups visits the next group of each side if their keys are equal, or only the group that sorts first.
 func (m *merger) groups(from *cursor, i int, to *cursor, j int) error {
 	var order int
 	switch {
@@ -205,7 +206,7 @@ func (m *merger) complete(b *rows.Batch, row int) bool {
 	return true
 }
 
-// sort orders rows by the values that are compared. Equal rows keep their order.
+// sort orders rows by the values that are compared, and equal rows by the column began, if the batch has it.
 func (m *merger) sort(b *rows.Batch, numbers []int) {
 	sort.SliceStable(numbers, func(x, y int) bool {
 		order := m.compareValues(b, numbers[x], b, numbers[y])
@@ -217,7 +218,7 @@ func (m *merger) sort(b *rows.Batch, numbers []int) {
 	})
 }
 
-// compareValues compares the i-th row of a with the j-th row of b by the columns in values.
+// compareValues compares the i-th row of a with the j-th row of b by the columns in values, and returns their order.
 func (m *merger) compareValues(a *rows.Batch, i int, b *rows.Batch, j int) int {
 	return m.compare(m.values, a, a.Row(i), b, b.Row(j))
 }
@@ -274,8 +275,8 @@ func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 	return n
 }
 
-// groupEnds reports whether a group is known to end before row i of the available rows. These end at end; whole means
-// that they are all rows of the unit.
+// groupEnds reports whether a group is known to end before row i of the available rows. The available rows end at end.
+// whole is true if they are all remaining rows of the unit.
 func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
 	if i == end {
 		return whole

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Reasons why a school is not compared. If it is in both snapshots, the reason is also the status in the later snapshot
-// or, followed by _before, in the earlier one.
+// Reasons why a school is not compared. If the school is in both snapshots, the reason may also be its status in the
+// later snapshot or, followed by _before, in the earlier one.
 const (
 	newSchool    = "new"
 	notListed    = "no_longer_listed"
@@ -30,7 +30,7 @@ type NotCompared struct {
 	School string `json:"school"` // bid
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason"`
-	// Datasets are the datasets that are not compared, and Part reports whether others are.
+	// Datasets lists the datasets that are not compared. Part is true if other datasets are.
 	Datasets []string `json:"datasets"`
 	Part     bool     `json:"part"`
 	// RowsBefore and RowsNow count the rows of these datasets in the earlier and in the later snapshot, by table. Child
@@ -72,7 +72,7 @@ func countsText(when string, counts map[string]int64) string {
 	return "; " + when + ": " + wording.First(parts, 3)
 }
 
-// rows returns the number of rows in both snapshots.
+// rows returns the number of rows in both snapshots together.
 func (n *NotCompared) rows() (sum int64) {
 	for _, counts := range []map[string]int64{n.RowsBefore, n.RowsNow} {
 		for _, rows := range counts {
@@ -82,7 +82,7 @@ func (n *NotCompared) rows() (sum int64) {
 	return sum
 }
 
-// notCompared adds the schools that are not compared to the result, those with the most rows first.
+// notCompared fills in Difference.NotCompared with up to maxNotCompared schools, those with the most rows first.
 func (d *differ) notCompared(ctx context.Context) error {
 	d.found.NotCompared = []*NotCompared{}
 	both := schemas.SharedBySchool(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)

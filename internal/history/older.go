@@ -18,7 +18,8 @@ type older struct {
 	body    []byte
 }
 
-// newOlder returns nil if the file has no _extra, or lacks only columns that come from outside a record.
+// newOlder returns a reader of the lacking columns. It returns nil if the file has no _extra, or lacks only columns
+// that come from outside a record.
 func newOlder(table, stored *schemas.Table, lacking []int) (*older, error) {
 	extra := table.Column("_extra")
 	if extra < 0 || slices.Contains(lacking, extra) {
@@ -29,7 +30,7 @@ func newOlder(table, stored *schemas.Table, lacking []int) (*older, error) {
 		switch column := table.Columns[i]; column.Source[0] {
 		case schemas.SourceParam, schemas.SourceParent:
 		default:
-			column.Key = false // the records keep their order
+			column.Key = false // so that the decoder does not sort the records
 			some.Columns = append(some.Columns, column)
 		}
 	}
@@ -66,7 +67,7 @@ func (o *older) read(b *rows.Batch) (*rows.Batch, error) {
 	}
 	found := o.decoder.Finish().Tables[0]
 	if found.Len() != b.N {
-		return nil, fmt.Errorf("read _extra: %d records of %d rows", found.Len(), b.N)
+		return nil, fmt.Errorf("read _extra: found %d records in %d rows", found.Len(), b.N)
 	}
 	return found, nil
 }

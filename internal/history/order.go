@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// item is a row: a version, or a row of the snapshot that begins one.
+// item is a row: a version, or a row of the snapshot that begins a new version.
 type item struct {
 	batch *rows.Batch
 	row   int

@@ -24,8 +24,8 @@ type parts struct {
 	// If held is not nil, the files of before are written again, except for those in held.
 	held map[string]bool
 
-	// at is the file of before that holds the next unread row, and start the position of the file's first row; pos rows
-	// have been used.
+	// at is the index in before of the file that holds the next unread row, start is the position of that file's first
+	// row, and pos rows have been used.
 	at         int
 	start, pos int64
 
@@ -104,7 +104,8 @@ func (p *parts) file() string {
 // skip skips n unread versions, which end or have been written.
 func (p *parts) skip(n int) { p.pos += int64(n) }
 
-// write writes n versions, which start with row i of the batch. Rows of a snapshot's table begin a version.
+// write writes n versions, which start with row i of the batch. If the batch has the columns of a snapshot, each row
+// begins a version.
 func (p *parts) write(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.startRow(ctx); err != nil {
 		return err
@@ -255,7 +256,8 @@ func (f *fileMaker) stageInBackground(ctx context.Context, draft *snapshot.Table
 	return nil
 }
 
-// settle waits until no file is being staged.
+// settle waits for the file that is being staged in the background, if there is one. It returns the error of staging
+// it.
 func (f *fileMaker) settle() error {
 	s := f.staging
 	if s == nil {

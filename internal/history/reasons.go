@@ -16,7 +16,7 @@ type lostResult struct {
 	school, district      string
 	bid, student, subject string // empty if the row has none
 	agedOut               bool
-	// left is set if the student is known to have left the roster; see day.students.
+	// left is true if the student is known to have left the roster; see day.students.
 	left bool
 	// rows counts the rows of each of the dataset's tables that are gone with the result, its own included. It is empty
 	// in a fold, which counts versions instead.
@@ -32,7 +32,7 @@ type lostResults struct {
 	list   []*lostResult // in the order in which they were found
 }
 
-// maxLost is how many removed results are explained at once: about 25 MB.
+// maxLost is the number of removed results that are explained at once. They take about 25 MB.
 const maxLost = 50_000
 
 // newLostResults returns an empty collection for a snapshot with this date.
@@ -96,7 +96,8 @@ func (r *lostResult) pair() (pair, bool) {
 	return pair{r.student, r.subject}, r.student != "" && r.subject != ""
 }
 
-// useResult is called with some texts of n results. A negative n cancels results of other calls, earlier or later.
+// useResult is called with the bid, the student and the subject of n results. A negative n cancels results that other
+// calls pass, earlier or later.
 type useResult func(bid, student, subject []byte, n int)
 
 // day provides the test results and the students of the later day, on which the removed results are gone.

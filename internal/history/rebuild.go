@@ -16,7 +16,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// rebuild folds all snapshots in a workspace, and then replaces the history.
+// rebuild folds all snapshots in a workspace, and then replaces the history. It returns a *NeedsRebuildError if
+// snapshots that the history holds are pruned.
 func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if gone := pruned(before, all); len(gone) > 0 {
 		return &NeedsRebuildError{Pruned: gone}
@@ -38,8 +39,9 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 	return u.makeAnew(ctx, before, chosen, func(*snapshot.HistoryManifest) {})
 }
 
-// rebuildLast rebuilds a history whose pointer or manifest cannot be used. The history must not lose snapshots that are
-// pruned. If the manifest can be read, its records of purges and dropped versions are kept.
+// rebuildLast rebuilds a history whose pointer or manifest cannot be used. It returns an error if snapshots that the
+// history holds are pruned, because their rows would be lost. If the manifest can be read, its records of purges and
+// dropped versions are kept.
 func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 	last, err := u.catalog.LastHistory(ctx)
 	if err != nil {
@@ -63,7 +65,7 @@ func (u *updater) rebuildLast(ctx context.Context, all []*published) error {
 }
 
 // checkEnded returns an error if the history has versions that ended on a date for which no snapshot, or no earlier
-// snapshot, exists any more. It serves if no manifest says which snapshots the history holds.
+// snapshot, exists any more. It is used if no manifest says which snapshots the history holds.
 func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 	for entry, err := range u.catalog.List(ctx, snapshot.HistoryFilesPrefix) {
 		if err != nil {
@@ -77,7 +79,7 @@ func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 		at := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == date })
 		if at <= 0 { // all is sorted by date
 			return &wording.AdvisedError{
-				Err: fmt.Errorf("no manifest of the history can be read, and it holds rows that ended on %s, of snapshots that are pruned; nothing was changed. %s",
+				Err: fmt.Errorf("no manifest of the history can be read, and the history holds rows that ended on %s, from snapshots that are pruned; nothing was changed. %s",
 					date, startAnew),
 				Advice: "to keep it, " + wording.Restore,
 			}
@@ -86,7 +88,7 @@ func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 	return nil
 }
 
-// makeAnew folds some snapshots in a workspace, edits the manifest, and then replaces the history.
+// makeAnew folds some snapshots in a workspace, lets edit change the new manifest, and then replaces the history.
 func (u *updater) makeAnew(
 	ctx context.Context, before *snapshot.HistoryManifest, chosen []*published, edit func(*snapshot.HistoryManifest),
 ) (err error) {
@@ -169,7 +171,7 @@ func (u *updater) undoLast(
 	return use(w, earlier)
 }
 
-// refold folds the snapshot that has replaced the last one folded.
+// refold undoes the last fold, and folds the snapshot that has replaced the folded one.
 func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, p *published) error {
 	return u.undoLast(ctx, before, func(w *workspace, earlier *snapshot.HistoryManifest) error {
 		f, err := u.fold(ctx, snapshot.At(w), earlier, p)
@@ -214,7 +216,8 @@ func (u *updater) replace(
 	return u.publish(ctx, before, after, staged, remove, folded...)
 }
 
-// transfer stages a file of the workspace at the destination. It returns nil if the destination holds that file.
+// transfer stages a file of the workspace at the destination. It returns nil if the destination already holds that
+// file.
 func (u *updater) transfer(ctx context.Context, w *workspace, file sink.File) (_ []byte, err error) {
 	object, err := w.Store.Open(ctx, file.Path)
 	if errors.Is(err, sink.ErrNotFound) {
@@ -266,7 +269,7 @@ func (u *updater) holds(ctx context.Context, file sink.File) (_ bool, err error)
 	return hash == file.SHA256, err
 }
 
-// undo returns the history before the last fold. It restores the files that the fold has replaced in the workspace.
+// undo returns the history before the last fold. In the workspace, it restores the files that the fold replaced.
 func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snapshot.HistoryManifest, error) {
 	switch {
 	case m.Previous.HistoryID != "":

@@ -2,12 +2,12 @@ package history
 
 // Report lists the changes that Update made.
 type Report struct {
-	// HistoryID and Through describe the history after the update; empty if there is no history.
+	// HistoryID and Through describe the history after the update. They are empty if there is no history.
 	HistoryID string    `json:"history_id"`
 	Through   string    `json:"through"`
 	Rebuilt   bool      `json:"rebuilt"`
 	Folded    []*Folded `json:"folded"`
-	// LeftOut are the snapshots that are not part of the history.
+	// LeftOut lists the snapshots that are not part of the history.
 	LeftOut []LeftOut `json:"left_out"`
 }
 
@@ -16,7 +16,7 @@ type LeftOut struct {
 	Date   string `json:"date"`
 	RunID  string `json:"run_id"`
 	Reason string `json:"reason"`
-	// Late means that the history already holds later snapshots, or another one of the date.
+	// Late is true if the history already holds later snapshots, or another one of the date.
 	Late bool `json:"-"`
 }
 
@@ -24,7 +24,7 @@ type LeftOut struct {
 type Folded struct {
 	Date  string `json:"date"`
 	RunID string `json:"run_id"`
-	// Tables has the tables of the datasets that the snapshot covers.
+	// Tables holds the counts for the tables of the datasets that the snapshot covers.
 	Tables map[string]*TableCounts `json:"tables"`
 }
 

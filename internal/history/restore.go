@@ -16,10 +16,10 @@ import (
 )
 
 // restore recreates the files that held a table's open versions before the fold of a date. It takes the open versions
-// that did not begin on that date, and adds the versions that ended on it. Parts are split by school, so the files are
-// the same.
+// that did not begin on that date, and adds the versions that ended on it. Parts are split by school, so the recreated
+// files equal the earlier ones.
 //
-// If a purge has removed rows from these files, their hashes are not known. id is then the owner of the new files;
+// If a purge has removed rows from these files, their hashes are unknown. id is then the owner of the new files;
 // otherwise it is empty.
 func restore(
 	ctx context.Context, w *workspace, name, date string, open, ended, wanted []sink.File, id string,
@@ -127,7 +127,7 @@ type workspace struct {
 	destination sink.Reader
 }
 
-// Open opens a file of the workspace, or of the destination.
+// Open opens a file of the workspace or, if the workspace does not hold it, of the destination.
 func (w *workspace) Open(ctx context.Context, path string) (sink.Object, error) {
 	object, err := w.Store.Open(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {

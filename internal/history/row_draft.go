@@ -35,7 +35,7 @@ func (d *rowDraft) write(b *rows.Batch) error {
 	return err
 }
 
-// finish ends writing.
+// finish ends writing, after which the rows can be read.
 func (d *rowDraft) finish() error {
 	if err := d.out.Flush(); err != nil {
 		return err

@@ -18,9 +18,10 @@ type side struct {
 	catalog  snapshot.Catalog
 	manifest *snapshot.Manifest
 	plan     *snapshot.Plan
-	// buckets are the buckets of the schools.
+	// buckets holds the index of each school's bucket.
 	buckets map[string]int
-	// complete has the units with status ok in the ledger: a dataset of a school or district, or a whole lookup dataset.
+	// complete contains the units with status ok in the ledger: a dataset of a school or district, or a whole lookup
+	// dataset.
 	complete map[coverage]bool
 	files    map[string]map[int]sink.File // by table and bucket
 	checked  *checkedFiles
@@ -82,7 +83,7 @@ func (s *side) units(dataset *schemas.Dataset) []Unit {
 	return units
 }
 
-// covers reports whether everything of a dataset was read for a school or district.
+// covers reports whether a dataset was read completely for a school or district.
 func (s *side) covers(dataset, unit string) bool { return s.complete[coverage{dataset, unit}] }
 
 // reader reads a table of a snapshot, unit by unit. It opens one file at a time, and continues after the previous unit
@@ -145,7 +146,7 @@ func (r *reader) filesOf(buckets ...int) []sink.File {
 	return files
 }
 
-// close closes the open file.
+// close closes the open file and drops the gathered rows.
 func (r *reader) close() error {
 	r.bucket = noBucket
 	err := r.fileReader.close()

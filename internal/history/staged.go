@@ -69,14 +69,14 @@ type Rows func(table int, use func(*rows.Batch) error) error
 // School is a school whose dataset was read.
 type School struct {
 	Bid, District string
-	// Complete reports whether everything was read.
+	// Complete is true if the whole dataset was read.
 	Complete bool
 	Rows     Rows
-	// OnRoster reports whether a student is on the school's roster; nil if that is not known.
+	// OnRoster reports whether a student is on the school's roster. It is nil if the roster is not known.
 	OnRoster func(student []byte) bool
 }
 
-// School compares the rows of a school. An error of s.Rows is returned unchanged.
+// School compares the rows of a school. An error from s.Rows is returned unchanged.
 func (c *Comparer) School(ctx context.Context, s School) error {
 	if !slices.Contains(c.baseline.side.manifest.Parameters.Datasets, c.dataset.Name) {
 		return nil
@@ -117,8 +117,8 @@ func (c *Comparer) addArrivals(s School) error {
 	})
 }
 
-// Save writes the turnover, which Explain needs and which may be large, to the destination. It is called after each
-// school, and once more at the end, with last set.
+// Save writes the turnover, which Explain needs, to the destination. It must be called after each school, and once more
+// at the end with last set to true. Before the end, it only writes a turnover that has become large.
 func (c *Comparer) Save(ctx context.Context, last bool) error {
 	if c.turnover == nil || !last && c.turnover.batch.Bytes() < maxTurnover {
 		return nil

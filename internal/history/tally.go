@@ -11,7 +11,7 @@ type tally struct {
 	counts *snapshot.TableComparison // of the unit's school, district or table
 	table  int                       // position in the dataset
 	gone   *departures
-	// turnover, if not nil, gets the added test results, and the removed ones that have another version.
+	// turnover, if not nil, receives the added test results and both versions of the changed ones.
 	turnover *turnover
 }
 

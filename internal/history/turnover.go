@@ -110,7 +110,7 @@ func lostFrom(b *rows.Batch, row int) *lostResult {
 	return lost
 }
 
-// save writes the rows to a file of the run.
+// save writes the rows to a file of the run, and empties the batch.
 func (t *turnover) save(ctx context.Context, catalog snapshot.Catalog, task snapshot.Task, run string) error {
 	if t.batch.N == 0 {
 		return nil
@@ -173,7 +173,8 @@ func (e *explanation) read(ctx context.Context, file sink.File, use func(b *rows
 	return r.each(ctx, use)
 }
 
-// results passes all results of the run to use.
+// results passes all results of the run to use: the baseline's results, with the additions and removals in the
+// turnover.
 func (e *explanation) results(ctx context.Context, use useResult) error {
 	if err := e.baseline.results(ctx, nil, use); err != nil {
 		return err

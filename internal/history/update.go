@@ -23,7 +23,8 @@ type Options struct {
 }
 
 const (
-	// maxAttempts bounds how often a fold starts again because another process has changed the history.
+	// maxAttempts is the maximum number of attempts of an update that fails because another process has changed the
+	// history.
 	maxAttempts = 10
 	// firstPause is the maximum pause before the second attempt. The maximum grows by the same amount with every attempt.
 	firstPause = 500 * time.Millisecond
@@ -53,7 +54,7 @@ func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Rep
 		case !isOvertaken(err):
 			return report, err
 		case attempt == maxAttempts:
-			return report, fmt.Errorf("another process is changing the history: run the command again when it has ended: %w", err)
+			return report, fmt.Errorf("another process is changing the history: run the command again when that process has ended: %w", err)
 		}
 		if err := sink.Pause(ctx, time.Duration(attempt)*firstPause); err != nil {
 			return report, err
@@ -124,14 +125,15 @@ func (u *updater) update(ctx context.Context) error {
 	return nil
 }
 
-// fold folds a snapshot into a history, and stages the files.
+// fold folds a snapshot into a history, and stages the files. If it fails because the snapshot has changed, the error
+// wraps sink.ErrConflict.
 func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapshot.HistoryManifest, p *published) (*fold, error) {
 	f, err := newFold(ctx, to, u.catalog, before, p)
 	if err == nil {
 		err = f.run(ctx)
 	}
 	if err != nil {
-		err = cmp.Or(u.unchanged(ctx, p), err) // the files of a replaced snapshot are removed
+		err = cmp.Or(u.unchanged(ctx, p), err) // a replaced snapshot loses its files
 		err = fmt.Errorf("add the snapshot of %s to the history: %w", p.manifest.SnapshotDate, err)
 		if _, advised := errors.AsType[*wording.AdvisedError](err); !advised && snapshot.Unreadable(err) {
 			err = &wording.AdvisedError{Err: err, Advice: wording.Restore}
@@ -169,7 +171,8 @@ func (u *updater) unchanged(ctx context.Context, p *published) error {
 	return err
 }
 
-// sweep drops the staged files of killed folds. Their owners are ids of histories, which are never ids of runs.
+// sweep drops the staged files of killed folds, whose owners have the form of history ids. It skips an owner with
+// documents, which is a run.
 func (u *updater) sweep(ctx context.Context) error {
 	staged, err := u.catalog.Staged(ctx)
 	if err != nil {
@@ -211,8 +214,8 @@ func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
 	return found, nil
 }
 
-// choose returns the snapshots to fold into a history, and reports the others. If like is a history with snapshots,
-// they must have its scope.
+// choose returns the snapshots to fold into a history, and reports the others. If like has snapshots, the chosen ones
+// must have its base URL and scope.
 func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*published) []*published {
 	var chosen []*published
 	u.report.LeftOut = u.report.LeftOut[:0]
@@ -259,9 +262,9 @@ const MaxDates = 5
 
 // NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
 type NeedsRebuildError struct {
-	// Dates are the dates of snapshots that were replaced after later ones had been folded.
+	// Dates lists the dates of snapshots that were replaced after later ones had been folded.
 	Dates []string
-	// Pruned are the dates in the history whose snapshots no longer exist.
+	// Pruned lists the dates in the history whose snapshots no longer exist.
 	Pruned []string
 }
 
@@ -281,8 +284,8 @@ func (e *NeedsRebuildError) text(changed string) string {
 	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned%s. %s", wording.First(e.Pruned, MaxDates), changed, startAnew)
 }
 
-// Stopped returns the reason why the history cannot be extended without a rebuild, or nil. If the history cannot be read, it
-// returns nil. runs are the states of all runs.
+// Stopped returns the reason why the history cannot be extended without a rebuild. It returns nil if there is no such
+// reason, or if the history cannot be read. runs must hold the states of all runs.
 func Stopped(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunState) (*NeedsRebuildError, error) {
 	held, err := catalog.ReadHistory(ctx)
 	if held == nil || err != nil {
@@ -335,7 +338,7 @@ const startAnew = "To start a history without them, move " + snapshot.HistoryPoi
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
 // one folded, or nil. If the history cannot be rebuilt, a snapshot that was published after the folded one of its date
-// had been pruned is left out. An error would stop the history permanently.
+// had been pruned is left out, because an error would stop the history permanently.
 func (u *updater) checkFolded(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (*published, error) {
 	var last *published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}
@@ -378,7 +381,7 @@ func (u *updater) wasPruned(ctx context.Context, f snapshot.FoldedSnapshot, now 
 	return false, err
 }
 
-// pruned lists the dates folded whose snapshots no longer exist.
+// pruned lists the dates in the history whose snapshots no longer exist.
 func pruned(before *snapshot.HistoryManifest, all []*published) []string {
 	return before.Pruned(func(date string) bool {
 		return slices.ContainsFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == date })

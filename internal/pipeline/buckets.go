@@ -6,8 +6,8 @@ import "example.org/growthexport/internal/snapshot"
 // another number.
 const DefaultSchoolsPerFile = 256
 
-// Limits of the default in a run of several shards. Each shard should get some buckets, since buckets differ in size, but
-// small files are slow to read.
+// Limits of the default in a run of several shards. Each shard should get several buckets, because buckets differ in
+// size, but small files are slow to read.
 const (
 	bucketsPerShard   = 4
 	minSchoolsPerFile = 8
@@ -25,8 +25,8 @@ func (s *Settings) bucketSize(schools, shards int) int {
 	return min(DefaultSchoolsPerFile, max(minSchoolsPerFile, schools/(bucketsPerShard*shards)))
 }
 
-// UsefulShards returns how many shards suit a number of machines that each run one at a time: enough for a machine whose
-// shard ends early to take over another one, and no more than there are buckets.
+// UsefulShards returns the best number of shards for a number of machines that each run one shard at a time: enough for
+// a machine whose shard ends early to take over another shard, and no more than there are buckets.
 func UsefulShards(schools, atOnce int) int {
 	return max(1, min(shardsPerMachine*atOnce, (schools+minSchoolsPerFile-1)/minSchoolsPerFile))
 }
@@ -39,8 +39,9 @@ func (s *Settings) coveredSize() int {
 	return s.SchoolsPerFile
 }
 
-// cutBuckets starts a new bucket every size schools and, if a bucket must not mix districts, where the district
-// changes. If there are no schools, there is still one bucket, so that every table has a file, even if it has no rows.
+// cutBuckets returns the buckets of a run. A new bucket begins every size schools and, if a bucket must not mix
+// districts, where the district changes. If there are no schools, there is still one bucket, so that every table has a
+// file, even if it has no rows.
 func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
 	if len(schools) == 0 {
 		return []snapshot.Bucket{{}}

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// openLog opens the log of a fan-out task, with the calls that an earlier process has made. A log that cannot be
-// written or read does not fail the run; it only means that calls are made again.
+// openLog opens the log of a fan-out task, with the calls that an earlier process has made. If files of the log cannot
+// be written or read, the run does not fail: the calls are made again.
 func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	t.log = r.fetch.NewCallLog(t.dataset, func(ctx context.Context, data []byte) { r.saveCalls(ctx, t, data) })
 	if t.log == nil || !r.resumes {
@@ -32,7 +32,7 @@ func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	return err
 }
 
-// saveCalls writes a file of the log of a task.
+// saveCalls writes a file of the log of a task. It logs only the first failure of a run.
 func (r *exportRun) saveCalls(ctx context.Context, t *task, data []byte) {
 	err := r.Catalog.WriteCalls(ctx, r.plan.RunID, t.id(), data)
 	if err == nil || ctx.Err() != nil {

@@ -207,7 +207,7 @@ func warningsOfComparison(g *snapshot.StagedRun, l review.Limits) []review.Reaso
 	return append(warnings, warn...)
 }
 
-// newlyDenied returns the warning about schools that are denied now and were not in the baseline, or nil. The warning
+// newlyDenied returns the warning about schools that were read in the baseline and are denied now, or nil. The warning
 // matters because denied schools do not hold a run back, are easily missed, and explain why rows are missing.
 func newlyDenied(g *snapshot.StagedRun) *review.Reason {
 	rows, listed := make(map[string]int64), make(map[string]bool)

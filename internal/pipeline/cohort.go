@@ -50,7 +50,7 @@ func (c *cohort) students() *snapshot.Students {
 	return students
 }
 
-// useKeyOf uses the key of a plan, and reports whether the plan has the same list.
+// useKeyOf adopts the key of a plan if the plan has the same list of students, and reports whether it does.
 func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 	if c == nil || plan.Scope.Students == nil {
 		return c == nil && plan.Scope.Students == nil
@@ -93,7 +93,7 @@ func (c *cohort) chooseKey(ctx context.Context, catalog snapshot.Catalog, own *p
 	return nil
 }
 
-// setBit sets a bit of a set that grows as needed.
+// setBit sets a bit of a set, which grows as needed, and returns the set.
 func setBit(set []byte, i int) []byte {
 	if missing := i/8 + 1 - len(set); missing > 0 {
 		set = append(set, make([]byte, missing)...)

@@ -26,7 +26,7 @@ func (r *exportRun) compares() bool {
 	return r.plan.Baseline != nil && r.plan.Compare && r.settings.Compare
 }
 
-// openBaseline opens the snapshot that the plan pins, if the run is to be compared with one.
+// openBaseline opens the snapshot that the plan pins. It returns nil if the run is not to be compared with a snapshot.
 func (r *exportRun) openBaseline(ctx context.Context) (*comparison, error) {
 	pinned := r.plan.Baseline
 	if !r.compares() {
@@ -43,7 +43,7 @@ func (r *exportRun) openBaseline(ctx context.Context) (*comparison, error) {
 	return c, nil
 }
 
-// fail stops comparing because of an error, unless the run itself is ending.
+// fail stops comparing because of an error. It returns an error only if the run itself is ending.
 func (c *comparison) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -60,7 +60,7 @@ func unreadable(baseline *snapshot.Baseline, err error) string {
 }
 
 // explain completes the comparison of a staged run with the reasons why test results are gone, and with the warnings.
-// If this fails, the run counts as not compared.
+// If the reasons cannot be determined, the run counts as not compared.
 func explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.StagedRun, limits review.Limits) error {
 	if err := history.Explain(ctx, catalog, staged); err != nil {
 		if ctx.Err() != nil {
@@ -102,7 +102,7 @@ func (t *task) saveComparison(ctx context.Context, last bool) error {
 	return t.comparer.Save(ctx, last)
 }
 
-// compare calls do to compare some of the task's rows.
+// compare calls do to compare some of the task's rows. It does nothing once comparing has stopped.
 func (t *task) compare(ctx context.Context, do func(*history.Comparer) error) error {
 	c := t.comparison
 	if c == nil || c.problem.Load() != nil {

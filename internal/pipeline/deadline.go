@@ -29,7 +29,7 @@ const (
 	minForecast = 10
 )
 
-// untilDeadline bounds ctx by the deadline, if there is one.
+// untilDeadline returns a context that also ends at the deadline, if there is one.
 func (s *Settings) untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.Deadline.IsZero() {
 		return ctx, func() {}
@@ -45,7 +45,7 @@ func (r *exportRun) logDeadline(ctx context.Context) {
 	}
 }
 
-// readSchool fetches a dataset of a school. At the deadline, it gives up and records the school as failed.
+// readSchool fetches a dataset of a school. If the deadline passes first, the result records the school as failed.
 func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Result, error) {
 	began := time.Now()
 	reading, cancel := r.settings.untilDeadline(ctx)
@@ -62,7 +62,7 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 	return result, err
 }
 
-// resultsFirst moves the tasks for test results, and for the students that these are compared with, to the front,
+// resultsFirst moves the tasks for test results, and for the students with whom the results are compared, to the front,
 // because a run with a deadline needs them most. The order of the other tasks does not change.
 func resultsFirst(todo []snapshot.Task) {
 	rank := func(t snapshot.Task) int {
@@ -123,7 +123,7 @@ func (r *exportRun) watchDeadline(ctx context.Context, tasks []*task) (_ context
 	}
 }
 
-// finished counts a dataset of a school.
+// finished records that a dataset of a school was fetched or has failed.
 func (f *forecast) finished(l *snapshot.LedgerRow, took time.Duration) {
 	if f == nil {
 		return
@@ -178,7 +178,8 @@ func (f *forecast) missed() (missing int, err error) {
 	return missing, err
 }
 
-// cutShort returns an error if the deadline cut off the last schools before watch could stop the run.
+// cutShort returns an error if too many schools are missing because the deadline passed before watch could stop the
+// run.
 func (f *forecast) cutShort() error {
 	if f == nil || !f.cut.Load() {
 		return nil
@@ -208,8 +209,8 @@ func (f *forecast) report(ctx context.Context, now time.Time) {
 }
 
 // end estimates when all schools will be fetched, assuming that the remaining schools of a dataset take as long as
-// those so far. It returns zero if too few are finished. A dataset that has not begun is expected to take as long as
-// the others.
+// those so far. It returns the zero time if too few are finished. A dataset that has not begun is expected to take as
+// long as the others.
 func (f *forecast) end(now time.Time) time.Time {
 	schools, took := 0, time.Duration(0)
 	for dataset, done := range f.done {
@@ -232,7 +233,7 @@ func (f *forecast) end(now time.Time) time.Time {
 }
 
 // DeadlineText formats a time like the value of --deadline, with its date: after the deadline of a day has passed, the
-// same setting means the next day.
+// same setting refers to the next day.
 func DeadlineText(t time.Time) string {
 	text := t.Format("2006-01-02 15:04")
 	if t.Location() == time.UTC {

@@ -40,7 +40,7 @@ func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx con
 	return err
 }
 
-// keepAlive writes signs of life of a run while work is running.
+// keepAlive writes signs of life for a run while work is running.
 func (d *Deps) keepAlive(ctx context.Context, run string, work func(ctx context.Context) error) error {
 	stop := d.Catalog.KeepAlive(ctx, run, func(err error) {
 		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)

@@ -1,5 +1,5 @@
-// Package pipeline takes a snapshot from end to end: fetch returns the rows of one school, snapshot turns rows into
-// files that become visible together.
+// Package pipeline takes a snapshot from end to end: package fetch returns the rows of one school, and package snapshot
+// turns rows into files that become visible together.
 //
 //	plan      lookups (4.1, 4.2, 4.3) -> schools, perspectives, buckets -> plan.json
 //	fetch     for every bucket and dataset (a task), school by school: package fetch
@@ -16,8 +16,8 @@
 // for another school, so that requests never wait for the order of rows. While its task is being written, the school
 // has to wait, so that a slow disk slows down fetching.
 //
-// A run is a full one, one as of a past date, or one of the changes since a time (settings.go). These differ only in
-// the datasets that take part, the parameters that the plan pins, and the paths of the files.
+// A run is a full run, an as-of run for a past date, or a delta run of the changes since a time (settings.go). These
+// differ only in the datasets that take part, the parameters that the plan pins, and the paths of the files.
 //
 // Staged tasks with a checkpoint are kept, and so are the finished calls of fan-out tasks that are not staged yet. The
 // same command resumes the run, and the files have the same bytes as if the run had not been interrupted.

@@ -23,21 +23,21 @@ type Estimate struct {
 	Replaces         *ReplacedRun             `json:"replaces,omitempty"`   // the published run that this one would replace
 	Deadline         time.Time                `json:"deadline,omitzero"`    // when a run that begins now would stop fetching
 	Schools          int                      `json:"schools"`
-	Districts        int                      `json:"districts"` // those of 4.2, if the run needs them
+	Districts        int                      `json:"districts"` // the number that 4.2 lists, if the run needs them
 	FailedSchools    []snapshot.SchoolFailure `json:"failed_schools"`
 	Buckets          int                      `json:"buckets"`
 	SchoolsPerFile   int                      `json:"schools_per_file"`
 	Shards           int                      `json:"shards"`                  // among which the run is divided
 	IdleShards       int                      `json:"idle_shards"`             // those that get no school
-	UsefulShards     int                      `json:"useful_shards,omitempty"` // how many balance the load, if some of the shards run at once
+	UsefulShards     int                      `json:"useful_shards,omitempty"` // how many balance the load best, if only some of the shards run at the same time
 	Students         *snapshot.Students       `json:"students,omitempty"`      // the cohort, if the run is restricted to one
 	Datasets         []DatasetEstimate        `json:"datasets"`
 	Files            int                      `json:"files"`
 	Requests         int                      `json:"requests"` // exact if Exact is set, otherwise the minimum; without retries and tokens
 	Exact            bool                     `json:"exact"`
 	About            int                      `json:"about,omitempty"` // the estimated number, if a dataset has an estimate
-	// Time is the minimum duration of these requests at the run's concurrency and the assumed latency, AboutTime the duration of
-	// the estimated number.
+	// Time is the minimum duration of these requests at the run's concurrency and the assumed latency. AboutTime is the
+	// duration of the estimated number of requests.
 	Time      time.Duration `json:"time_ns"`
 	AboutTime time.Duration `json:"about_time_ns,omitempty"`
 }
@@ -54,8 +54,8 @@ type DatasetEstimate struct {
 	Selected bool   `json:"selected"` // false for a lookup that is fetched only because the run needs it
 	Requests int    `json:"requests"`
 	Exact    bool   `json:"exact"`
-	// About estimates the requests of a dataset with a call per student, educator or record, from the rows of the newest
-	// snapshot; 0 if there is none.
+	// About estimates the requests of a dataset with a call per student, educator or record, from the rows of the
+	// newest snapshot. It is 0 if there is no snapshot.
 	About int `json:"about,omitempty"`
 	Files int `json:"files"`
 }
@@ -217,8 +217,8 @@ func aboutRequests(d *schemas.Dataset, plan *snapshot.Plan, newest *snapshot.Man
 	return about
 }
 
-// countRequests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on
-// other answers.
+// countRequests returns the number of calls that a dataset takes, or the minimum if answers come in pages or calls
+// depend on other answers.
 func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *fetch.Lookups) (least int, exact bool) {
 	switch {
 	case d.Per == schemas.Once:

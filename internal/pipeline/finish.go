@@ -35,9 +35,9 @@ func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, 
 	return nil
 }
 
-// adoptPublished handles a run that this process could not finish. If another process has published it, or started to,
-// this one helps to finish and returns nil; otherwise it returns reason. The other process publishes only files that
-// were staged when it began, so files that this process staged later are dropped.
+// adoptPublished handles a run that this process could not finish. If another process has published the run, or started
+// to publish it, adoptPublished finishes the publication and returns nil. Otherwise it returns reason. The other
+// process publishes only files that were staged when it began, so files that this process staged later are dropped.
 func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
 	if ctx.Err() != nil {
 		return reason
@@ -111,8 +111,8 @@ func (s *Summary) restoreLatest(ctx context.Context, deps *Deps, manifest *snaps
 	return err
 }
 
-// tidy removes whatever staging has left behind for a published run and for the runs that it replaced, because a publisher
-// may have been killed during its last steps. A failure is only logged.
+// tidy removes leftovers of staging for a published run and for the runs that it replaced, because a publisher may have
+// been killed during its last steps. A failure is only logged.
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
 		if err := deps.Catalog.RemoveStaging(ctx, run); err != nil && ctx.Err() == nil {

@@ -34,8 +34,8 @@ func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	return NameFindings(append(reasons, hold...), g.Plan)
 }
 
-// NameFindings adds the names of districts and schools in the plan of a run to the findings of reasons. The plan is nil
-// if it cannot be read.
+// NameFindings adds the names of districts and schools in the plan of a run to the findings of reasons, which it
+// returns. If plan is nil, because it could not be read, it adds nothing.
 func NameFindings(reasons []review.Reason, plan *snapshot.Plan) []review.Reason {
 	if plan == nil {
 		return reasons
@@ -74,7 +74,7 @@ func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// withoutAnswer returns the fan-outs of which at least three calls were made and all were denied or not found.
+// withoutAnswer returns the fan-out datasets of which at least three calls were made, all of them denied or not found.
 func withoutAnswer(g *snapshot.StagedRun) []review.Finding {
 	const minCalls = 3
 	type counts struct{ pages, unavailable int64 }

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// makePlan pins the scope of the run, from the settings and the lookups.
+// makePlan returns a plan that pins the scope of the run, from the settings and the lookups.
 func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, error) {
 	s := r.settings
 	plan := &snapshot.Plan{
@@ -36,7 +36,8 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 	return plan, nil
 }
 
-// selectSchools fills in the plan's schools, without duplicates, and the schools that it cannot fetch.
+// selectSchools fills in the plan's schools, without duplicates, and the schools that cannot be fetched. It returns a
+// usage error if a selected district is unknown, or if the selection contains no known school.
 func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) error {
 	const theSchools, theDistricts = wording.Setting("schools"), wording.Setting("districts")
 	wanted := make(map[string]bool, len(s.Schools))

@@ -25,13 +25,13 @@ type exportRun struct {
 	scope       snapshot.Scope
 	cohort      *cohort
 	suppression suppression
-	// incomplete are schools whose earlier changes the destination does not hold, so a delta run leaves them out.
+	// incomplete contains schools whose earlier changes the destination does not hold, so a delta run leaves them out.
 	incomplete     map[string]bool
 	mark           string             // the fingerprint of the settings
 	now            time.Time          // when the command began, which is the time of a new plan
 	date           string             // the snapshot date, if this command begins the run
 	replaces       *snapshot.Manifest // the published run of the date that this one replaces, or nil
-	pinned         map[string]string  // the optional parameters that its plan will pin
+	pinned         map[string]string  // the optional parameters that a new plan will pin
 	plan           *snapshot.Plan
 	restarts       bool           // the existing run is to be removed first
 	looked         *fetch.Lookups // the lookups; nil if this process has not made the plan
@@ -39,7 +39,7 @@ type exportRun struct {
 	stagedStudents map[int]*stagedStudents // the students staged by an earlier process, by bucket
 	resumes        bool                    // the plan existed before this command
 	logged         schoolLog
-	notSaved       sync.Once // logs that calls cannot be saved
+	notSaved       sync.Once // for a single warning that calls cannot be saved
 	forecast       *forecast // nil without a deadline
 	summary        *Summary
 }
@@ -81,7 +81,7 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	return r, found, r.newFetcher()
 }
 
-// newFetcher prepares the run for requests.
+// newFetcher makes the fetcher of the run.
 func (r *exportRun) newFetcher() (err error) {
 	s := r.settings
 	o := fetch.Options{
@@ -95,8 +95,8 @@ func (r *exportRun) newFetcher() (err error) {
 	return err
 }
 
-// checkResumable checks that a run that has begun has this command's settings, and that nothing published since
-// prevents it from continuing.
+// checkResumable returns an error unless a run that has begun has this command's settings, and nothing published since
+// prevents it from continuing. With --if-missing, it returns a published run that this one would repeat.
 func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
 	if err := r.checkPlan(plan); err != nil || found.manifest != nil {
@@ -124,7 +124,7 @@ func usageIfRefused(err error) error {
 }
 
 // checkNew checks that a run that has not begun may begin, and pins its parameters. If a new run would add nothing to
-// the published run of that date, it returns that one instead.
+// the published run of that date, it returns that run instead.
 func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (foundRun, error) {
 	s := r.settings
 	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
@@ -150,7 +150,7 @@ func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (f
 	return found, err
 }
 
-// checkReplace records which published run this run replaces, and checks that it may do so.
+// checkReplace records which published run this run replaces. It returns a usage error if this run may not replace it.
 func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
 	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{
@@ -162,7 +162,7 @@ func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, re
 	return usageIfRefused(err)
 }
 
-// findEqual returns the published run of the date that this one would repeat; nil if there is none.
+// findEqual returns the published run of the date that this run would repeat, or nil if there is none.
 func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manifest, error) {
 	kind := r.settings.kind()
 	current, err := r.Catalog.FindEqual(ctx, kind, date, r.settings.BaseURL, r.scope)
@@ -175,7 +175,7 @@ func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manif
 	return current, nil
 }
 
-// logReplaced logs that the run replaces a published one.
+// logReplaced logs that the run replaces a published one, and warns if the history could then no longer be extended.
 func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
@@ -206,7 +206,7 @@ func Ago(now, then time.Time) string {
 	}
 }
 
-// sinceMargin is how far before the plan of the last run the period of a delta run begins (specification, Limits:
+// sinceMargin is how long before the planning of the last run the period of a delta run begins (specification, Limits:
 // recommended modified-since margin).
 const sinceMargin = 10 * time.Minute
 
@@ -217,7 +217,8 @@ var sinceAuto = modifiedSince.String() + " " + SinceAuto
 var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile is published here that has all of these datasets and perspectives," +
 	" covers all schools and has no failed school in these datasets: take a full snapshot first, or give a date")
 
-// filters returns the optional parameters that the plan pins.
+// filters returns the optional parameters that the plan pins. It returns a usage error if there is no run from which a
+// delta run since SinceAuto can continue.
 func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	s := r.settings
 	pinned := map[string]string{schemas.EffectiveDate: cmp.Or(s.ServiceDate, r.now.Format(time.DateOnly))}
@@ -245,7 +246,7 @@ func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	return pinned, nil
 }
 
-// checkPlan checks that an existing plan matches this command's settings.
+// checkPlan returns a usage error if an existing plan does not match this command's settings.
 func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 	s := r.settings
 	sameStudents := r.cohort.useKeyOf(plan, s.PrivacyKey)
@@ -271,7 +272,8 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 		plan.RunID, strings.Join(differs, ", "), wording.Setting("run-id"))
 }
 
-// suppressionDiffers says why the plan of a run and this command leave out different students, and what to do.
+// suppressionDiffers returns a usage error that says why the plan of a run and this command leave out different
+// students.
 func (r *exportRun) suppressionDiffers(plan *snapshot.Plan) error {
 	key := ""
 	if r.settings.PrivacyKey != nil {

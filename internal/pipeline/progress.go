@@ -26,14 +26,14 @@ type Progress struct {
 	filesTotal, filesDone     atomic.Int64
 	end                       atomic.Pointer[time.Time]
 
-	// activity is the activity that is not in a checkpoint yet, and taken are the requests that are in one. returned holds
-	// counts that could not be stored and will be taken again.
+	// activity holds the activity that is not in a checkpoint yet, and taken the requests that are in one. returned
+	// holds counts that could not be stored, which the next call of takeCounts returns again.
 	mu              sync.Mutex
 	activity        activity.Recorder
 	taken, returned snapshot.Requests
 }
 
-// counts are the requests and the activity of part of a run.
+// counts holds the requests and the activity of part of a run.
 type counts struct {
 	requests snapshot.Requests
 	activity activity.Log
@@ -151,7 +151,7 @@ func (m *Progress) Read(now time.Time) Reading {
 	return p
 }
 
-// RunID returns the id of the current run; empty if it is not known yet.
+// RunID returns the id of the current run, or "" if it is not known yet.
 func (m *Progress) RunID() string {
 	id, _ := m.runID.Load().(string)
 	return id
@@ -194,7 +194,7 @@ func (m *Progress) setEnd(end time.Time) { m.end.Store(&end) }
 func (m *Progress) setPhase(phase string) { m.phase.Store(phase) }
 
 // publishing records the number of files that are about to become visible, and returns a catalog that counts them as
-// they do.
+// they become visible.
 func (m *Progress) publishing(files int64, catalog snapshot.Catalog) snapshot.Catalog {
 	m.filesDone.Store(0)
 	m.filesTotal.Store(files)

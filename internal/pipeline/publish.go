@@ -14,7 +14,7 @@ import (
 type PublishSettings struct {
 	RunID      string // empty for the only run that is staged
 	AcceptHeld bool   // publish even if checks would hold the run
-	// Override changes the plan's limits; nil for no change.
+	// Override changes the plan's limits. It is nil if they do not change.
 	Override func(*review.Limits)
 	// Replace allows replacing a snapshot of another scope or of a past date, even if the plan does not.
 	Replace bool

@@ -22,7 +22,7 @@ type publisher struct {
 	summary *Summary
 	compare bool // whether the run's comparison counts
 	fetched bool // this command fetched the run, after checking that the run may be published
-	// acceptHeld publishes a run even if it exceeds limits or fails checks.
+	// acceptHeld is true if the run is to be published even if it exceeds limits or fails checks.
 	acceptHeld, replace, acceptBaseURL bool
 }
 
@@ -131,7 +131,7 @@ func (p *publisher) warnOfPurged(ctx context.Context, staged *snapshot.StagedRun
 	return nil
 }
 
-// hold records why the run is not published, and what to do about it.
+// hold records, in the summary and at the destination, why the run is not published, and the advice on it.
 func (p *publisher) hold(ctx context.Context, reasons []review.Reason) error {
 	p.summary.Outcome, p.summary.Held = HeldBack, reasons
 	p.summary.Next = review.Held{
@@ -163,8 +163,8 @@ func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, acc
 	return nil
 }
 
-// overtaken handles a run that may no longer replace the published one, because another run was published after it
-// began. If that run has the same scope, this one is not needed and its staged files are dropped.
+// overtaken returns the error of a run that may no longer replace the published one, because another run was published
+// after it began. If that run has the same scope, this one is not needed and its staged files are dropped.
 func (p *publisher) overtaken(ctx context.Context, refused error) error {
 	current, err := p.Catalog.Current(ctx, p.plan.Kind, p.plan.SnapshotDate)
 	if err != nil || current == nil || !current.Covers(p.plan.BaseURL, p.plan.Scope) {

@@ -20,7 +20,7 @@ type arrival struct {
 	school int
 	result *fetch.Result
 	held   int64 // memory acquired for the result
-	// settled is closed when a result for which there was no memory no longer needs any; nil for other results.
+	// settled is closed when a result for which there was no memory no longer needs any. It is nil for other results.
 	settled chan struct{}
 }
 
@@ -82,10 +82,11 @@ func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, 
 	return nil
 }
 
-// makeRoom spills a result that waits without memory, so that deliver can return.
+// makeRoom acquires memory for a result that waits without it or, if that fails, spills the result. Then deliver can
+// return.
 func (b *reorderBuffer) makeRoom(a *arrival, spill func(*fetch.Result) error) error {
 	if a.settled == nil {
-		return nil // written since
+		return nil // already written
 	}
 	if size := int64(a.result.Bytes()); b.memory.TryAcquire(size) {
 		a.held = size
@@ -104,7 +105,7 @@ func (a *arrival) settle() {
 	}
 }
 
-// await waits until a channel is closed.
+// await waits until a channel is closed, or returns an error once ctx is done.
 func await(ctx context.Context, closed <-chan struct{}) error {
 	select {
 	case <-closed:

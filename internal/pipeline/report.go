@@ -16,7 +16,7 @@ import (
 type Ending struct {
 	// Failure is the error that the command ended with.
 	Failure error
-	// counts are the counts since the last checkpoint.
+	// counts holds the counts since the last checkpoint.
 	counts counts
 }
 
@@ -38,8 +38,8 @@ func drawPage(page *report.Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// WriteReport writes the report of a run beside its other documents, and writes it again if the run changed in between.
-// It returns the runs that the run replaced. If the run is removed, so is the report, and the error wraps
+// WriteReport writes the report of a run beside its other documents, and writes it again if the run has changed in the
+// meantime. It returns the runs that the run replaced. If the run is removed, so is the report, and the error wraps
 // sink.ErrNotFound.
 func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string, end Ending) (replaced []string, err error) {
 	for {

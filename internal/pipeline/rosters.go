@@ -34,7 +34,7 @@ type stagedStudents struct {
 	err  error
 }
 
-// rosters reads the staged file, once, and returns the students by school.
+// rosters reads the staged file when it is first called, and returns the students by school.
 func (s *stagedStudents) rosters(ctx context.Context, catalog snapshot.Catalog, run string, f *fetch.Fetcher) (map[string]fetch.Roster, error) {
 	s.once.Do(func() {
 		table, _, _ := schemas.FindTable(schemas.Students)
@@ -80,7 +80,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 	case t.dataset.Name == schemas.TestResults && ok:
 		students, err := r.rosterOf(ctx, t, i)
 		if err != nil && ctx.Err() == nil {
-			// Then these schools are not checked: staged data is not requested again for a check.
+			// These schools are not checked: staged data is not requested again only for a check.
 			read.RosterLost = err
 			return nil
 		}

@@ -81,7 +81,8 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	return r.summary, errors.Join(err, unlocked)
 }
 
-// checkFolders checks before any request that the files of the run and its pointer can be made visible at their paths.
+// checkFolders checks, before any request, that the files of the run and its pointer can be made visible at their
+// paths. It returns a usage error if permissions are missing.
 func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	paths := []string{snapshot.PointerPath(r.settings.kind(), date)}
 	for _, name := range r.scope.Datasets {

@@ -88,7 +88,7 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundR
 	return s, err
 }
 
-// lookUpNamed looks up a run whose id the user has chosen.
+// lookUpNamed looks up a run whose id the user has chosen. It returns an error if a published run has lost its plan.
 func lookUpNamed(ctx context.Context, catalog snapshot.Catalog, id string) (foundRun, error) {
 	found, err := lookUpRun(ctx, catalog, id)
 	if err == nil && found.plan == nil && found.manifest != nil {
@@ -101,7 +101,7 @@ func lookUpNamed(ctx context.Context, catalog snapshot.Catalog, id string) (foun
 
 // chooseRun finds the run that this command begins or resumes: the one that it specifies, or the first of its derived
 // ids that is not published. It returns a published run if this command has just finished publishing that run for
-// another command, or if its date is in the past, because a new run of that date would be refused.
+// another command, or if its date is in the past, because a new run for that date would be rejected.
 func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {

@@ -17,7 +17,7 @@ import (
 // failed or denied. The report and the ledger list all of them.
 const maxLoggedSchools = 3
 
-// schoolLog holds the bids of the schools that were logged, by what was logged.
+// schoolLog holds the bids of the schools that were logged, by the outcome that was logged.
 type schoolLog struct {
 	mu   sync.Mutex
 	seen map[string]map[string]bool
@@ -45,7 +45,7 @@ func (l *schoolLog) level(what, bid string, normal slog.Level) (level slog.Level
 	return normal, note
 }
 
-// shortError returns the error of a school's dataset without the names that other attributes already contain.
+// shortError returns the error of a school's dataset without the dataset and the bid, which other attributes contain.
 func shortError(l *snapshot.LedgerRow) string {
 	return strings.TrimPrefix(l.Error, l.Dataset+" of school "+l.SchoolBid+" ")
 }

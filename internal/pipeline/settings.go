@@ -50,19 +50,19 @@ type Settings struct {
 	Students           []string // the students to export; empty for all
 	Perspectives       string
 	PartitionBy        string
-	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the plan of the run that is resumed. A new run may
-	// be dated before yesterday only with Backdate.
+	// SnapshotDate has the form YYYY-MM-DD. If it is empty, the date is today in UTC, or the date in the plan of the
+	// run that is resumed. A new run may be dated before yesterday only with Backdate.
 	SnapshotDate string
 	Backdate     bool
 	IfMissing    bool // skip a run whose date has an equal published run already
-	// Privacy is the profile; empty is schemas.Full. The other profiles need the key of the pseudonyms. Under any profile,
-	// students suppressed under the key are left out.
+	// Privacy is the profile, which is schemas.Full if it is empty. The other profiles need a PrivacyKey for
+	// pseudonyms. With any profile, students who are suppressed under the key are left out.
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
-	// EffectiveDate selects an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run. If
-	// both are empty, it is a full run.
+	// EffectiveDate selects an as-of run for that date, and ModifiedSince (a date, a timestamp or SinceAuto) selects a
+	// delta run. If both are empty, the run is a full run.
 	EffectiveDate, ModifiedSince string
-	// ServiceDate is the day on which a simulated service is read; empty means today.
+	// ServiceDate is the day on which a simulated service is read. If it is empty, that is today.
 	ServiceDate    string
 	IncludeRemoved bool
 	RunID          string // if empty, derived from date and settings
@@ -74,8 +74,9 @@ type Settings struct {
 	Replace       bool
 	Restart       bool // drop the staged files and the plan of an unfinished or held run of the same id
 	Shard, Shards int  // this process's part; 0 of 1 is everything
-	// Deadline ends the fetching of schools; zero means no deadline. If more schools than MaxFailedSchools are missing
-	// then, the run stops with ErrDeadline and can be resumed. Otherwise it is published without them.
+	// Deadline is the time at which the fetching of schools ends, or the zero time if there is no deadline. If more
+	// schools than MaxFailedSchools are missing then, the run stops with ErrDeadline and can be resumed. Otherwise it
+	// is published without them.
 	Deadline         time.Time
 	Concurrency      int    // the client's limit; the pipeline reads enough lists at once to reach it
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
@@ -109,7 +110,7 @@ func (s *Settings) kind() snapshot.Kind {
 }
 
 // takesPart reports whether a dataset can be part of a run of this kind: as-of and delta runs are limited to operations
-// that accept the parameter.
+// that accept the parameter of their kind.
 func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	switch kind {
 	case snapshot.AsOf:
@@ -121,7 +122,8 @@ func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	return true
 }
 
-// split divides the selected datasets into those that take part in the run and those that cannot, both as declared.
+// split divides the selected datasets into those that take part in the run and those that cannot, both in the order of
+// their declaration.
 func (s *Settings) split() (taken, leftOut []string) {
 	for _, d := range schemas.Datasets() {
 		switch {
@@ -170,7 +172,8 @@ func canonical(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// Check returns an error for settings that exclude each other. It assumes that each value is valid by itself.
+// Check returns a usage error if settings are missing or exclude each other. It assumes that each value is valid by
+// itself.
 func (s *Settings) Check() error {
 	taken, _ := s.split()
 	switch {

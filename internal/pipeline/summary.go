@@ -26,7 +26,7 @@ const (
 
 // Summary is the output of a command at its end.
 type Summary struct {
-	// Ending is input for the run's report; nil if the command has not worked on the run.
+	// Ending is input for the run's report. It is nil if the command has not worked on the run.
 	Ending *Ending `json:"-"`
 
 	Outcome      Outcome         `json:"outcome"`
@@ -39,17 +39,17 @@ type Summary struct {
 	Report       string          `json:"report,omitempty"`   // path below the destination
 	Held         []review.Reason `json:"held,omitempty"`     // why the run was held back
 	Accepted     []review.Reason `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
-	// PurgedBefore are schools of the run that were purged from the destination, and that have rows again.
+	// PurgedBefore lists schools of the run that were purged from the destination and that have rows again.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
-	// NotSuppressed are students who were purged from the destination and whom the run could not leave out.
+	// NotSuppressed lists students who were purged from the destination and whom the run could not leave out.
 	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`
 	// UnfinishedPurges describes purges at the destination that have begun but not ended, and what to do about them.
 	UnfinishedPurges []string `json:"unfinished_purges,omitempty"`
 	// Unfinished says why a step after publishing failed. The next command repeats the step.
 	Unfinished string `json:"unfinished,omitempty"`
-	// Advised means that Unfinished says what to do.
+	// Advised is true if Unfinished says what to do.
 	Advised bool `json:"-"`
-	// Privacy is the profile of the rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
+	// Privacy is the profile of the rows, and PrivacyKey is the fingerprint of the key for their pseudonyms.
 	Privacy          schemas.Profile          `json:"privacy,omitempty"`
 	PrivacyKey       string                   `json:"privacy_key_fingerprint,omitempty"`
 	Next             []wording.Advice         `json:"next,omitempty"`              // what to do about a run that was held back

@@ -18,7 +18,8 @@ type suppression struct {
 	notListed []snapshot.PurgedStudents // students who were purged and whom the run cannot leave out
 }
 
-// readSuppression reads the students who are suppressed under a privacy key. Without a key, a run leaves out no student.
+// readSuppression returns the students who are suppressed under a privacy key. If there is no key, a run leaves out no
+// student.
 func readSuppression(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, now time.Time) (s suppression, err error) {
 	fingerprint := ""
 	if key != nil {
@@ -49,8 +50,8 @@ func (s *suppression) read(ctx context.Context, catalog snapshot.Catalog, key *p
 // errSuppressionChanged is the error of a run whose plan was made while a purge changed the list.
 var errSuppressionChanged = errors.New("the list of suppressed students has changed since the run began: run the same command again")
 
-// checkSuppression reads the list again. The plan has already been written, so a purge that changes the list from now
-// on finds the run.
+// checkSuppression reads the list again, and returns errSuppressionChanged if it differs from the list in the plan. The
+// plan has already been written, so a purge that changes the list from now on finds the run.
 func (r *exportRun) checkSuppression(ctx context.Context) error {
 	if key := r.settings.PrivacyKey; key != nil {
 		var now suppression

@@ -23,7 +23,8 @@ type task struct {
 	dataset *fetch.Dataset
 	bucket  snapshot.Bucket
 	schools []snapshot.School
-	// rosters connect the tasks of students and of test results of a bucket; nil if the run has only one of them.
+	// rosters connect the tasks of students and of test results of a bucket. They are nil if the run has only one of
+	// these datasets.
 	rosters rosters
 
 	log   *fetch.CallLog // nil unless the dataset is a fan-out
@@ -31,8 +32,8 @@ type task struct {
 	// missing counts the schools that are not delivered yet.
 	missing atomic.Int64
 	staged  chan struct{} // closed when the task is staged
-	// turn is closed when the files of the dataset's previous task, if any, are closed. Files that are being written take
-	// much memory, so the task opens its own only then. Closing closed gives the next task its turn.
+	// turn is closed when the files of the dataset's previous task, if any, are closed. Files that are being written
+	// take a lot of memory, so the task opens its own only then. Closing closed gives the next task its turn.
 	turn   <-chan struct{}
 	closed chan struct{}
 
@@ -72,7 +73,7 @@ func (t *task) write(ctx context.Context, w *writer) error {
 		func(r *fetch.Result) error { return r.Spill(t.scratch) })
 }
 
-// append writes the rows of a school.
+// append writes the rows of a school, and adds its counts to the checkpoint.
 func (t *task) append(ctx context.Context, w *writer, r *fetch.Result) error {
 	if err := t.open(ctx, w); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (t *task) append(ctx context.Context, w *writer, r *fetch.Result) error {
 	return nil
 }
 
-// addChecks adds the check counts of a school.
+// addChecks adds the check counts, the terms and the enrollment sessions of a school.
 func (t *task) addChecks(r *fetch.Result) {
 	t.checkpoint.Checks.Add(r.Checks)
 	t.checkpoint.Terms.Merge(r.Terms)

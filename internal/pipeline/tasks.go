@@ -205,8 +205,8 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	}
 	var todo []snapshot.Task
 	for _, id := range r.plan.Tasks() {
-		// The number of shards is the one of this command. It may differ from the number in the plan, and then the remaining
-		// tasks are divided differently.
+		// The number of shards is this command's. It may differ from the number in the plan, in which case the
+		// remaining tasks are divided differently.
 		if id.Shard(r.settings.Shards) != r.settings.Shard {
 			continue
 		}

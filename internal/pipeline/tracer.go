@@ -28,7 +28,8 @@ type Tracer interface {
 type Span struct {
 	Name  string
 	RunID string // set for plan, fetch and publish spans
-	// Dataset is set for school and stage spans, School (a bid) for school spans, Bucket for stage spans (-1: lookups).
+	// Dataset is set for school and stage spans, School (a bid) is set for school spans, and Bucket is set for stage
+	// spans (-1 for lookups).
 	Dataset, School string
 	Bucket          int
 }

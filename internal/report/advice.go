@@ -13,7 +13,7 @@ const (
 	replace      = wording.Setting("replace")
 )
 
-// advice returns the next steps.
+// advice returns the next steps for a run.
 func advice(p *Page) []wording.Advice {
 	m := p.Manifest
 	command := func(name string, words ...any) string {

@@ -26,8 +26,8 @@ func (p percent) String() string {
 	return "0"
 }
 
-// thin removes marks that are closer than apart to the previous mark, and marks those as minor for which a narrow page
-// has no room.
+// thin returns the marks without those that are closer than apart to the previous one, and makes those minor for which
+// a narrow page has no room.
 func thin(marks []mark, apart percent) []mark {
 	var kept []mark
 	next, nextMajor := percent(0), percent(0)
@@ -98,7 +98,7 @@ func roundStep(atLeast float64) float64 {
 	return 10 * power
 }
 
-// logarithmic returns a scale of durations in seconds, between round values around low and high, and its ticks.
+// logarithmic returns a scale of durations in seconds, from a round value around low to one around high, and its ticks.
 func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	round := []time.Duration{
 		time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
@@ -118,7 +118,8 @@ func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	return y, ticks
 }
 
-// roundSpan returns the smallest round length of time, in seconds, that is not below atLeast, and at most a day.
+// roundSpan returns the smallest round length of time, in seconds, that is not below atLeast, or a day if all are
+// below.
 func roundSpan(atLeast float64) int64 {
 	for _, seconds := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200} {
 		if float64(seconds) >= atLeast {

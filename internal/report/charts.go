@@ -32,7 +32,7 @@ func (c *chart) add(kind string, s series, path string) {
 	c.Shapes = append(c.Shapes, shape{kind, s.Class, path})
 }
 
-// retrySeries returns the series of retries from the bottom of the chart to its top.
+// retrySeries returns the series of retries, in their order from the bottom of the chart to its top.
 func retrySeries() []series {
 	return []series{
 		{"s-429", "429 too many requests"},

@@ -3,7 +3,8 @@
 // narrow screens and on paper.
 //
 // [Write] turns a [Page] into bytes that depend on nothing else. A page is made from the run's manifest and ledger or,
-// before publishing, from its checkpoints. It does not contain student data. html/template escapes every text.
+// before the run is published, from its checkpoints. It does not contain student data. html/template escapes every
+// text.
 //
 // The sections answer an operator's questions in this order: what is the outcome, what to do, what failed, what changed
 // since the last run, how does the run compare with the last nights, how did the requests go. Empty sections are left

@@ -52,7 +52,8 @@ func lastRequest(m *snapshot.Manifest) time.Time {
 	return time.Unix(steps[len(steps)-1].At+m.Activity.StepSeconds, 0)
 }
 
-// runTime returns how long the run took and which steps that includes; zero if it is unknown.
+// runTime returns the duration of the run, and a note on the steps that it includes. It returns 0 if the duration is
+// unknown.
 func runTime(m *snapshot.Manifest) (took time.Duration, note string) {
 	end, note := m.PublishedAt, "start to publishing"
 	if end.IsZero() {
@@ -96,7 +97,8 @@ func settings(p *Page) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-// students describes how many listed students the run has found; empty if the run is not restricted to some students.
+// students says how many listed students the run has found. It returns "" if the run is not restricted to some
+// students.
 func students(s *snapshot.Students) string {
 	if s == nil || s.Matched == nil {
 		return ""
@@ -104,7 +106,8 @@ func students(s *snapshot.Students) string {
 	return wording.Count(s.Listed) + " listed, " + wording.Count(*s.Matched) + " with rows"
 }
 
-// suppressed describes how many students the run has left out because they were erased; empty if none are suppressed.
+// suppressed says how many students the run has left out because they were erased. It returns "" if there is no
+// suppression list.
 func suppressed(s *snapshot.Suppression) string {
 	if s == nil || s.Matched == nil {
 		return ""

@@ -17,16 +17,16 @@ type failureList struct {
 	All int64
 	// Reasons are the most frequent reasons, if there are many failures.
 	Reasons []reasonLine
-	// Shown are the first failures. Folded are further ones, which the page hides at first.
+	// Shown lists the first failures. Folded lists further ones, which the page hides at first.
 	Shown, Folded []failureLine
-	// Query is an SQL query that selects all of them.
+	// Query is an SQL query that selects the rows of all failures.
 	Query string
 }
 
 // More returns the number of failures that are not on the page.
 func (l *failureList) More() int64 { return l.All - int64(len(l.Shown)+len(l.Folded)) }
 
-// deniedNote says what denied schools mean for the run.
+// deniedNote explains how denied schools affect the run.
 func deniedNote(p *Page) string {
 	held := func(check string) bool {
 		return slices.ContainsFunc(p.Held.Reasons, func(r review.Reason) bool { return r.Check == check })
@@ -63,7 +63,8 @@ type failureLine struct {
 	Requests, Retries int64
 }
 
-// failures merges rows of one school with the same error. Count returns the number of rows with the status.
+// failures lists the rows with a status, and merges rows of one school that have the same error. count returns the
+// number of rows with the status.
 func failures(p *Page, status snapshot.Status, rows []snapshot.LedgerRow, count func(*LedgerSums) int64) failureList {
 	list := failureList{Query: ledgerQuery(p, status)}
 	for _, sums := range p.Ledger.Datasets {

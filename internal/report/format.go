@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// change formats the difference between two counts in percent, or as a count if that would be 0.0%.
+// change formats the difference between two counts in percent, or as a count if the percentage would be 0.0%.
 func change(before, now int64) string {
 	switch before {
 	case now:
@@ -30,7 +30,7 @@ func change(before, now int64) string {
 	return strings.Replace(fmt.Sprintf("%+.*f%%", digits, part), "-", "−", 1)
 }
 
-// duration formats a duration with two or three digits below ten seconds.
+// duration formats a duration, with two or three digits if it is below ten seconds.
 func duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -62,7 +62,7 @@ func percentilesOf(h activity.Histogram) percentiles {
 	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
 }
 
-// seconds formats a duration from a file, which may be out of range.
+// seconds formats a number of seconds from a file, which may be out of range.
 func seconds(s float64) string {
 	if s > 0 {
 		return duration(time.Duration(min(s*float64(time.Second), math.MaxInt64/2)))
@@ -88,11 +88,11 @@ func day(date string) string {
 	return t.Format(dayLayout)
 }
 
-// maxEscaped is how many characters one byte can become as an escape.
+// maxEscaped is the maximum number of characters in the escape of one byte.
 const maxEscaped = len(`\U0010ffff`)
 
-// clip shortens text. Characters that are invisible or reverse the direction of writing become escapes, line breaks and
-// tabs become spaces.
+// clip returns shortened text. Characters that are invisible or reverse the direction of writing become escapes, and
+// line breaks and tabs become spaces.
 func clip(text string, maxChars int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {

@@ -27,9 +27,9 @@ type indexView struct {
 type indexLine struct {
 	*snapshot.RunState
 
-	// State is the state of the run as JSON, for ReadIndex; empty if it has to be read again.
+	// State is the state of the run as JSON, for ReadIndex. It is empty if the state has to be read again.
 	State string
-	// Link is the path of the run's report, relative to the page; empty if there is none.
+	// Link is the path of the run's report, relative to the page. It is empty if there is no report.
 	Link                string
 	Tone, Kind, Outcome string
 	Rows, Took, Size    string // empty if unknown

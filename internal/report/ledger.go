@@ -9,15 +9,15 @@ import (
 
 // Ledger sums up the ledger of a run. The zero value is an empty ledger.
 type Ledger struct {
-	// Failed and Denied are the first rows of each status.
+	// Failed and Denied hold the first rows of each status.
 	Failed, Denied []snapshot.LedgerRow
-	// Datasets are sums by dataset.
+	// Datasets holds sums by dataset.
 	Datasets map[string]LedgerSums
 
 	reasons map[reason]int64
 }
 
-// reason counts the rows of a dataset that failed or were denied for the same reason.
+// reason identifies the rows of a dataset that failed or were denied for the same reason.
 type reason struct {
 	status  snapshot.Status
 	dataset string
@@ -54,7 +54,7 @@ func (l *Ledger) Add(row *snapshot.LedgerRow) {
 	l.Datasets[row.Dataset] = sums
 }
 
-// addProblem counts the reason of a row and keeps the row if it is among the first.
+// addProblem counts the reason for a row, and keeps the row if it is among the first maxListed.
 func (l *Ledger) addProblem(rows []snapshot.LedgerRow, row *snapshot.LedgerRow) []snapshot.LedgerRow {
 	key := reason{row.Status, row.Dataset, reasonOf(row)}
 	if _, known := l.reasons[key]; known || len(l.reasons) < maxDifferentReasons {

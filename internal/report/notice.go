@@ -18,11 +18,11 @@ type Notice struct {
 	ToolVersion string
 	// Headline says whose rows were erased.
 	Headline string
-	// HistoryOnly means that only ended versions of the history were erased.
+	// HistoryOnly is true if only ended versions of the history were erased.
 	HistoryOnly bool
-	// Incomplete means that rows of others still mention a student. Mentions lists their columns.
+	// Incomplete is true if rows of others still mention a student. Mentions lists the columns of these rows.
 	Incomplete bool
-	// ByNumber means that the students were listed by number, because they have no bid.
+	// ByNumber is true if the students were listed by number, because they have no bid.
 	ByNumber bool
 	Mentions string
 	// NotSearched describes the data that the purge could not search because it was exported under other privacy keys. It
@@ -30,22 +30,22 @@ type Notice struct {
 	NotSearched string
 	// FoundByNumber says how many rows had no bid and were found by a number alone, if there were any.
 	FoundByNumber string
-	// Schools, Districts and Students are those to whom the rows belonged. Unknown are listed schools or districts that
+	// Schools, Districts and Students identify the owners of the rows. Unknown holds listed schools or districts that
 	// occur nowhere.
 	Schools, Districts, Students, Unknown []string
-	// ListedStudents counts the listed students, and MatchedStudents those with rows. Digest is the digest of their list
-	// under the privacy key; empty without a key.
+	// ListedStudents counts the listed students, and MatchedStudents those with rows. Digest is the digest of their
+	// list under the privacy key. It is empty if there is no key.
 	ListedStudents, MatchedStudents int
 	Digest                          string
 	BegunAt, FinishedAt             time.Time
-	// Tables count the rows that were erased from snapshots and the history, by table.
+	// Tables counts the rows that were erased from snapshots and the history, by table.
 	Tables []NoticeTable
 	Runs   []NoticeRun
 	// LedgerRows counts the rows erased from ledgers, which record how the requests for schools ended.
 	LedgerRows  int64
 	DroppedRuns []string
-	// FilesRead, RowsRead and BytesRead count the data that was read again after the last change, and Mentioning the rows
-	// of others that mention a purged school, district or student.
+	// FilesRead, RowsRead and BytesRead count the data that was read again after the last change. Mentioning counts the
+	// rows of others that mention a purged school, district or student.
 	FilesRead           int
 	RowsRead, BytesRead int64
 	Mentioning          int64
@@ -60,7 +60,7 @@ type NoticeTable struct {
 	Rows, HistoryRows, Cleared int64
 }
 
-// NoticeRun is a run that rows were erased from.
+// NoticeRun is a run from which rows were erased.
 type NoticeRun struct {
 	RunID, SnapshotDate string
 	Kind                snapshot.Kind

@@ -36,18 +36,18 @@ type Page struct {
 	Manifest *snapshot.Manifest
 	// Baseline is the manifest of the previous snapshot, or nil.
 	Baseline *snapshot.Manifest
-	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is not
-	// published; nil if there is none.
+	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is
+	// not published. It is nil if there is no such snapshot.
 	Current *snapshot.Manifest
-	// Nights are the last full snapshots before the run with the same settings, at most MaxNights, the oldest first.
+	// Nights lists up to MaxNights full snapshots with the same settings before this run, the oldest first.
 	Nights []snapshot.RunState
 	// Destination is the run's destination in the form used by commands.
 	Destination string
 	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.
 	ReplacedBy string
-	// Held has the reasons why the run was held back.
+	// Held contains the reasons why the run was held back.
 	Held snapshot.Held
-	// Failure is the error of the command that worked on the run, empty if it succeeded.
+	// Failure is the error of the command that worked on the run, or "" if it succeeded.
 	Failure string
 	// Tasks is the number of tasks of the run. Missing lists the tasks that are not staged.
 	Tasks   int

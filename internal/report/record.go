@@ -10,14 +10,14 @@ import (
 // it.
 type Record struct {
 	Destination, ToolVersion string
-	// At is when the destination was searched.
+	// At is the time at which the destination was searched.
 	At    time.Time
 	Bid   string
 	Names []string
-	// Numbers are the student's numbers, and Runs how many runs were searched.
+	// Numbers lists the student's numbers. Runs is the number of runs that were searched.
 	Numbers []string
 	Runs    int
-	// Unsearchable is how many of the runs could not be searched.
+	// Unsearchable is the number of runs that could not be searched.
 	Unsearchable int
 	// Mentions counts rows of others that mention the student, in each place that holds them. The page does not show them.
 	Mentions int
@@ -26,7 +26,7 @@ type Record struct {
 	Tables   []RecordTable
 }
 
-// RecordTable is the rows of a table.
+// RecordTable holds the rows of a table.
 type RecordTable struct {
 	Name, Doc string
 	Rows      []RecordRow
@@ -36,7 +36,7 @@ type RecordTable struct {
 type RecordRow struct {
 	Values []RecordValue
 	Places string
-	// ByNumber means that the row has no bid and was found by a number alone.
+	// ByNumber is true if the row has no bid and was found by a number alone.
 	ByNumber bool
 }
 

@@ -61,7 +61,7 @@ func newRequestsView(m *snapshot.Manifest) requestsView {
 	return v
 }
 
-// operations lists operations with most retries first, then the slowest.
+// operations lists the operations with the most retries first, then the slowest.
 func operations(log *activity.Log) []operationLine {
 	var lines []operationLine
 	for _, name := range slices.Sorted(maps.Keys(log.Operations)) {

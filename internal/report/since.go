@@ -17,9 +17,9 @@ type sinceView struct {
 
 	Lines []sinceLine
 	Total sinceLine
-	// Guarded reports whether a line is Held.
+	// Guarded is true if a line is Held.
 	Guarded bool
-	// Concerns are the warnings.
+	// Concerns lists the warnings of the comparison.
 	Concerns []string
 }
 
@@ -34,7 +34,7 @@ type sinceLine struct {
 	Compared bool
 	// Columns and Why list the changed columns and the reasons for rows that are gone.
 	Columns, Why string
-	// Held reports whether the run was held back because of this table.
+	// Held is true if the run was held back because of this table.
 	Held  bool
 	Parts []part
 }
@@ -46,7 +46,7 @@ type part struct {
 	From, Width percent
 }
 
-// newSinceView returns nil if the run was not compared.
+// newSinceView returns the section, or nil if the run was not compared.
 func newSinceView(p *Page) *sinceView {
 	if p.Manifest.Comparison == nil {
 		return nil
@@ -126,7 +126,7 @@ func (l *sinceLine) parts() []part {
 	return parts
 }
 
-// Share returns the share of rows that are the same; 100% only if all are.
+// Share returns the share of rows that are the same. It is 100% only if all are.
 func (l *sinceLine) Share() string {
 	all := float64(l.Same) + float64(l.Added) + float64(l.Changed) + float64(l.Removed)
 	if float64(l.Same) >= all {

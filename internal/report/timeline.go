@@ -32,7 +32,7 @@ type interval struct {
 	At       string
 	Retries  int64
 	From, to percent
-	// idle reports whether time passed since the previous interval, and gap whether part of that time is cut out.
+	// idle is true if time passed since the previous interval, and gap is true if part of that time is cut out.
 	idle, gap bool
 }
 
@@ -49,7 +49,7 @@ func (i *interval) tip() tip {
 	return tip{From: i.From, Width: i.to - i.From, Text: text}
 }
 
-// span is a part of the axis that is drawn to scale, in seconds. X is its distance from the left.
+// span is a part of the axis that is drawn to scale, in seconds. x is its distance from the left.
 type span struct {
 	start, end int64
 	x          float64

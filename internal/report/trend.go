@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// MaxNights is how many snapshots before the run the trend shows. With the run itself there are 30.
+// MaxNights is the maximum number of earlier snapshots that the trend shows. With the run itself there are 30.
 const MaxNights = 29
 
 // minSlots is the minimum number of bars for which a chart of the trend has room.
@@ -47,7 +47,7 @@ func (t trend) SomeFailed() bool {
 	return slices.ContainsFunc(t.nights, func(n snapshot.RunState) bool { return n.Failed > 0 })
 }
 
-// Charts returns a chart for each figure that was not always zero.
+// Charts returns charts of the rows and of the duration, and one of the failed schools if there were any.
 func (t trend) Charts() []chart {
 	charts := []chart{
 		t.chart("trend-rows", "Rows", func(n *snapshot.RunState) float64 { return float64(n.Rows) }, shortTicks),

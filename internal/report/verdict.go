@@ -115,7 +115,7 @@ func concerns(p *Page) (short, long []string) {
 	return short, long
 }
 
-// warnedOf describes in a few words what the warnings of a comparison are about.
+// warnedOf summarizes the warnings of a comparison in a few words each.
 func warnedOf(c *snapshot.Comparison) (short []string) {
 	if c == nil {
 		return nil

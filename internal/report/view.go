@@ -116,7 +116,7 @@ func (v *view) MostRows() int64 {
 	return most
 }
 
-// Share returns the length of a bar.
+// Share returns the length of a bar, relative to the longest one.
 func (v *view) Share(rows int64) percent { return percent(float64(rows) / float64(v.MostRows()) * 100) }
 
 // addDatasets adds datasets with failures first, then datasets with denials, then the others in declaration order.

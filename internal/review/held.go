@@ -17,15 +17,15 @@ type Held struct {
 	Failed int64
 	// Date is the snapshot date of the run.
 	Date string
-	// FixedDate reports whether the run's command specifies the date, so that the command resumes the run on any day.
+	// FixedDate is true if the run's command specifies the date, so that the command resumes the run on any day.
 	FixedDate bool
-	// Report is the location of the run's report; empty on the report itself.
+	// Report is the location of the run's report. It is empty in the report itself.
 	Report string
 }
 
-// Advice returns the next step for the run. Running it again retries the failed schools, together with the other
-// schools in the same files. That does not help if the reason is not due to failed schools, because the run would be
-// held back again.
+// Advice returns the next steps for the run. Running it again retries the failed schools, together with the other
+// schools in the same files. That does not help if a reason is not due to failed schools, because the run would be held
+// back again.
 func (h Held) Advice() []wording.Advice {
 	var all []wording.Advice
 	add := func(say, command string) { all = append(all, wording.Advice{Say: say, Command: command}) }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Limits are the limits beyond which a run is held back. In JSON they have the names of the reasons.
+// Limits are the limits beyond which a run is held back. In JSON, they have the same names as in reasons.
 type Limits struct {
 	MaxFailedSchools int   `json:"max_failed_schools"`
 	MaxShrink        Share `json:"max_shrink"`  // the maximum share of a table's rows, and of the schools with rows in it, that may be gone
@@ -31,7 +31,8 @@ type Share struct {
 	Off  bool
 }
 
-// ParseShare reads a percentage such as 20%, 20 % or 12.5%, or the word off.
+// ParseShare parses a percentage such as 20%, 20 % or 12.5%, or the word off. A number without a percent sign is an
+// error.
 func ParseShare(text string) (Share, error) {
 	if text == "off" {
 		return Share{Off: true}, nil

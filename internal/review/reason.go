@@ -14,12 +14,12 @@ import (
 // The reasons to hold a run back, besides limits.
 const (
 	DatasetDenied = "dataset_denied" // access to a dataset was denied in every school, or in every call
-	NoRows        = "no_rows"        // an as-of run has none
+	NoRows        = "no_rows"        // an as-of run has no rows
 )
 
 // The reasons to warn, besides limits.
 const (
-	NewlyDenied       = "newly_denied" // schools that the previous snapshot has
+	NewlyDenied       = "newly_denied" // schools that were read in the previous snapshot are denied now
 	AllRowsGone       = "all_rows_gone"
 	ManyRowsGone      = "many_rows_gone"
 	DistrictsUnlisted = "districts_unlisted"
@@ -38,12 +38,13 @@ type Reason struct {
 	// With is the run with which the run was compared, and SnapshotDate its date.
 	With         string `json:"with,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
-	// Found are the findings with the largest shares. More counts further ones.
+	// Found are the findings with the largest shares. More counts the others.
 	Found []Finding `json:"found"`
 	More  int       `json:"more,omitempty"`
 }
 
-// Finding is a part of the data that a Reason is about. Out of the Of things in it, N exceed the limit.
+// Finding is a part of the data that a Reason is about. Of counts the things in this part, and N those that are
+// affected.
 type Finding struct {
 	Table    string `json:"table,omitempty"`
 	Column   string `json:"column,omitempty"`   // a column of the table
@@ -83,7 +84,7 @@ func (r Reason) Names(table string) bool {
 	return slices.ContainsFunc(r.Found, func(f Finding) bool { return f.Table == table })
 }
 
-// Without returns the reason without the findings for which gone returns true, and reports whether it had any. These
+// Without returns the reason without the findings for which gone returns true, and reports whether there were any. Such
 // findings are then counted in More.
 func (r Reason) Without(gone func(Finding) bool) (Reason, bool) {
 	listed := slices.DeleteFunc(slices.Clone(r.Found), gone)
@@ -92,7 +93,7 @@ func (r Reason) Without(gone func(Finding) bool) (Reason, bool) {
 	return r, n > 0
 }
 
-// MarshalJSON adds the sentence, for people.
+// MarshalJSON encodes the reason, and adds its sentence for people.
 func (r Reason) MarshalJSON() ([]byte, error) {
 	type fields Reason
 	return json.Marshal(struct {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Setting is the name of a setting in a configuration file. Its text is the flag; this is the only place that spells
-// flags.
+// Setting is the name of a setting in a configuration file. Its text is the flag. Packages below internal spell flags
+// only in this way.
 type Setting string
 
 func (s Setting) String() string { return "--" + string(s) }

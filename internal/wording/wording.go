@@ -71,7 +71,7 @@ func Duration(d time.Duration) string {
 	return text
 }
 
-// Cut shortens longer text to maxChars characters, ending in an ellipsis.
+// Cut returns text, shortened to maxChars characters with an ellipsis at the end if it is longer.
 func Cut(text string, maxChars int) string {
 	chars, last := 0, 0
 	for i := range text {
@@ -85,7 +85,7 @@ func Cut(text string, maxChars int) string {
 	return text
 }
 
-// OneLine formats an error on one line, even if it joins several.
+// OneLine returns the text of an error on one line, even if the error joins several.
 func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
@@ -138,7 +138,7 @@ func School(name, bid string) string {
 	}
 }
 
-// ShellWord quotes a word for a shell if necessary.
+// ShellWord returns text as one word of a shell command, quoted if necessary.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-:=@%+,", r)
