@@ -108,7 +108,7 @@ func ignorePrevious(files map[string]string) {
 	maps.DeleteFunc(files, func(path, _ string) bool { return strings.HasPrefix(path, "_history") })
 }
 
-// TestOnlySnapshotIsReplaced replaces the only snapshot of a history. The history begins anew with one of another scope,
+// TestOnlySnapshotIsReplaced replaces the only snapshot of a history. The history begins again with one of another scope,
 // but cannot hold one of some schools.
 func TestOnlySnapshotIsReplaced(t *testing.T) {
 	t.Parallel()

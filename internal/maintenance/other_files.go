@@ -23,6 +23,7 @@ const maxListedUnknown = 5
 type otherFiles struct {
 	data    []string // Parquet files, by content or by name
 	logs    []string // checkpoints of Delta logs
+	commits bool     // there are Delta logs with commits
 	unknown []string // files that are not empty and not Parquet
 }
 
@@ -53,6 +54,7 @@ func findOtherFiles(
 		switch {
 		case named[entry.Path] || entry.Bytes == 0 || snapshot.IsDocument(entry.Path) || changing[sink.Owner(entry.Path)] != nil:
 		case inLog && (path.Ext(name) == ".json" || name == "_last_checkpoint"):
+			others.commits = true
 		case inLog && strings.Contains(name, ".checkpoint."):
 			others.logs = append(others.logs, entry.Path)
 		case strings.Contains(name, ".parquet") || path.Ext(name) == ".parq":

@@ -228,6 +228,9 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 		return nil, nil
 	}
 	nights = slices.Compact(slices.Sorted(slices.Values(nights)))
+	if len(n.StillRead) == 0 { // before that, some of its datasets were missing, but not all
+		nights = slices.DeleteFunc(nights, func(night string) bool { return night <= n.LastOK })
+	}
 	n.Since = nights[0]
 	if len(n.StillRead) == 0 {
 		counted := e.nightsAfter(n.LastOK, erase.SetOf(n.Missing...))

@@ -317,3 +317,36 @@ func TestPurgeNearlyEndedNotCounted(t *testing.T) {
 		Bid: "ends", Missing: []string{"students", "test_results"}, Since: "2026-01-02", LastOK: "2026-01-01", Snapshots: 2, Days: 18, NotCounted: 1,
 	}}, report.NearlyEnded)
 }
+
+// TestPurgeNearlyEndedSince checks the date since which a school has nothing: nights on which it lacked only one of its
+// datasets are earlier.
+func TestPurgeNearlyEndedSince(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	denied := snapshottest.StatusOf{"ends": snapshot.StatusDenied}
+	for _, night := range []struct {
+		date   string
+		status map[string]snapshottest.StatusOf // by dataset
+	}{
+		{"2026-01-01", nil},
+		{"2026-01-02", map[string]snapshottest.StatusOf{"students": denied}},
+		{"2026-03-05", map[string]snapshottest.StatusOf{"students": denied, "test_results": denied}},
+		{"2026-03-06", map[string]snapshottest.StatusOf{"students": denied, "test_results": denied}},
+	} {
+		plan := snapshottest.NewPlan("night-"+night.date, snapshottest.Datasets("schools", "students", "test_results"), snapshottest.OnDate(night.date))
+		plan.Schools, plan.Buckets = []snapshot.School{{Bid: "ends", District: "d1"}}, []snapshot.Bucket{{Index: 0, End: 1, District: "d1"}}
+		created, err := snapshot.At(store).CreatePlan(t.Context(), plan)
+		require.NoError(t, err)
+		for _, task := range created.Tasks() {
+			snapshottest.StageTask(t, store, created, task, night.status[task.Dataset])
+		}
+		snapshottest.PublishRun(t, store, plan.RunID)
+	}
+	options := endedOptions(60)
+	options.DryRun = true
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Equal(t, []maintenance.NearlyEnded{{
+		Bid: "ends", Missing: []string{"students", "test_results"}, Since: "2026-03-05", LastOK: "2026-01-02", Snapshots: 2, Days: 1,
+	}}, report.NearlyEnded)
+}

@@ -304,6 +304,9 @@ func (p *purger) findOrphans(ctx context.Context, listed []sink.Entry) error {
 		return err
 	}
 	p.report.Orphans, p.notSearched = nil, nil
+	if others.commits {
+		p.notSearched = append(p.notSearched, "descriptions of commits of other programs in Delta logs, such as the condition of a DELETE")
+	}
 	for _, path := range others.logs {
 		own, err := p.isOwnCheckpoint(ctx, path)
 		if err != nil {

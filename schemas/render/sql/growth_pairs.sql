@@ -28,4 +28,4 @@ FROM (
         PARTITION BY student_bid, subject_area ORDER BY administration_start_date_time, test_result_bid
     )
 ) AS neighbours
-WHERE from_test_result_bid IS NOT NULL AND from_term_bid IS DISTINCT FROM to_term_bid
+WHERE from_test_result_bid IS NOT NULL AND nullif(from_term_bid, '') IS DISTINCT FROM nullif(to_term_bid, '')
