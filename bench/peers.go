@@ -26,7 +26,7 @@ type scenario struct {
 	atMost      map[string]int // maximum turns of some contestants
 	gzip        bool
 	latency     time.Duration
-	contestants []string // names; empty means all
+	contestants []string // names; empty means every contestant that admits lets in
 	made        bool     // pages are generated for each request, not kept in files
 }
 
@@ -79,11 +79,11 @@ func comparePeers(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.IntVar(&one.world.Results, "results", 0, "results to export; 0 means the scenarios of docs/BENCHMARKS.md")
-	flags.IntVar(&one.world.Huge, "huge", 0, "results of one more school")
+	flags.IntVar(&one.world.Results, "results", 0, "results in ordinary schools; without -results and -huge, the scenarios of docs/BENCHMARKS.md are run")
+	flags.IntVar(&one.world.Huge, "huge", 0, "results in an additional, huge school; 0 means no such school")
 	flags.BoolVar(&one.gzip, "gzip", false, "the service compresses its answers")
 	flags.DurationVar(&one.latency, "latency", 0, "delay of every answer")
-	flags.StringVar(&names, "contestants", "", "comma-separated names; empty means all")
+	flags.StringVar(&names, "contestants", "", "comma-separated names; by default, the contestants that each scenario includes")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *settings) play(ctx context.Context, sc scenario, stderr io.Writer) (out
 		}
 	}
 	if len(outcomes) == 0 {
-		return nil, fmt.Errorf("no contestants among %v", sc.contestants)
+		return nil, fmt.Errorf("none of the contestants %v is available: check the names, and set -python or -base if they need it", sc.contestants)
 	}
 	folder := ""
 	if !sc.made {
@@ -230,7 +230,7 @@ func (s *settings) compareRows(ctx context.Context, outcomes []outcome, stderr i
 			}
 		}
 	}
-	fmt.Fprintf(stderr, "  all %d wrote the same rows: %d counts and sums\n", len(outcomes), len(first))
+	fmt.Fprintf(stderr, "  all %d contestants wrote the same rows: %d counts and sums are equal\n", len(outcomes), len(first))
 	return nil
 }
 

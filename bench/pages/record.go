@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The names that results refer to. Real services have few of them, so their columns compress well.
+// These are the terms, subjects and norm types that results refer to. Real services have few of them, so their columns
+// compress well.
 var (
 	terms = []string{
 		"7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a01", "7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a02", "7c1c9f1e-3a52-4c57-9d0e-1f6a0f3b8a03",
@@ -38,7 +39,7 @@ var firstStart = time.Date(2025, time.August, 4, 13, 0, 0, 0, time.UTC)
 
 const (
 	startSpread = 300 * 24 * 3600 * 1000 // milliseconds
-	startStep   = 7_919_327_003          // a prime, so that no two results start at the same millisecond
+	startStep   = 7_919_327_003          // coprime with startSpread, so that no two results start at the same millisecond
 )
 
 // AppendPage appends a page of a school, counted from 0, as the service sends it.
@@ -63,7 +64,7 @@ func (*World) appendPage(buf []byte, s *School, page int, sum *Totals) []byte {
 	return append(m.buf, `],"pagination":{"hasNextPage":false,"nextPage":""}}`...)
 }
 
-// Totals returns the sums over all pages, all of which it makes.
+// Totals returns the sums over all pages. It generates every page, so it is slow for a large world.
 func (w *World) Totals() Totals {
 	var sum Totals
 	var buf []byte
@@ -82,7 +83,7 @@ type maker struct {
 	buf    []byte
 }
 
-// result appends the result with a number that is unique in the world.
+// result appends the result with the given number. Numbers must be unique within a world.
 func (m *maker) result(s *School, number int) {
 	sub := &subjects[m.random.IntN(len(subjects))]
 	grade := 2 + m.random.IntN(9)

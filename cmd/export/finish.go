@@ -18,7 +18,7 @@ type finishing struct {
 
 func (o *finishing) define(g group) {
 	define(g, &o.onFinish, "on-finish", "COMMAND", "", parseText,
-		"shell command that gets the summary of --output json on its standard input, however this command ends")
+		"shell command that gets the summary of --output json on its standard input when this command ends; it does not run after a wrong flag")
 }
 
 const (

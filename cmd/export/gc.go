@@ -6,16 +6,17 @@ import (
 	"runtime/metrics"
 )
 
-// heapSlack is the number of bytes that may be allocated between two collections, or half as many if the heap is large.
-// Nearly all of the heap consists of reused columns and buffers without pointers, so a collection is cheap, but not
-// free. If the slack were proportional to the heap, as with GOGC, small runs would collect constantly, or large ones
-// would hold twice the memory that they need.
+// heapSlack is the number of bytes that may be allocated between two collections. A small heap may first grow to
+// smallHeap, and a large heap gets half as much; see slackPercent. Nearly all of the heap consists of reused columns
+// and buffers without pointers, so a collection is cheap, but not free. If the slack were proportional to the heap,
+// as with GOGC, small runs would collect constantly, or large ones would hold twice the memory that they need.
 const heapSlack = 16 << 20
 
-// keepHeapSlack makes each collection set the percentage for the next one, so that the next one begins after slack
-// bytes have been allocated, whatever the size of the heap. It also sets the memory limit just above that size, unless
-// GOMEMLIMIT is lower, so that the runtime returns free memory to the system at once. Otherwise the runtime would keep
-// more and more memory in a long run, because new buffers differ in size from the freed ones.
+// keepHeapSlack sets the percentage of GOGC after each collection, so that the next one begins after about slack bytes
+// have been allocated, instead of after an amount proportional to the heap; slackPercent has the exceptions. It also
+// sets the memory limit to what the process needs until then (memoryLimit), unless GOMEMLIMIT is lower, so that the
+// runtime returns free memory to the system at once. Otherwise the runtime would keep more and more memory in a long
+// run, because new buffers differ in size from the freed ones.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{
@@ -44,16 +45,17 @@ func keepHeapSlack(slack uint64) {
 // sentinel is garbage: its finalizer runs after every collection.
 type sentinel struct{ _ *sentinel }
 
-// minHeap is the size of the heap, at 100 percent, below which the runtime does not collect.
+// minHeap is the size below which the runtime does not collect a heap if GOGC is 100. It is proportional to GOGC.
 const minHeap = 4 << 20
 
 // smallHeap is the size up to which a heap is not collected, because it would soon be larger anyway.
 const smallHeap = 32 << 20
 
-// minGaps is the room for gaps between objects in a small heap.
+// minGaps is the minimum room for gaps between objects.
 const minGaps = 1 << 20
 
-// slackPercent returns the percentage of live that corresponds to slack or, in a small heap, to the rest of smallHeap.
+// slackPercent returns the percentage of GOGC by which a heap grows by slack: by half of it if the heap is large,
+// and up to smallHeap if it is small.
 func slackPercent(slack, live uint64) int {
 	if live+slack < smallHeap {
 		slack = smallHeap - live

@@ -63,7 +63,7 @@ func SelectText(names ...string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(TextColumns(table), names...) }
 }
 
-// ReadFile passes the rows of a visible file to use, page by page, with the columns of the file that pick selects.
+// ReadFile calls use for each page of rows of a visible file. The rows have only the columns that pick selects.
 func ReadFile(
 	ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table,
 	pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,

@@ -7,7 +7,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// leftovers counts the drift in an object's members, and returns those without a column or child table, sorted by name.
+// leftovers counts the drift in an object's members. It returns, sorted by name, the members that have no column or
+// child table or whose value does not fit it; of a nested object, only such members.
 func leftovers(t *simulator.Table, s *simulator.Shape, path string, members []simulator.Member, drift map[Drift]int64) []simulator.Member {
 	var extra []simulator.Member
 	for i := range members {
