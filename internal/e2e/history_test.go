@@ -95,6 +95,7 @@ func handmadeVersions() map[string][]version {
 			// Unknown values.
 			result("s1", "no term", "p10", nil, "2026-08-20", 200).of(day1, never, ""),
 			result("s1", "no term either", "p10", nil, "2026-08-21", 201).of(day1, never, ""),
+			result("s1", "empty term", "p10", "", "2026-08-22", 202).of(day1, never, ""),
 			result("s1", "no rit", "p10", "fall", "2026-12-01", nil).of(day1, never, ""),
 			result("s1", "no start", "p10", "winter", "", 200).of(day1, never, ""),
 			result("s1", "no student", nil, "fall", "2026-08-20", 200).of(day1, never, ""),
@@ -256,7 +257,8 @@ func naivePairs(all []version) map[string]any {
 		})
 		for i := 1; i < len(results); i++ {
 			from, to := results[i-1], results[i]
-			if from["term_bid"] == to["term_bid"] {
+			one, _ := from.text("term_bid")
+			if other, _ := to.text("term_bid"); one == other {
 				continue
 			}
 			name := from["test_result_bid"].(string) + " > " + to["test_result_bid"].(string)
