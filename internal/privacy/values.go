@@ -12,7 +12,7 @@ func EachValue(text []byte, use func(value []byte) bool) {
 		var end int
 		switch {
 		case text[i] == '-' || '0' <= text[i] && text[i] <= '9':
-			for end = i + 1; end < len(text) && !bytes.ContainsRune([]byte(",]} "), rune(text[end])); {
+			for end = i + 1; end < len(text) && !bytes.ContainsRune([]byte(",]} \t\r\n"), rune(text[end])); {
 				end++
 			}
 			value = text[i:end]
