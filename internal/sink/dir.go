@@ -20,7 +20,7 @@ type DirOptions struct {
 	// It is ignored if the destination was created without it, so that all files and folders of a destination have the
 	// same modes.
 	GroupReadable bool
-	// Log receives warnings while the Dir waits for a lock; nil discards them.
+	// Log receives warnings, for example while the Dir waits for a lock; nil discards them.
 	Log *slog.Logger
 	// Command is the name of the running command, which lock files show to other processes.
 	Command string
@@ -181,8 +181,8 @@ func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	return made, nil
 }
 
-// unmakeRoot removes the root if this Dir has created it and it is empty. A run that fails before it writes anything
-// therefore leaves nothing behind.
+// unmakeRoot removes the root and the folders above it, as far as this Dir has created them and they are empty. A run
+// that fails before it writes anything therefore leaves nothing behind.
 func (d *Dir) unmakeRoot() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,7 +21,7 @@ var (
 	ErrLocked = errors.New("another process holds the lock")
 	// ErrUnavailable reports that a store is overloaded, is failing or cannot be reached.
 	ErrUnavailable = errors.New("the store is unavailable")
-	// ErrDamaged reports that a document, or File.Staged, cannot be decoded, so that this program cannot have written it.
+	// ErrDamaged reports that a document, a file or File.Staged is not as this program has written it.
 	ErrDamaged = errors.New("the document is damaged")
 )
 
@@ -49,7 +49,8 @@ type Store interface {
 	// returns ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when
 	// the next Write returns.
 	Commit(ctx context.Context, owner string, file File) error
-	// Abort drops a staged file; a missing file is not an error. When Abort returns nil, the file is known to be gone.
+	// Abort drops a staged file; a missing file is not an error. When Abort returns nil, the file is known to be gone,
+	// unless dropping it would also remove another file at its path: Abort then drops neither.
 	Abort(ctx context.Context, owner string, file File) error
 	// Sweep drops all uncommitted staged files and abandoned drafts of the owner, except the files to keep. If
 	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would also remove
@@ -120,10 +121,10 @@ type Draft interface {
 	io.Writer
 	// Finish ends writing and returns the size.
 	Finish() (size int64, err error)
-	// ReadAt reads written bytes. It may only be called after Finish.
+	// ReadAt reads written bytes. It may only be called after Finish and before Stage or Abort.
 	io.ReaderAt
-	// Stage makes the finished file durable and returns File.Staged. It returns ErrStagedLost if another process has swept
-	// the owner's files.
+	// Stage makes the finished file durable and returns File.Staged. It may return ErrStagedLost if another process has
+	// swept the owner's files.
 	Stage(ctx context.Context) (staged []byte, err error)
 	// Abort drops the draft.
 	Abort() error
@@ -164,7 +165,7 @@ type Info struct {
 
 // The interfaces below describe optional abilities of stores. Callers find them by a type assertion.
 
-// StagedReader can read back a staged file. A store that stages files as multipart uploads cannot.
+// StagedReader can read back a staged file. A store that stages files as parts or blocks of an upload cannot.
 type StagedReader interface {
 	// OpenStaged opens a staged or committed file. It returns ErrStagedLost if the file is gone.
 	OpenStaged(ctx context.Context, owner string, file File) (Object, error)
@@ -210,7 +211,7 @@ type Encrypter interface {
 	Encryption(ctx context.Context, path string) (string, error)
 }
 
-// Object is a visible object open for reading.
+// Object is a visible object, or a staged file, that is open for reading.
 type Object interface {
 	io.ReaderAt
 	io.Closer

@@ -19,8 +19,8 @@ const (
 const (
 	// CleanUpPatience bounds the time for removing the leftovers of a failed or cancelled upload.
 	CleanUpPatience = 15 * time.Second
-	// MaxIdleConnections is the number of connections that are kept open. It is enough for all concurrent requests,
-	// because a new connection costs more than a request.
+	// MaxIdleConnections is the maximum number of idle connections that are kept open to a host. It is enough for all
+	// concurrent requests, because a new connection costs more than a request.
 	MaxIdleConnections = sink.MaxConcurrency + 16
 )
 
