@@ -74,7 +74,7 @@ func (c *column) reset(pool *blockPool) {
 
 func (c *column) isText() bool { return c.def.Type == schemas.String || c.def.Type == schemas.JSON }
 
-// width returns the size of a PLAIN value in bytes.
+// width returns the size of a PLAIN number in bytes.
 func (c *column) width() int {
 	if c.def.Type == schemas.Int32 || c.def.Type == schemas.Date {
 		return 4

@@ -66,6 +66,6 @@ func (d *Decoder) suppressedIn(t *tableRows) int {
 	return -1
 }
 
-// Suppressed returns the positions in the suppression list of the students whose rows were dropped. A position may
-// occur several times. The result is valid until Reset.
+// Suppressed returns the positions in the suppression list of the students whose rows were dropped while reading, also
+// on pages that then failed. A position may occur several times. The result is valid until Reset.
 func (d *Decoder) Suppressed() []int { return d.suppressed }
