@@ -32,7 +32,7 @@ type Vector struct {
 	// a vector only by AppendRows, AppendRange and AppendRow.
 	Coded bool
 	Code  []int32
-	// Shared means that another vector owns Data and End. Nothing is appended to such a vector.
+	// Shared means that another vector or a dictionary owns Data and End. No texts are appended to them.
 	Shared bool
 	// Dictionary, if not 0, identifies the texts of a shared vector: vectors with the same number share the same texts.
 	Dictionary uint64

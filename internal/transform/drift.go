@@ -23,7 +23,7 @@ type Drift struct {
 	Table string
 	// Field is the source of a column as in tables.csv, the JSON path of any other member, or valueName for an element
 	// that is not an object. The name of an undeclared member is masked unless it looks like a name in code, and always
-	// under a privacy profile.
+	// under a profile that needs a key.
 	Field string
 	Kind  string
 	Count int64
