@@ -71,7 +71,8 @@ func (w *World) addDistricts(ordinary int) {
 	}
 }
 
-// addSchools adds the schools of 4.1, and for each district a school without an agreement, which only 4.3 lists.
+// addSchools adds the schools of 4.1, and for each ordinary district a school without an agreement, which only 4.3
+// lists.
 func (w *World) addSchools(counts []int, ordinary int) {
 	for i := range w.total + ordinary {
 		home, results := i-w.total, 0
@@ -92,8 +93,8 @@ func (w *World) addSchools(counts []int, ordinary int) {
 	}
 }
 
-// home returns the district of a school. Each of the first schools has a district of its own; most of the others are in
-// the first districts.
+// home returns the district of a school. The first schools are in different districts; most of the others are in the
+// first districts.
 func (w *World) home(school, ordinary int) int {
 	if school < ordinary {
 		return school

@@ -115,7 +115,7 @@ func home(column string, datasets []*schemas.Dataset) *schemas.Table {
 // identifier returns the name of a column without the prefix requested_.
 func identifier(column string) string { return strings.TrimPrefix(column, "requested_") }
 
-// withoutTable returns the columns of people's identifiers that are not the key of any table.
+// withoutTable returns the names of the bids of people that are not the key of any table of records.
 func withoutTable(datasets []*schemas.Dataset) []string {
 	var names []string
 	for _, t := range tablesOf(datasets) {
