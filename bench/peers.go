@@ -191,8 +191,8 @@ func (s *settings) dest(name string) string {
 	return filepath.Join(s.work, "exports", name)
 }
 
-// compareRows checks that the numbers of rows and the sums of columns that all contestants wrote are equal and match the
-// totals of the service. It checks nothing without -python.
+// compareRows checks that the numbers of rows and the sums of columns that all contestants wrote are equal and match
+// the totals of the service. It checks nothing without -python.
 func (s *settings) compareRows(ctx context.Context, outcomes []outcome, stderr io.Writer) error {
 	if s.python == "" {
 		fmt.Fprintln(stderr, "rows are not compared: this needs -python")

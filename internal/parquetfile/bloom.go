@@ -14,8 +14,8 @@ import (
 // for each distinct value, with which 2.5 % of the absent values pass.
 const maxBloomFill = 64
 
-// bloomFilter is the split block Bloom filter of a column chunk. It has at least 8 bits for each row of a full row group
-// until it is folded. Its size is a power of two, which some readers require.
+// bloomFilter is the split block Bloom filter of a column chunk. It has at least 8 bits for each row of a full row
+// group until it is folded. Its size is a power of two, which some readers require.
 type bloomFilter struct {
 	blocks bloom.SplitBlockFilter
 	used   bool

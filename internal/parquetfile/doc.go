@@ -46,12 +46,12 @@
 //   - created_by is CreatedBy, in the form that readers parse: application, "version", version. There is no key-value
 //     metadata, time, or library version.
 //
-// All of this depends only on the options and the sequence of rows, not on how it was divided into calls of Append or on
-// what a Writer wrote before. The bytes do depend on the version of the zstd library. If the test that pins the bytes fails, the new
-// bytes need a new CreatedBy, unless no release has written files with the current one.
+// All of this depends only on the options and the sequence of rows, not on how it was divided into calls of Append or
+// on what a Writer wrote before. The bytes do depend on the version of the zstd library. If the test that pins the
+// bytes fails, the new bytes need a new CreatedBy, unless no release has written files with the current one.
 //
 // A Writer collects rows in one raw page. A full page is encoded and compressed column by column, and the compressed
-// pages are kept until their row group is complete: a Writer holds one raw page, or two with Options.Background, and one
-// compressed row group. A Reader holds one page and the dictionary of each column; with FetchAhead it also holds the
-// next page, decompressed.
+// pages are kept until their row group is complete: a Writer holds one raw page, or two with Options.Background, and
+// one compressed row group. A Reader holds one page and the dictionary of each column; with FetchAhead it also holds
+// the next page, decompressed.
 package parquetfile

@@ -36,8 +36,8 @@ const (
 )
 
 // FaultListMoves serves test results as if the list had changed since the last page: the first result of the page gets
-// the student and subject of the next one. With ToTry 1, the second reading is consistent. Other operations, and odd
-// worlds, are unaffected.
+// the student and subject of the next one. With ToTry 1, the second reading is consistent. Other operations are
+// unaffected.
 const FaultListMoves FaultKind = "list_moves"
 
 // OperationToken is the name of the token endpoint in faults and in the log.

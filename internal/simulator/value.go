@@ -10,7 +10,7 @@ const (
 	Absent    Kind = iota // the member is left out, as the service does with unknown values
 	Text                  // S
 	ID                    // a bid in N and M
-	Integer               // N
+	Integer               // N; M is 64 in a 64-bit column
 	Decimal               // N hundredths
 	Boolean               // N is 0 or 1
 	Date                  // N days since 1970-01-01

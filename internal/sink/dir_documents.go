@@ -47,9 +47,9 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	return data, Hash(data), nil
 }
 
-// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. If when.Absent is set, the
-// document is created with a hard link instead, where the file system supports them, so that only one of several writers
-// can create it even if locks do not exclude other processes.
+// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. If when.Absent is set,
+// the document is created with a hard link instead, where the file system supports them, so that only one of several
+// writers can create it even if locks do not exclude other processes.
 func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
 	if err := ready(ctx, name); err != nil {
 		return err

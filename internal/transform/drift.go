@@ -9,8 +9,8 @@ import (
 const (
 	// UnknownField is a member that is neither a column nor documented.
 	UnknownField = "unknown_field"
-	// TypeMismatch is a value that does not fit its column, an array element that is not an object, a member whose value
-	// should be an array or an object but is not, an invalid byte of UTF-8, or a lone surrogate escape in _extra.
+	// TypeMismatch is a value that does not fit its column, an array element that is not an object, a member whose
+	// value should be an array or an object but is not, an invalid byte of UTF-8, or a lone surrogate escape in _extra.
 	TypeMismatch = "type_mismatch"
 	// DuplicateRecord is a record that was replaced by another one with the same key.
 	DuplicateRecord = "duplicate_record"

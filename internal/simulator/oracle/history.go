@@ -51,7 +51,7 @@ func NewHistory() *History {
 	return &History{current: map[string]map[string][]*Version{}, covered: map[[2]string]*Coverage{}}
 }
 
-// Nights returns the history of a service over nights, which must be in order. The options' AsOf is ignored.
+// Nights returns the history of a service over nights, which must be in order. The service's AsOf is ignored.
 func Nights(service simulator.Options, options Options, nights []time.Time) *History {
 	h := NewHistory()
 	for _, night := range nights {

@@ -155,8 +155,8 @@ func answerOf(err error) (a answer) {
 	return a
 }
 
-// signInOf returns the reason why Azure or the machine's metadata service did not issue a token, in Azure's own words if
-// it gave any; empty if there was no response.
+// signInOf returns the reason why Azure or the machine's metadata service did not issue a token, in Azure's own words
+// if it gave any; empty if there was no response.
 func signInOf(err error) string {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	if !ok || e.RawResponse == nil {

@@ -106,8 +106,8 @@ func (s *Server) Container(t testing.TB) string {
 	return name
 }
 
-// Staged returns the names of the blobs of a container that hold uncommitted blocks that were not dropped. The size of a
-// dropped block differs from the size in its id.
+// Staged returns the names of the blobs of a container that hold uncommitted blocks that were not dropped. The size of
+// a dropped block differs from the size in its id.
 func (s *Server) Staged(t testing.TB, name string) []string {
 	t.Helper()
 	client := s.Client(t, name)
