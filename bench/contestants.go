@@ -33,7 +33,7 @@ type programs struct {
 	build, base, self, python, scripts string
 }
 
-// contestants returns all contestants whose programs are available, growth-export first.
+// contestants returns all contestants whose programs are given, growth-export first.
 func contestants(p programs) []contestant {
 	script := func(name string) func(task) []string {
 		return func(t task) []string {

@@ -139,7 +139,7 @@ func (s *settings) exportNights(ctx context.Context, n *nights, stderr io.Writer
 	return nil
 }
 
-// historians returns all historians whose programs are available, growth-export first.
+// historians returns all historians whose programs are given, growth-export first.
 func (s *settings) historians(n *nights) []historian {
 	script := func(name, dest string) func(string) []string {
 		return func(date string) []string {

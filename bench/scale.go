@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The size of the nation in docs/SCALE.md.
+// These constants are the size of the nation in docs/SCALE.md.
 const (
 	nationSchools = 13_000
 	nationResults = 40_000_000
@@ -261,8 +261,8 @@ func (n *nation) write(b *strings.Builder, first, second *exported) {
 	b.WriteString("```\n")
 }
 
-// rounded returns a duration as text: with tenths of a second below ten seconds, and in whole minutes from ten minutes
-// on.
+// rounded returns a duration as text, rounded to tenths of a second below ten seconds, to seconds below ten minutes,
+// and to minutes otherwise.
 func rounded(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -94,7 +94,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", s.median, s.least, s.greatest)
 }
 
-// whole works like String for large figures: it has no decimals.
+// whole works like String, but without decimals, for large figures.
 func (s spread) whole() string {
 	if s.least == s.greatest {
 		return fmt.Sprintf("%.0f", s.median)

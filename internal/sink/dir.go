@@ -29,7 +29,7 @@ type DirOptions struct {
 }
 
 // Dir is a Store on a file system. Staged files are in _staging/<owner>/ under random names and become visible by a
-// rename; nothing below _staging is ever listed. Symbolic links that lead out of the root are refused.
+// rename. A listing never descends into _staging. Symbolic links that lead out of the root are refused.
 //
 // The root and every folder are created when something is written. They have the modes of the options, regardless of
 // the umask. Existing folders keep their modes.

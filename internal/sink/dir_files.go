@@ -17,7 +17,8 @@ type stagedName struct {
 	Name string `json:"name"`
 }
 
-// stagedPath returns the path of a staged file; empty if file.Staged is empty.
+// stagedPath returns the path of a staged file; empty if file.Staged is nil. If it is not valid, the error is
+// ErrDamaged.
 func stagedPath(owner string, file File) (string, error) {
 	if file.Staged == nil {
 		return "", nil

@@ -67,9 +67,10 @@ type Store interface {
 	Remove(ctx context.Context, path string) error
 
 	// Lock takes the named lock until unlock is called or the process ends. The lock applies to other processes and to
-	// other users of this Store. While others hold the lock, Lock waits for up to patience or until ctx is done, and
-	// then fails with a *LockedError that contains the holder. It logs waits of more than ten seconds. Stores with
-	// conditional writes do not need locks, and may return a lock that does not exclude other processes.
+	// other users of this Store. While others hold the lock, Lock waits for up to patience or until ctx is done. It
+	// then fails with a *LockedError that contains the holders, unless ctx was done before the first attempt. It logs
+	// waits of more than ten seconds. Stores with conditional writes do not need locks, and may return a lock that does
+	// not exclude other processes.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
@@ -115,8 +116,8 @@ type Condition struct {
 	Version string
 }
 
-// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort; further calls to either
-// have no effect.
+// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort. Once Stage has
+// succeeded, further calls to either have no effect. After Abort, Stage fails.
 type Draft interface {
 	io.Writer
 	// Finish ends writing and returns the size.

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// checkFolder is the folder in which checks write empty blobs, which they remove again.
+// checkFolder is the folder in which checks write blobs and blocks, which they remove again.
 const checkFolder = "_check/"
 
 // Check verifies that the credentials are valid, that the container can be listed, and that blobs can be written and

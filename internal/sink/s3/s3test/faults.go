@@ -24,7 +24,7 @@ const (
 	Reset
 	// LostAnswer closes the connection after the server has answered.
 	LostAnswer
-	// CutAnswer sends half of the answer's body.
+	// CutAnswer sends half of the answer's body and closes the connection.
 	CutAnswer
 	// InternalError responds with 500.
 	InternalError
