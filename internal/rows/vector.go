@@ -28,8 +28,8 @@ type Vector struct {
 	// vector is coded.
 	Data []byte
 	End  []uint32
-	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Rows are appended to such
-	// a vector only by AppendRows, AppendRange and AppendRow.
+	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Of the methods, only
+	// AppendRows, AppendRange and AppendRow may append rows to such a vector.
 	Coded bool
 	Code  []int32
 	// Shared means that another vector or a dictionary owns Data and End. No texts are appended to them.

@@ -173,8 +173,8 @@ func (w *World) newSchool(i, home, results int) school {
 	return s
 }
 
-// studentAndSubject returns the student and subject of the result at a position in the service's list. The order has no
-// pattern.
+// studentAndSubject returns the student and subject of the result at a position in the service's list, which has the
+// pairs in a permuted order.
 func (s *school) studentAndSubject(i int) (student, subject int) {
 	at := (s.stepFactor*i + s.stepOffset) % s.results
 	return at % s.tested, at / s.tested

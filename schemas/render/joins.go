@@ -41,8 +41,8 @@ func (m joinMap) Use(t *schemas.Table, column string) bool {
 	return slices.ContainsFunc(m, func(j join) bool { return j.From == t && j.Column == column })
 }
 
-// joins returns the joins between all tables, in their order. It omits a join if another table already provides one
-// with the same column.
+// joins returns the joins between all tables, in their order. It omits a join that can be made in two steps, the second
+// of them with the same column.
 func joins(datasets []*schemas.Dataset) joinMap {
 	var all []join
 	for _, d := range datasets {

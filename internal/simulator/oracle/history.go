@@ -305,8 +305,8 @@ func (h *History) GrowthPairs() []Pair {
 	return pairs
 }
 
-// newer reports whether version a of a result counts rather than version b. The current version counts or, if neither
-// is current, the later one.
+// newer reports whether version a of a result counts rather than version b: the one that ends later counts or, if both
+// end on the same date, the one that began later. Current versions end last.
 func newer(a, b *Version) bool {
 	return cmp.Or(strings.Compare(a.To, b.To), strings.Compare(a.From, b.From)) > 0
 }
