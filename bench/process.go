@@ -17,7 +17,7 @@ import (
 
 // cost holds the measurements of one run of a contestant.
 type cost struct {
-	cpu   time.Duration // user and system, of the process and all its children
+	cpu   time.Duration // user and system, of the process and the children that it has waited for
 	wall  time.Duration
 	peak  int64 // bytes resident in the largest process
 	bytes int64 // size of the Parquet files; 0 if not measured

@@ -24,7 +24,7 @@ type chunkReader struct {
 	*pageBuffers
 
 	in    *bufio.Reader // the rest of the chunk
-	left  int64         // bytes of the chunk that in has not returned yet
+	left  int64         // upper bound of the bytes of the chunk that in has not returned yet
 	codec format.CompressionCodec
 	// page is the data page that fetch has read, and first the dictionary page before it, until readPage decodes them.
 	page, first rawPage

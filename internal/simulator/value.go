@@ -232,7 +232,7 @@ func (d Day) Millis() int64 { return int64(d) * MillisPerDay }
 func (d Day) String() string { return d.Time().Format(time.DateOnly) }
 
 // Plain returns the value of a column: string, int64, float64 or bool; a date as YYYY-MM-DD, a timestamp as
-// microseconds since 1970 in UTC; nil for absent values, objects and arrays.
+// microseconds since 1970 in UTC; nil for absent values, nulls, objects and arrays.
 func (v *Value) Plain() any {
 	switch v.Kind {
 	case Text:

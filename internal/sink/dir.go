@@ -50,7 +50,7 @@ type Dir struct {
 	syncing chan struct{}
 
 	mu   sync.Mutex
-	root FileSystem // nil until the folder exists
+	root FileSystem // nil until it is opened, which requires that the folder exists
 	// made lists the root and the folders above it if this Dir has created them, the outermost first.
 	made []string
 	// unsynced are the folders whose entries have changed since they were last synced.

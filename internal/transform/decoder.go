@@ -41,7 +41,7 @@ type Decoder struct {
 	// were kept, and suppressed the suppressed students whose rows were dropped.
 	others              int
 	matched, suppressed []int
-	only                Only // the records that are kept; all if it has no values
+	only                Only // the records that are kept; all if its Values are nil
 	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int

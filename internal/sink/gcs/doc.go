@@ -9,7 +9,7 @@
 // uploads it to _staging/<owner>/<random name> with its CRC32C, which the service verifies. Commit makes the service
 // rewrite the object to its path, if nothing is there (ifGenerationMatch=0), and then removes the staged object. A
 // different file at the path is replaced, on condition that its generation has not changed. A process that is killed
-// between these steps leaves a staged object, which the next Commit or Sweep removes.
+// after the rewrite leaves a staged object, which the next Commit or Sweep removes.
 //
 // # Lost responses
 //
