@@ -18,7 +18,8 @@ type secondNight struct {
 	schools, results int
 }
 
-// documentedSecondNights are the scenarios of docs/BENCHMARKS.md. The larger one has ten million rows in all tables.
+// documentedSecondNights are the scenarios of docs/BENCHMARKS.md. The largest one has about ten million rows in all
+// tables.
 var documentedSecondNights = []secondNight{
 	{"quiet", time.Date(2025, time.December, 10, 0, 0, 0, 0, time.UTC), 200, 200_000},
 	{"in a testing window", time.Date(2025, time.September, 10, 0, 0, 0, 0, time.UTC), 200, 200_000},

@@ -21,8 +21,8 @@ type contestant struct {
 	omits   string // the features that it lacks
 	python  bool
 	files   bool // reads page files instead of the service
-	named   bool // takes part only if it is listed in -contestants, because it writes different rows
-	results int  // results of the largest world that it exports unless it is listed; 0 means any
+	named   bool // takes part only if the scenario lists it, because it writes different rows
+	results int  // maximum of Options.Results unless the scenario lists it; 0 means no limit
 	command func(t task) []string
 }
 
@@ -33,7 +33,7 @@ type programs struct {
 	build, base, self, python, scripts string
 }
 
-// contestants returns all contestants whose programs are available, growth-export first.
+// contestants returns all contestants whose programs are given, growth-export first.
 func contestants(p programs) []contestant {
 	script := func(name string) func(task) []string {
 		return func(t task) []string {

@@ -42,8 +42,8 @@ type kept struct {
 	bytes  int64
 }
 
-// compareHistories folds the same nights with all historians in turns, checks that their histories are equal, and
-// prints a table.
+// compareHistories folds the same nights with the historians of each scenario in turns, checks that they kept the same
+// versions of test results, and prints tables. The documented scenarios include those of besideExport.
 func compareHistories(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	one := nights{}
@@ -139,7 +139,7 @@ func (s *settings) exportNights(ctx context.Context, n *nights, stderr io.Writer
 	return nil
 }
 
-// historians returns all historians whose programs are available, growth-export first.
+// historians returns all historians whose programs are given, growth-export first.
 func (s *settings) historians(n *nights) []historian {
 	script := func(name, dest string) func(string) []string {
 		return func(date string) []string {
@@ -226,7 +226,7 @@ func linkFile(from, to, name string) error {
 	return os.Link(filepath.Join(from, name), target)
 }
 
-// compareKept checks that all histories have the same versions of test results.
+// compareKept checks that all histories have the same versions of test results. It checks nothing without -python.
 func (s *settings) compareKept(ctx context.Context, all []historian, stderr io.Writer) error {
 	if s.python == "" {
 		fmt.Fprintln(stderr, "histories are not compared: this needs -python")

@@ -71,7 +71,7 @@ func documentedPeers(s *settings) []scenario {
 // schoolSize is the number of results of an ordinary school.
 const schoolSize = 2000
 
-// comparePeers runs all contestants in turns, checks that they wrote the same rows, and prints tables.
+// comparePeers runs the contestants of each scenario in turns, compares their rows, and prints tables.
 func comparePeers(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	one := scenario{world: pages.Options{SchoolSize: schoolSize}}
@@ -191,7 +191,8 @@ func (s *settings) dest(name string) string {
 	return filepath.Join(s.work, "exports", name)
 }
 
-// compareRows checks that all contestants wrote the same rows, and that these match the totals of the service.
+// compareRows checks that the numbers of rows and the sums of columns that all contestants wrote are equal and match
+// the totals of the service. It checks nothing without -python.
 func (s *settings) compareRows(ctx context.Context, outcomes []outcome, stderr io.Writer) error {
 	if s.python == "" {
 		fmt.Fprintln(stderr, "rows are not compared: this needs -python")

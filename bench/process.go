@@ -17,17 +17,17 @@ import (
 
 // cost holds the measurements of one run of a contestant.
 type cost struct {
-	cpu   time.Duration // user and system, of the process and all its children
+	cpu   time.Duration // user and system, of the process and the children that it has waited for
 	wall  time.Duration
 	peak  int64 // bytes resident in the largest process
-	bytes int64 // Parquet bytes of the three tables
+	bytes int64 // size of the Parquet files; 0 if not measured
 }
 
 func (c cost) peakMB() float64 {
 	return float64(c.peak) / 1e6
 }
 
-// measure empties dest, runs a command, and returns its cost, which includes the size of the files below dest.
+// measure empties dest, runs a command, and returns its cost, which includes the size of the Parquet files below dest.
 //
 // Linux includes the peak of the parent in the peak of a new process. This program must therefore stay small, so
 // another process makes and serves the pages.

@@ -25,7 +25,8 @@ type queried struct {
 	Bytes map[string]int64 `json:"bytes"`
 }
 
-// compareQueries exports the same results with both builds, and times queries on their files.
+// compareQueries exports the same results with this build and, if -base is set, with the other one. It times queries on
+// their files.
 func compareQueries(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	world := pages.Options{SchoolSize: schoolSize}

@@ -48,7 +48,8 @@ func (s *settings) report(ctx context.Context, section string, stdout io.Writer,
 	return os.WriteFile(s.document, []byte(updated), 0o644)
 }
 
-// replaceSection returns the document with the text between the markers of a section replaced.
+// replaceSection returns the document with the text between the markers of a section replaced. It fails if a marker is
+// missing.
 func replaceSection(document, section, content string) (string, error) {
 	begin, end := "<!-- "+section+": begin -->\n", "<!-- "+section+": end -->\n"
 	head, rest, found := strings.Cut(document, begin)
@@ -84,7 +85,7 @@ func (s *settings) writeVersions(ctx context.Context, b *strings.Builder) {
 	b.WriteString(".\n")
 }
 
-// version returns the first line that a program prints about its version.
+// version returns the first line that a program prints about its version, or "unknown version" if it fails.
 func version(ctx context.Context, program string, args ...string) string {
 	out, err := exec.CommandContext(ctx, program, args...).Output()
 	if err != nil {
@@ -94,7 +95,7 @@ func version(ctx context.Context, program string, args ...string) string {
 	return strings.TrimPrefix(strings.TrimSpace(line), "growth-export ")
 }
 
-// loadAverage returns the load average of the last minute.
+// loadAverage returns the load average of the last minute, or "unknown" if the system does not report it.
 func loadAverage() string {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -104,7 +105,7 @@ func loadAverage() string {
 	return load
 }
 
-// proc returns the value of a key in a file below /proc.
+// proc returns the value of a key in a file below /proc, or "unknown" and the key if there is no such value.
 func proc(file, key string) string {
 	content, err := os.ReadFile(filepath.Join("/proc", file))
 	if err != nil {
@@ -118,7 +119,7 @@ func proc(file, key string) string {
 	return "unknown " + key
 }
 
-// memoryGiB returns the size of the machine's memory.
+// memoryGiB returns the size of the machine's memory, or NaN if it is unknown.
 func memoryGiB() float64 {
 	kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(proc("meminfo", "MemTotal"), " kB"), 64)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The size of the nation in docs/SCALE.md.
+// These constants are the size of the nation in docs/SCALE.md.
 const (
 	nationSchools = 13_000
 	nationResults = 40_000_000
@@ -28,7 +28,7 @@ const (
 type nation struct {
 	settings
 
-	part    int // the measured fraction of the nation: 10 is a tenth
+	part    int // the measured fraction of the nation: 10 means a tenth
 	latency time.Duration
 	shards  int
 	atOnce  int // shards that run at the same time
@@ -227,7 +227,7 @@ func readJSON(path string, to any) error {
 	return json.Unmarshal(content, to)
 }
 
-// write writes the tables.
+// write writes the tables and the commands.
 func (n *nation) write(b *strings.Builder, first, second *exported) {
 	fmt.Fprintf(b, "A simulated service with %d schools and %d results, 1/%d of the nation, delays each answer by %s. "+
 		"The values for the nation are %d times the measured ones.\n\n", nationSchools/n.part, nationResults/n.part, n.part, n.latency, n.part)
@@ -261,8 +261,8 @@ func (n *nation) write(b *strings.Builder, first, second *exported) {
 	b.WriteString("```\n")
 }
 
-// rounded returns a duration as text: with tenths of a second below ten seconds, and in whole minutes from ten minutes
-// on.
+// rounded returns a duration as text, rounded to tenths of a second below ten seconds, to seconds below ten minutes,
+// and to minutes otherwise.
 func rounded(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -24,7 +24,7 @@ type serving struct {
 	Totals pages.Totals `json:"totals"` // of a service that keeps its pages in files
 }
 
-// serve serves pages until stdin is closed, at the latest when the parent process ends.
+// serve serves pages until ctx is done or stdin is closed, which is at the latest when the parent process ends.
 func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	var w pages.Options
 	var o service.Options
@@ -81,7 +81,8 @@ type served struct {
 	stdin io.Closer
 }
 
-// startService starts a process that serves a world, from files below folder if it is not empty.
+// startService starts a process that serves a world. The process keeps the pages in files below folder or, if folder is
+// empty, generates them for each request.
 func startService(ctx context.Context, self string, world pages.Options, folder string, gzip bool, latency time.Duration,
 	stderr io.Writer,
 ) (*served, error) {

@@ -33,7 +33,7 @@ func (s *settings) define(flags *flag.FlagSet) {
 	flags.IntVar(&s.concurrency, "concurrency", 8, "concurrent requests, or threads")
 }
 
-// resolve makes paths absolute and checks that programs exist.
+// resolve makes paths absolute, checks that programs exist and that turns are valid, and creates the work folder.
 func (s *settings) resolve() error {
 	self, err := os.Executable()
 	if err != nil {

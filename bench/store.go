@@ -45,7 +45,7 @@ type storeStep struct {
 	most     int // maximum number of requests in flight
 }
 
-// measureStore measures all steps of a destination's life on S3, with thousands of files.
+// measureStore measures two runs on an S3 destination with many files, and the commands that follow them.
 func measureStore(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := storeScale{settings: settings{env: env}}
 	flags := flag.NewFlagSet("store", flag.ContinueOnError)

@@ -73,7 +73,7 @@ func ordinal(array string) Column {
 	}
 }
 
-// extra declares the last column of every table; known lists members that it always holds.
+// extra declares the last column of every table; known lists documented members that it holds.
 func extra(known ...string) Column {
 	doc := "JSON object of unknown members and of values that do not fit their column's type"
 	if len(known) > 0 {

@@ -3,9 +3,9 @@
 // these declarations; a test compares them with tables.csv. There is one file per family of operations and one function
 // per dataset. Package render writes generated/.
 //
-// The documentation of a column ends with its source: a section of the specification; "Observed" if the specification
-// is silent but public clients have seen it; "Presumed" if it is only expected, because other records of the service
-// have it.
+// The documentation of a column of the service's data names its source: a section of the specification; "Observed" if
+// the specification is silent but public clients have seen it; "Presumed" if it is only expected, because other records
+// of the service have it.
 //
 // The package owns names, types, order, nullability, sources and meaning. It neither reads the service nor writes
 // files, and imports no other package of this module.

@@ -83,8 +83,8 @@ type Column struct {
 	// call, SourceOrdinal or SourceExtra.
 	Source string
 	Class  Class
-	// Doc describes the column, with its unit, and ends with the source of the description: a section of the
-	// specification, Observed or Presumed.
+	// Doc describes the column, with its unit, and names the source of the description: a section of the specification,
+	// Observed or Presumed. Positions and _extra have no such source.
 	Doc string
 	// Refers is the table and column that hold the same identifier under another name, such as
 	// enrollment_sessions.enrollment_session_bid. Columns with the same name do not need it: they hold the same
@@ -200,7 +200,7 @@ func (d *Dataset) TakesPerspective() bool {
 // IsLookup reports whether the dataset is fetched before the data of schools, once for the run or for each district.
 func (d *Dataset) IsLookup() bool { return d.Per == Once || d.Per == PerDistrict }
 
-// SharedBySchool returns the names of the datasets in both lists that are fetched per school.
+// SharedBySchool returns the names of the datasets in both lists that are fetched by school: all except lookups.
 func SharedBySchool(one, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(one), func(name string) bool {
 		dataset, ok := Find(name)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options select what to export, and the destination.
+// Options specify the service, its credentials and the destination.
 type Options struct {
 	URL         string
 	Key, Secret string

@@ -11,7 +11,7 @@ const PageSize = 1000
 // Options select a world.
 type Options struct {
 	Results    int // in all schools except the huge one
-	SchoolSize int // results in a school
+	SchoolSize int // results in each of them; the last one may have fewer
 	Huge       int // results in one more school; 0 means none
 }
 
@@ -100,7 +100,7 @@ type Totals struct {
 	Score      int64 `json:"test_result_instructional_areas.score"` // in tenths
 }
 
-// appendBid appends a random UUID.
+// appendBid appends 128 random bits in the form of a UUID.
 func appendBid(buf []byte, random *rand.Rand) []byte {
 	const digits = "0123456789abcdef"
 	high, low := random.Uint64(), random.Uint64()

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/bench/pages"
 )
 
-// Key, Secret and token are the credentials of the service.
+// Key, Secret and token are the credentials of the service, which checks only the token.
 const (
 	Key    = "bench-key"
 	Secret = "bench-secret"
@@ -53,7 +53,7 @@ type server struct {
 	Options
 }
 
-// delayed waits for the latency, and reports whether the client is still connected.
+// delayed waits for the latency. It returns false if the client disconnects first.
 func (s *server) delayed(r *http.Request) bool {
 	if s.Latency == 0 {
 		return true

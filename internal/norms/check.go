@@ -16,7 +16,7 @@ import (
 )
 
 // Check checks that a CSV or Parquet file has all columns of growth norms, in any order and case, and no two rows with
-// the same key.
+// the same key. If the file has rows, at least one must be about a span that the views measure.
 func Check(path string) (err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// maxBloomFill is the maximum share of a filter's bits that are set, in percent. It corresponds to 8 bits for each
-// distinct value, with which 2.5 % of the absent values pass.
+// maxBloomFill is the share of set bits, in percent, up to which fold makes a filter smaller. It corresponds to 8 bits
+// for each distinct value, with which 2.5 % of the absent values pass.
 const maxBloomFill = 64
 
-// bloomFilter is the split block Bloom filter of a column chunk. It has 8 bits for each row of a full row group until
-// it is folded. Its size is a power of two, which some readers require.
+// bloomFilter is the split block Bloom filter of a column chunk. It has at least 8 bits for each row of a full row
+// group until it is folded. Its size is a power of two, which some readers require.
 type bloomFilter struct {
 	blocks bloom.SplitBlockFilter
 	used   bool

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// maxBoundBytes is the maximum length of a text in statistics, give or take one byte. It is enough for any identifier
-// and keeps the footer small.
+// maxBoundBytes is the length at which texts are cut in statistics. The greatest bound may be one byte longer. This is
+// enough for any identifier and keeps the footer small.
 const maxBoundBytes = 64
 
 // bounds are the least and the greatest value of a page or a column chunk, encoded as in statistics. If a text was cut,

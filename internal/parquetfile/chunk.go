@@ -24,7 +24,7 @@ type chunkReader struct {
 	*pageBuffers
 
 	in    *bufio.Reader // the rest of the chunk
-	left  int64         // bytes of the chunk that in has not returned yet
+	left  int64         // upper bound of the bytes of the chunk that in has not returned yet
 	codec format.CompressionCodec
 	// page is the data page that fetch has read, and first the dictionary page before it, until readPage decodes them.
 	page, first rawPage
@@ -118,8 +118,8 @@ func (c *chunkReader) next(p *rawPage) (err error) {
 	return nil
 }
 
-// readPage appends the values of the next data page, at most limit, to a column and returns their number. If coded is
-// set, texts of a dictionary are appended as codes.
+// readPage appends the values of the next data page to a column and returns their number. It fails if there are more
+// than limit. If coded is set, texts of a dictionary are appended as codes.
 func (c *chunkReader) readPage(v *rows.Vector, coded bool, limit int64) (int, error) {
 	unshare(v) // the dictionary may change
 	if !c.fetched {

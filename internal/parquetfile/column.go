@@ -29,7 +29,7 @@ type column struct {
 	coded   int // number of values coded by the dictionary
 
 	bloom bloomFilter // not used unless the column identifies a person
-	lean  bool        // the file has one page, and nothing that helps readers skip parts; see Options.LeanRows
+	lean  bool        // each column has one page, and nothing helps readers skip parts; see Options.LeanRows
 	// stored means that the column of a lean file is not compressed, because compression would not make it smaller.
 	stored bool
 }
@@ -38,8 +38,8 @@ type dictUse uint8
 
 const (
 	dictUndecided dictUse = iota // before minDictionaryValues
-	dictKept                     // it makes the column smaller
-	dictDropped                  // it does not make the column smaller, or has grown too large
+	dictKept                     // by the estimates, it does not make the column larger
+	dictDropped                  // by the estimates, it makes the column larger, or it has grown too large
 )
 
 // page describes a data page for the footer.
@@ -74,7 +74,7 @@ func (c *column) reset(pool *blockPool) {
 
 func (c *column) isText() bool { return c.def.Type == schemas.String || c.def.Type == schemas.JSON }
 
-// width returns the size of a PLAIN value in bytes.
+// width returns the size of a PLAIN number in bytes.
 func (c *column) width() int {
 	if c.def.Type == schemas.Int32 || c.def.Type == schemas.Date {
 		return 4

@@ -13,7 +13,7 @@
 //   - checks the sort order that the footer declares
 //   - keeps the bytes of files stable: a test pins them, and no library version is part of them.
 //
-// The price is about 1,250 lines: page.go, column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go,
+// The price is about 1,500 lines: page.go, column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go,
 // bloom.go, footer.go and metadata.go, which repeats some of the library's structs to add or omit members.
 //
 // thrift.go checks metadata before the library decodes it: the library allocates as many elements as a list claims to
@@ -42,15 +42,16 @@
 //     bounds would not exclude anything. A filter holds hashes of all of the column's values and is as sensitive as
 //     they are. Its size is the smallest power of two with room for the row group's distinct values.
 //   - With Options.LeanRows, which histories use, a small file has no page index, Bloom filters or bounds, and columns
-//     that compression would make larger are not compressed.
+//     that compression would not make smaller are not compressed.
 //   - created_by is CreatedBy, in the form that readers parse: application, "version", version. There is no key-value
 //     metadata, time, or library version.
 //
-// All of this depends only on the sequence of rows, not on how it was divided into calls of Append or on what a Writer
-// wrote before. The bytes do depend on the version of the zstd library. If the test that pins the bytes fails, the new
-// bytes need a new CreatedBy, unless no release has written files with the current one.
+// All of this depends only on the options and the sequence of rows, not on how it was divided into calls of Append or
+// on what a Writer wrote before. The bytes do depend on the version of the zstd library. If the test that pins the
+// bytes fails, the new bytes need a new CreatedBy, unless no release has written files with the current one.
 //
 // A Writer collects rows in one raw page. A full page is encoded and compressed column by column, and the compressed
-// pages are kept until their row group is complete: a Writer holds one raw page and one compressed row group. A Reader
-// holds one page and the dictionary of each column; with FetchAhead it also holds the next page, decompressed.
+// pages are kept until their row group is complete: a Writer holds one raw page, or two with Options.Background, and
+// one compressed row group. A Reader holds one page and the dictionary of each column; with FetchAhead it also holds
+// the next page, decompressed.
 package parquetfile

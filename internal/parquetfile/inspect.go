@@ -20,8 +20,9 @@ type Info struct {
 }
 
 // Inspect reads and checks the footer of a file that a Writer has made. The footer must be complete, the rows of the
-// row groups must add up, and the pages in the page index must fill the file up to the index without gaps. Inspect does
-// not read pages. Even for invalid files, it neither panics nor uses more memory than a multiple of the footer's size.
+// row groups must add up, and the column chunks, and the pages in the page index, must follow each other without gaps.
+// Inspect does not read pages. Even for invalid files, it neither panics nor uses more memory than a multiple of the
+// file's size.
 func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	file, err := open(r, size)
 	if err != nil {

@@ -84,8 +84,8 @@ func newReader(file io.ReaderAt, opened *parquet.File, table *schemas.Table) (*R
 // next Read.
 func (r *Reader) CodeTexts() { r.coded = true }
 
-// FetchAhead makes Read start a goroutine that reads and decompresses the next page after Read has returned. Close must
-// be called before the file is closed.
+// FetchAhead makes Read start a goroutine that reads and decompresses the next page while the caller uses the rows.
+// Close must be called before the file is closed.
 func (r *Reader) FetchAhead() { r.ahead = true }
 
 // Close waits until the Reader's goroutine no longer reads the file. It does not close the file.

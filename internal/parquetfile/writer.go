@@ -52,8 +52,8 @@ func (o Options) withDefaults() Options {
 	}
 }
 
-// Writer writes one file at a time. It must be used by only one goroutine at a time. Reset keeps its memory. After an
-// error, every call except Reset returns that error.
+// Writer writes one file at a time. It must be used by only one goroutine at a time. Reset keeps its memory. If rows
+// are out of order, or encoding or writing fails, all calls until Reset return that error.
 type Writer struct {
 	out   io.Writer
 	table *schemas.Table

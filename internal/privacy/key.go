@@ -54,7 +54,7 @@ func ParseKey(text string) (*Key, error) {
 }
 
 // Pseudonym returns the pseudonym of a value: the first 16 bytes, in hexadecimal, of HMAC-SHA-256 over the kind, a zero
-// byte and the value. Values of different kinds never share a pseudonym. An empty value stays empty.
+// byte and the value. Equal values of different kinds get different pseudonyms. An empty value stays empty.
 func (k *Key) Pseudonym(kind, value string) string {
 	return string(k.NewMaker().Append(nil, kind, []byte(value)))
 }

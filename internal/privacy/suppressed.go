@@ -47,7 +47,7 @@ func (s *Suppressed) Add(position int, bid string, numbers []string) {
 	}
 }
 
-// maxRemembered is the maximum number of texts that a Finder caches.
+// maxRemembered is the maximum number of texts in each cache of a Finder.
 const maxRemembered = 4096
 
 // Finder looks up texts among the bids and numbers of suppressed students. Only one goroutine may use it at a time.

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 )
 
-// EachValue passes the strings (including names of members) and numbers in valid JSON to use, until use returns true.
+// EachValue passes the numbers and the strings that are not empty, including names of members, in valid JSON to use,
+// until use returns true.
 func EachValue(text []byte, use func(value []byte) bool) {
 	for i := 0; i < len(text); i++ {
 		var value []byte

@@ -16,7 +16,7 @@ type Matcher struct {
 
 // columnMatch is the state of a column in a Matcher.
 type columnMatch struct {
-	// first and nulls record which rows of the first and of the second batch are null.
+	// first and nulls record whether none, some or all rows of the first and of the second batch are null.
 	first, nulls nulls
 	// empty reports whether a row of the first batch has an empty text that is not null.
 	empty knowledge

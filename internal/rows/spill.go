@@ -192,7 +192,7 @@ func (s *spillReader) length(limit uint64) int {
 	return int(n)
 }
 
-// bytes appends the next n bytes to to. It allocates as bytes arrive, so a wrong length costs nothing.
+// bytes appends the next n bytes to to. It allocates as bytes arrive, so that a wrong length cannot exhaust the memory.
 func (s *spillReader) bytes(to []byte, n int) []byte {
 	for n > 0 && s.err == nil {
 		part := min(n, max(chunkBytes, len(to)))

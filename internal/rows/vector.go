@@ -28,11 +28,11 @@ type Vector struct {
 	// vector is coded.
 	Data []byte
 	End  []uint32
-	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Rows are appended to such
-	// a vector only by AppendRows, AppendRange and AppendRow.
+	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Of the methods, only
+	// AppendRows, AppendRange and AppendRow may append rows to such a vector.
 	Coded bool
 	Code  []int32
-	// Shared means that another vector owns Data and End. Nothing is appended to such a vector.
+	// Shared means that another vector or a dictionary owns Data and End. No texts are appended to them.
 	Shared bool
 	// Dictionary, if not 0, identifies the texts of a shared vector: vectors with the same number share the same texts.
 	Dictionary uint64

@@ -49,8 +49,8 @@ func (w *World) BidOf(what EntityKind, group, index int) Bid {
 	}
 }
 
-// FindBid resolves a bid from a client. ok is false if this world never issued it. Callers must check that group and
-// index exist.
+// FindBid resolves a bid from a client. ok is false if the text is not a bid of this world as the world would send it.
+// Callers must check that group and index exist.
 func (w *World) FindBid(text string) (what EntityKind, group, index int, ok bool) {
 	b, ok := ParseBid(text)
 	if !ok && w.quirks != nil {

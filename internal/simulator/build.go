@@ -71,7 +71,8 @@ func (w *World) addDistricts(ordinary int) {
 	}
 }
 
-// addSchools adds the schools of 4.1, and for each district a school without an agreement, which only 4.3 lists.
+// addSchools adds the schools of 4.1, and for each ordinary district a school without an agreement, which only 4.3
+// lists.
 func (w *World) addSchools(counts []int, ordinary int) {
 	for i := range w.total + ordinary {
 		home, results := i-w.total, 0
@@ -92,8 +93,8 @@ func (w *World) addSchools(counts []int, ordinary int) {
 	}
 }
 
-// home returns the district of a school. Each of the first schools has a district of its own; most of the others are in
-// the first districts.
+// home returns the district of a school. The first schools are in different districts; most of the others are in the
+// first districts.
 func (w *World) home(school, ordinary int) int {
 	if school < ordinary {
 		return school
@@ -172,8 +173,8 @@ func (w *World) newSchool(i, home, results int) school {
 	return s
 }
 
-// studentAndSubject returns the student and subject of the result at a position in the service's list. The order has no
-// pattern.
+// studentAndSubject returns the student and subject of the result at a position in the service's list, which has the
+// pairs in a permuted order.
 func (s *school) studentAndSubject(i int) (student, subject int) {
 	at := (s.stepFactor*i + s.stepOffset) % s.results
 	return at % s.tested, at / s.tested

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// season is a quarter of an academic year. Each season is one enrollment session, in which tests are taken.
+// season is one of the four parts of an academic year. Each season is one enrollment session. Tests are taken in all of
+// them except summer.
 type season int
 
 const (

@@ -4,8 +4,8 @@
 //
 //   - A record is data: the world makes it as a list of named values. The renderer writes these as JSON, with varying
 //     order of members and precision of timestamps, and package oracle turns the same values into expected rows.
-//   - Everything is a pure function of the seed and a position. Any page can therefore be rendered at any time,
-//     concurrently, and always has the same bytes. Only the list of schools is kept in memory.
+//   - Everything is a pure function of the world's options and a position. Any page can therefore be rendered at any
+//     time, concurrently, and always has the same bytes. Only the lists of schools and districts are kept in memory.
 //   - An operation is an entry in a table ([Operations]): its path, parameters, container and source of records. A
 //     declared column that the world does not send gets made-up values.
 //   - [Quirks] change records before the renderer and the oracle read them. They are in package odd.

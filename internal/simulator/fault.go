@@ -36,8 +36,8 @@ const (
 )
 
 // FaultListMoves serves test results as if the list had changed since the last page: the first result of the page gets
-// the student and subject of the next one. With ToTry 1, the second reading is consistent. Other operations, and odd
-// worlds, are unaffected.
+// the student and subject of the next one. With ToTry 1, the second reading is consistent. Other operations are
+// unaffected.
 const FaultListMoves FaultKind = "list_moves"
 
 // OperationToken is the name of the token endpoint in faults and in the log.
@@ -79,8 +79,8 @@ type Fault struct {
 	Body string
 }
 
-// TransientFaults returns every fault that disappears when the request is repeated. Together, they affect the given
-// share of requests, but at most four tries of a request in a row, so that a client with eight retries succeeds. Stalls
+// TransientFaults returns faults that disappear when the request is repeated. Together, they affect the given share of
+// tries, but at most four tries of a request in a row, so that a client with eight retries succeeds. Stalls
 // last for the given time (default one second) or until the client gives up. The token endpoint has its own faults,
 // none of which rejects the credentials.
 func TransientFaults(share float64, stall time.Duration) []Fault {

@@ -144,8 +144,8 @@ func (r *renderer) container(v *Value) {
 	r.ascii = ascii
 }
 
-// AppendString appends a JSON string. If ascii is set, it escapes every rune beyond ASCII, and writes runes beyond the
-// BMP as surrogate pairs.
+// AppendString appends a JSON string. If ascii is set, it escapes slashes and every rune beyond ASCII, and writes runes
+// beyond the BMP as surrogate pairs.
 func AppendString(dst []byte, s string, ascii bool) []byte {
 	dst = append(dst, '"')
 	for _, c := range s {

@@ -20,8 +20,8 @@ type testEvent struct {
 	draw     Rand
 }
 
-// resultPlaces returns the number of places in the list of 4.6: one for each seat and subject of the school, followed
-// by one for each seat and subject of the school whose students move to it.
+// resultPlaces returns the number of places in the list of 4.6: the pairs of seat and subject with results in the
+// school, followed by such pairs in the school whose students move to it.
 func (w *World) resultPlaces(school int) int {
 	places := w.schools[school].results
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {

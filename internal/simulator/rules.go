@@ -45,7 +45,7 @@ func brokenAt(index int) string {
 	return ""
 }
 
-// servedResult returns an element of testResults as it is served, with broken rules.
+// servedResult returns an element of testResults as it is served, with broken rules and the effect of FaultListMoves.
 func (w *World) servedResult(a *Arena, c *Call, index int) []Member {
 	members := w.resultRecord(a, c.School, index)
 	if rule := brokenAt(index); w.broken(rule) {

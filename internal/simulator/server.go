@@ -32,11 +32,11 @@ type ServerOptions struct {
 	PageSize int
 	// ListPageSize is the page size of other paged operations, default 500; it is not documented.
 	ListPageSize int
-	// Latency is the delay of every answer.
+	// Latency is the delay of every answer, except of refused requests and of faults with Above.
 	Latency time.Duration
 	// Faults are applied to requests; see [Server.SetFaults].
 	Faults []Fault
-	// LogLimit is the minimum number of requests that the log keeps, default 100000.
+	// LogLimit is the maximum number of requests that Log returns, default 100000.
 	LogLimit int
 	// Now is the clock of tokens, the log and dates in Retry-After, default time.Now. Records do not depend on it.
 	Now func() time.Time

@@ -88,7 +88,7 @@ func (t *Table) ColumnOf(source string) string {
 	return t.Columns[slices.IndexFunc(t.Columns, func(col Column) bool { return col.Source == source })].Name
 }
 
-// KeySource returns the source that identifies the records of one list.
+// KeySource returns the source that identifies the records of one list; empty if there is none.
 func (t *Table) KeySource() string {
 	at := slices.IndexFunc(t.Columns, func(col Column) bool { return col.Key && col.Source[0] != '$' })
 	if at < 0 {

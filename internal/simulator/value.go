@@ -10,7 +10,7 @@ const (
 	Absent    Kind = iota // the member is left out, as the service does with unknown values
 	Text                  // S
 	ID                    // a bid in N and M
-	Integer               // N
+	Integer               // N; M is 64 in a 64-bit column
 	Decimal               // N hundredths
 	Boolean               // N is 0 or 1
 	Date                  // N days since 1970-01-01
@@ -232,7 +232,7 @@ func (d Day) Millis() int64 { return int64(d) * MillisPerDay }
 func (d Day) String() string { return d.Time().Format(time.DateOnly) }
 
 // Plain returns the value of a column: string, int64, float64 or bool; a date as YYYY-MM-DD, a timestamp as
-// microseconds since 1970 in UTC; nil for absent values, objects and arrays.
+// microseconds since 1970 in UTC; nil for absent values, nulls, objects and arrays.
 func (v *Value) Plain() any {
 	switch v.Kind {
 	case Text:

@@ -12,7 +12,8 @@ type Options struct {
 	// Districts is the number of ordinary districts, default 3. If there are two or more, there is also a state: a
 	// district that lists the schools of about two thirds of the others. These schools have two perspectives.
 	Districts int
-	// Schools is the number of schools of 4.1, default 12, or as many as SchoolSizes has. Negative means none.
+	// Schools is the number of schools of 4.1, default 12, or as many as SchoolSizes has. Negative means none. Long
+	// before or after the default day, 4.1 may list fewer or more schools.
 	Schools int
 	// Results is the approximate number of test results, default 15000. Schools beyond SchoolSizes share the rest
 	// unevenly.

@@ -20,7 +20,7 @@ type DirOptions struct {
 	// It is ignored if the destination was created without it, so that all files and folders of a destination have the
 	// same modes.
 	GroupReadable bool
-	// Log receives warnings while the Dir waits for a lock; nil discards them.
+	// Log receives warnings, for example while the Dir waits for a lock; nil discards them.
 	Log *slog.Logger
 	// Command is the name of the running command, which lock files show to other processes.
 	Command string
@@ -29,7 +29,7 @@ type DirOptions struct {
 }
 
 // Dir is a Store on a file system. Staged files are in _staging/<owner>/ under random names and become visible by a
-// rename; nothing below _staging is ever listed. Symbolic links that lead out of the root are refused.
+// rename. A listing never descends into _staging. Symbolic links that lead out of the root are refused.
 //
 // The root and every folder are created when something is written. They have the modes of the options, regardless of
 // the umask. Existing folders keep their modes.
@@ -50,7 +50,7 @@ type Dir struct {
 	syncing chan struct{}
 
 	mu   sync.Mutex
-	root FileSystem // nil until the folder exists
+	root FileSystem // nil until it is opened, which requires that the folder exists
 	// made lists the root and the folders above it if this Dir has created them, the outermost first.
 	made []string
 	// unsynced are the folders whose entries have changed since they were last synced.
@@ -181,8 +181,8 @@ func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	return made, nil
 }
 
-// unmakeRoot removes the root if this Dir has created it and it is empty. A run that fails before it writes anything
-// therefore leaves nothing behind.
+// unmakeRoot removes the root and the folders above it, as far as this Dir has created them and they are empty. A run
+// that fails before it writes anything therefore leaves nothing behind.
 func (d *Dir) unmakeRoot() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

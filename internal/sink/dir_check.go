@@ -47,7 +47,7 @@ func (d *Dir) Check(ctx context.Context) error {
 	}
 }
 
-// CheckReading returns an error if the folder is missing or cannot be listed.
+// CheckReading returns an error if the folder is missing, is a file or cannot be opened.
 func (d *Dir) CheckReading(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -159,7 +159,7 @@ func nearestFolder(root FileSystem, folder string) (string, error) {
 	return folder, nil
 }
 
-// tryMove moves an empty file from a staging folder to another folder.
+// tryMove moves an empty file from a staging folder to another folder, and removes it.
 func (d *Dir) tryMove(root FileSystem, staging, folder string) error {
 	from, to := staging+"/"+rand.Text(), path.Join(folder, checkName+rand.Text())
 	err := d.inFolder(root, staging, func() error {

@@ -47,8 +47,9 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	return data, Hash(data), nil
 }
 
-// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. Even if locks do not
-// exclude other processes, only one of several writers can create a document, because it is created with a hard link.
+// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. If when.Absent is set,
+// the document is created with a hard link instead, where the file system supports them, so that only one of several
+// writers can create it even if locks do not exclude other processes.
 func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
 	if err := ready(ctx, name); err != nil {
 		return err
@@ -162,8 +163,8 @@ func replace(root FileSystem, temporary, name string, when Condition) error {
 }
 
 // Remove removes a file and the folders that become empty. To other processes, a missing document may mean that files
-// were committed or removed, and these processes may then remove further files. The removal of a document therefore
-// becomes durable after every earlier change and before every later change.
+// were committed or removed, and these processes may then remove further files. The removal of a document, unless it is
+// a detail, therefore becomes durable after every earlier change and before every later change.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := ready(ctx, name); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 	return d.openFile(root, name)
 }
 
-// openFile opens a regular file, or fails with ErrNotFound.
+// openFile opens a regular file. It fails with ErrNotFound if the path does not exist.
 func (d *Dir) openFile(root FileSystem, name string) (Object, error) {
 	f, err := openToRead(root, name)
 	if missing(err) {

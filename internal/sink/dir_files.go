@@ -17,7 +17,8 @@ type stagedName struct {
 	Name string `json:"name"`
 }
 
-// stagedPath returns the path of a staged file; empty if file.Staged is empty.
+// stagedPath returns the path of a staged file; empty if file.Staged is nil. If it is not valid, the error is
+// ErrDamaged.
 func stagedPath(owner string, file File) (string, error) {
 	if file.Staged == nil {
 		return "", nil
@@ -143,8 +144,8 @@ func (d *Dir) sameSize(_ context.Context, root FileSystem, name, _ string, file 
 	return info.Mode().IsRegular() && info.Size() == file.Bytes, nil
 }
 
-// sameBytes reports whether the file at name, which was staged at from, has the size and hash of the staged file. A
-// file that this Dir has staged or verified before is not read again.
+// sameBytes reports whether the file at name, which was staged at from, has the size and hash of the staged file. It
+// does not read a file that this Dir has staged or verified before, or a file without a recorded hash.
 func (d *Dir) sameBytes(ctx context.Context, root FileSystem, name, from string, file File) (bool, error) {
 	if there, err := d.sameSize(ctx, root, name, from, file); !there || err != nil {
 		return false, err
@@ -178,7 +179,7 @@ func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) 
 	return name != "", err
 }
 
-// Intact also compares the SHA-256 of the file with the hash recorded when it was staged.
+// Intact also compares the SHA-256 of the file with the hash recorded when it was staged, if sameBytes has to read it.
 func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
 	_, name, _, err := d.locate(ctx, owner, file, d.sameBytes)
 	return name != "", err
@@ -316,7 +317,8 @@ func (*Dir) sweepStaging(root FileSystem, owner string, keep []File) error {
 // ListsStaged returns true.
 func (d *Dir) ListsStaged(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
-// Staged returns, by owner, the time at which the newest file in the staging folder was written.
+// Staged returns, by owner, the time at which the newest file in the staging folder was written; zero if the folder is
+// empty.
 func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	root, err := d.existing()
 	if root == nil {

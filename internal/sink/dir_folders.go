@@ -56,8 +56,9 @@ func (d *Dir) makeFolder(root FileSystem, folder string) error {
 	return err
 }
 
-// create creates a file that will be renamed to target, with its final mode: the mode of the options, plus read
-// permission for everyone who may read the file that it replaces or the folder that it will be in.
+// create creates a file that will be renamed to target, with its final mode: the mode of the options, plus the
+// permissions of the file that it replaces or, if there is no such file, the read permissions that it inherits from a
+// folder.
 func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 	mode := d.fileMode
 	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {

@@ -25,7 +25,8 @@ const (
 	// lockLogAfter is the time after which a wait is first logged, and lockLogInterval how often it is logged after that.
 	lockLogAfter    = 10 * time.Second
 	lockLogInterval = time.Minute
-	// maxLockTries is the maximum number of attempts to lock a file that is still at its path once it is locked.
+	// maxLockTries is the maximum number of attempts to lock a file that is still at its path once it is locked, and of
+	// attempts of Lock to open a root that other processes remove.
 	maxLockTries = 100
 	// maxLockFile is the maximum number of bytes of a lock's file that are read.
 	maxLockFile = 1 << 20
@@ -107,7 +108,7 @@ func lockPath(name string) string { return locksFolder + "/" + Escape(name) }
 
 // tryLock takes the lock whose file is at path, or fails with a *LockedError. The last holder removes the file, so the
 // file may no longer be at its path once it is locked here. A lock on such a file does not exclude other processes, so
-// tryLock tries again.
+// tryLock tries again. Where locks are not supported, it succeeds without a lock.
 func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error, error) {
 	for range maxLockTries {
 		var f FileHandle

@@ -7,8 +7,8 @@
 // for the file of a later attempt at the same path.
 //
 // A document is small and written in one step. A write can be made conditional on the document being absent or
-// unchanged, and [Swap] retries a read-modify-write operation. Writing or removing a document first makes every earlier
-// change durable, so a document can safely state that files were committed.
+// unchanged, and [Swap] retries a read-modify-write operation. Writing a document first makes every earlier change
+// durable, so a document can safely state that files were committed.
 //
 // Locks are shared or exclusive, and are released when their process ends. A store with reliable conditional writes,
 // such as S3, may not have locks.

@@ -15,7 +15,7 @@ func Hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// HashFile returns the SHA-256 of a file in hexadecimal.
+// HashFile returns the SHA-256 of the first size bytes of a file in hexadecimal.
 func HashFile(ctx context.Context, file io.ReaderAt, size int64) (string, error) {
 	hash := sha256.New()
 	buffer := make([]byte, 256<<10)

@@ -34,7 +34,8 @@ func (h LockHolder) String() string {
 
 // LockedError reports that other processes hold a lock. It wraps ErrLocked.
 type LockedError struct {
-	// Holders are the processes listed in the lock's file, the latest first.
+	// Holders are the processes listed in the lock's file, the latest first, except for processes of this host that
+	// have ended.
 	Holders []LockHolder
 	// Waited is how long Lock waited; zero if it was not asked to wait.
 	Waited time.Duration

@@ -59,9 +59,10 @@ const (
 
 // Escape returns a value as a path segment, or the end of one. ASCII outside [A-Za-z0-9._-] is percent-encoded, which
 // Hive, Spark and DuckDB decode. Other characters are kept, because Spark would decode each of their bytes to a
-// character. The exceptions are characters that a store's lists cannot contain, and characters that control a terminal;
-// see isUnsafe. The result is never empty, "." or "..", or a word that DuckDB reads as null. A long value is cut
-// between characters and ends in a tilde and the value's hash, so that different values stay different.
+// character. The exceptions are invalid UTF-8, characters that a store's lists cannot contain, and characters that
+// control a terminal; see isUnsafe. The result is never empty, "." or "..". Only an empty value becomes a word that
+// DuckDB reads as null. A long value is cut between characters and ends in a tilde and the value's hash, so that
+// different values stay different.
 func Escape(value string) string {
 	switch value {
 	case "":

@@ -21,7 +21,7 @@ var (
 	ErrLocked = errors.New("another process holds the lock")
 	// ErrUnavailable reports that a store is overloaded, is failing or cannot be reached.
 	ErrUnavailable = errors.New("the store is unavailable")
-	// ErrDamaged reports that a document, or File.Staged, cannot be decoded, so that this program cannot have written it.
+	// ErrDamaged reports that a document, a file or File.Staged is not as this program has written it.
 	ErrDamaged = errors.New("the document is damaged")
 )
 
@@ -49,7 +49,8 @@ type Store interface {
 	// returns ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when
 	// the next Write returns.
 	Commit(ctx context.Context, owner string, file File) error
-	// Abort drops a staged file; a missing file is not an error. When Abort returns nil, the file is known to be gone.
+	// Abort drops a staged file; a missing file is not an error. When Abort returns nil, the file is known to be gone,
+	// unless dropping it would also remove another file at its path: Abort then drops neither.
 	Abort(ctx context.Context, owner string, file File) error
 	// Sweep drops all uncommitted staged files and abandoned drafts of the owner, except the files to keep. If
 	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would also remove
@@ -66,9 +67,10 @@ type Store interface {
 	Remove(ctx context.Context, path string) error
 
 	// Lock takes the named lock until unlock is called or the process ends. The lock applies to other processes and to
-	// other users of this Store. While others hold the lock, Lock waits for up to patience or until ctx is done, and
-	// then fails with a *LockedError that contains the holder. It logs waits of more than ten seconds. Stores with
-	// conditional writes do not need locks, and may return a lock that does not exclude other processes.
+	// other users of this Store. While others hold the lock, Lock waits for up to patience or until ctx is done. It
+	// then fails with a *LockedError that contains the holders, unless ctx was done before the first attempt. It logs
+	// waits of more than ten seconds. Stores with conditional writes do not need locks, and may return a lock that does
+	// not exclude other processes.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
@@ -114,16 +116,16 @@ type Condition struct {
 	Version string
 }
 
-// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort; further calls to either
-// have no effect.
+// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort. Once Stage has
+// succeeded, further calls to either have no effect. After Abort, Stage fails.
 type Draft interface {
 	io.Writer
 	// Finish ends writing and returns the size.
 	Finish() (size int64, err error)
-	// ReadAt reads written bytes. It may only be called after Finish.
+	// ReadAt reads written bytes. It may only be called after Finish and before Stage or Abort.
 	io.ReaderAt
-	// Stage makes the finished file durable and returns File.Staged. It returns ErrStagedLost if another process has swept
-	// the owner's files.
+	// Stage makes the finished file durable and returns File.Staged. It may return ErrStagedLost if another process has
+	// swept the owner's files.
 	Stage(ctx context.Context) (staged []byte, err error)
 	// Abort drops the draft.
 	Abort() error
@@ -164,7 +166,7 @@ type Info struct {
 
 // The interfaces below describe optional abilities of stores. Callers find them by a type assertion.
 
-// StagedReader can read back a staged file. A store that stages files as multipart uploads cannot.
+// StagedReader can read back a staged file. A store that stages files as parts or blocks of an upload cannot.
 type StagedReader interface {
 	// OpenStaged opens a staged or committed file. It returns ErrStagedLost if the file is gone.
 	OpenStaged(ctx context.Context, owner string, file File) (Object, error)
@@ -210,7 +212,7 @@ type Encrypter interface {
 	Encryption(ctx context.Context, path string) (string, error)
 }
 
-// Object is a visible object open for reading.
+// Object is a visible object, or a staged file, that is open for reading.
 type Object interface {
 	io.ReaderAt
 	io.Closer

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ErrVersionRefused reports that a store repeatedly refused to replace a document that still had the version that the
-// store had just returned.
+// ErrVersionRefused reports that a store refused maxSwaps times in a row to replace the version of a document that it
+// had just returned.
 var ErrVersionRefused = errors.New("the store refuses to replace the version that it has just returned: " +
 	"a proxy may be rewriting ETags, or the store may not support conditional writes; run growth-export doctor")
 
@@ -17,7 +17,8 @@ const (
 	// maxSwaps is the maximum number of attempts to replace one document. Real conflicts, with other publishers, are
 	// over after a few attempts.
 	maxSwaps = 10
-	// minSwapWait and maxSwapWait bound the waits between attempts, which double. The total stays below ten seconds.
+	// minSwapWait is the limit of the first wait between attempts; see Pause. The limit doubles up to maxSwapWait. The
+	// total stays below ten seconds.
 	minSwapWait = 25 * time.Millisecond
 	maxSwapWait = 2 * time.Second
 )

@@ -16,5 +16,5 @@
 //
 // OpenTelemetry's SDK reads endpoints, headers, certificates, compression, intervals, resource attributes and the
 // sampler from the environment. Data that cannot be sent is dropped. A collector that is down delays the end of a
-// command by the timeout of [Telemetry.End], and has no other effect.
+// command by at most the timeout of [Telemetry.End], and has no other effect.
 package telemetry

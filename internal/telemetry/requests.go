@@ -80,7 +80,8 @@ func (s *Service) Requested(ctx context.Context, e extract.Event) {
 	}
 }
 
-// describe returns the attributes of a kind, which it creates only once. There is one kind per operation and status.
+// describe returns the attributes of a kind, which it caches. There are few kinds: usually one per operation and
+// status.
 func (s *Service) describe(k kind) *described {
 	if known, ok := s.kinds.Load(k); ok {
 		if d, ok := known.(*described); ok {

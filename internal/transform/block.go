@@ -11,7 +11,7 @@ import (
 
 // runSizes are the sizes, in bytes, at which blocks and parts end.
 type runSizes struct {
-	// block is the size at which a block of a run ends. A merge holds one block of each run in memory.
+	// block is the usual size of a block of a run. A merge holds one block of each run in memory.
 	block int
 	// part is the size at which a merged part ends.
 	part int

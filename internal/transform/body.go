@@ -192,8 +192,8 @@ func (d *Decoder) finishList() (Page, error) {
 	return Page{Records: d.pageRecords() + d.others, Next: next}, err
 }
 
-// nextCursor returns the cursor of the next page, or "" on the last page. Anything ambiguous is an error, because part
-// of a list must not be taken for the whole.
+// nextCursor returns the cursor of the next page, or "" on the last page. It fails if it cannot determine which of the
+// two applies, because part of a list must not be taken for the whole.
 func (d *Decoder) nextCursor(pagination *outerMember) (string, error) {
 	if pagination == nil {
 		if d.plan.dataset.Operation.Paged {

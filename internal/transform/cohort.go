@@ -56,8 +56,9 @@ func (p *Plan) dropRows() {
 // drops reports whether decoders drop the rows of some students.
 func (p *Plan) drops() bool { return p.cohort != nil || p.suppressed != nil }
 
-// keepsRow reports whether the row just read, the table's next one, belongs to the cohort and not to a suppressed
-// student, and if so records its student. A kept row loses an _extra that mentions a suppressed student.
+// keepsRow reports whether the row just read, the table's next one, is kept: it must belong to the cohort and not to a
+// suppressed student, and a record must also pass keepsRecord. It records the student for whom the row is kept, or for
+// whom it is suppressed. A kept row loses an _extra that mentions a suppressed student.
 func (d *Decoder) keepsRow(t *tableRows) bool {
 	if !d.plan.drops() {
 		return true
@@ -80,7 +81,7 @@ func (d *Decoder) keepsRow(t *tableRows) bool {
 }
 
 // keepsRecord reports whether the record just read may be kept. If its dataset has a roster, a student of the cohort
-// must be on it. After KeepOnly, the record must have one of the values in d.only.
+// must be on it. Otherwise, after KeepOnly, the record must have one of the values in d.only.
 func (d *Decoder) keepsRecord(t *tableRows) bool {
 	if d.plan.roster > 0 {
 		roster := d.tables[d.plan.roster]
@@ -111,8 +112,8 @@ func note(positions []int, position int) []int {
 	return append(positions, position)
 }
 
-// ofCohort reports whether the row just read is kept, and returns the position of its student in the cohort, or -1 if
-// rows are not restricted.
+// ofCohort reports whether the cohort allows the row just read, and returns the position of its student in the cohort,
+// or -1 if the row is not allowed or its table is not restricted.
 func (d *Decoder) ofCohort(t *tableRows) (position int, kept bool) {
 	if d.plan.cohort == nil || len(t.plan.students) == 0 {
 		return -1, true
@@ -141,6 +142,6 @@ func (d *Decoder) bidIn(t *tableRows, column int) []byte {
 	return nil
 }
 
-// Matched returns the positions in the cohort of the students who have a row. A position may occur several times. The
-// result is valid until Reset.
+// Matched returns the positions in the cohort of the students whose rows were kept while reading, also on pages that
+// then failed. A position may occur several times. The result is valid until Reset.
 func (d *Decoder) Matched() []int { return d.matched }

@@ -22,7 +22,8 @@ type Result struct {
 	// Tables are in the order of the dataset's tables, and Order is set in each. They belong to the decoder and are valid
 	// until its Reset.
 	Tables []*rows.Batch
-	// Records counts the records received, Duplicates how many of them were dropped as duplicates.
+	// Records counts the records received, except those that a cohort or a suppression list dropped while reading.
+	// Duplicates counts how many of them were dropped as duplicates.
 	Records, Duplicates int64
 	// Drift is sorted by table, field and kind.
 	Drift []Drift
@@ -35,12 +36,12 @@ type Decoder struct {
 	tables []*tableRows
 	params Params
 	limits Limits
-	count  int // records of all pages read
+	count  int // records of all pages read, except dropped ones
 	// others counts the records of the current page that were dropped. matched lists the students of the cohort whose rows
 	// were kept, and suppressed the suppressed students whose rows were dropped.
 	others              int
 	matched, suppressed []int
-	only                Only // the records that are kept; all if it has no values
+	only                Only // the records that are kept; all if its Values are nil
 	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int
@@ -141,10 +142,10 @@ func (d *Decoder) Reset(params Params) {
 	block(d.tables).reset(d.plan, params)
 }
 
-// Records returns the number of records received.
+// Records returns the number of records received, except those that a cohort or a suppression list dropped.
 func (d *Decoder) Records() int { return d.count }
 
-// ChildRows returns the number of child rows of the records received.
+// ChildRows returns the number of child rows of these records.
 func (d *Decoder) ChildRows() int64 { return d.childRows }
 
 // Held returns the size in bytes of the rows that the decoder holds, without spare capacity.

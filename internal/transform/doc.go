@@ -4,7 +4,7 @@
 // privacy profile withholds or changes, and the order of rows.
 //
 // It is pure: it uses no network, disk, clock or goroutine, and imports only schemas, rows and privacy. The result of a
-// Decoder depends only on its plan, its parameters and limits, and the pages it reads.
+// Decoder depends only on its plan, its parameters, limits and Only, and the pages it reads.
 //
 // A Plan is compiled once per dataset and shared. A Decoder collects one chain of calls: all pages of one list, or one
 // single read.

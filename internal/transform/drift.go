@@ -9,8 +9,8 @@ import (
 const (
 	// UnknownField is a member that is neither a column nor documented.
 	UnknownField = "unknown_field"
-	// TypeMismatch is a value that does not fit its column, an array element that is not an object, a child member that
-	// is not an array, an invalid byte of UTF-8, or a lone surrogate escape in _extra.
+	// TypeMismatch is a value that does not fit its column, an array element that is not an object, a member whose
+	// value should be an array or an object but is not, an invalid byte of UTF-8, or a lone surrogate escape in _extra.
 	TypeMismatch = "type_mismatch"
 	// DuplicateRecord is a record that was replaced by another one with the same key.
 	DuplicateRecord = "duplicate_record"
@@ -23,7 +23,7 @@ type Drift struct {
 	Table string
 	// Field is the source of a column as in tables.csv, the JSON path of any other member, or valueName for an element
 	// that is not an object. The name of an undeclared member is masked unless it looks like a name in code, and always
-	// under a privacy profile.
+	// under a profile that needs a key.
 	Field string
 	Kind  string
 	Count int64

@@ -10,7 +10,8 @@ var (
 	ErrNotJSON = errors.New("the body is not JSON")
 	// ErrEmptyString means that a body is the empty JSON string.
 	ErrEmptyString = errors.New("the body is an empty JSON string")
-	// ErrTooLarge means that one list has more rows or text than a batch can hold.
+	// ErrTooLarge means that one list has more rows or text than a batch can hold, that its child rows repeat too much
+	// text, or that it has too many records with the same key.
 	ErrTooLarge = errors.New("more data than one list may hold")
 	// ErrTooManyRecords means that a list has more records than its limit.
 	ErrTooManyRecords = errors.New("more records than allowed")

@@ -20,9 +20,9 @@ type textIndex struct {
 	// code plus one. A free slot is 0.
 	slots []uint64
 	texts int
-	// next holds, for each code, the code of the plain text that last followed it; last is the newest code. This helps
-	// because many columns repeat a text or a sequence of texts. expected is next[last]; start and end delimit its
-	// text, so that the next text can be compared at once.
+	// next holds, for each code, the code of the plain text that last followed it; last is the code that was read last.
+	// This helps because many columns repeat a text or a sequence of texts. expected is next[last]; start and end
+	// delimit its text, so that the next text can be compared at once.
 	next           []int32
 	last, expected int32
 	start, end     uint32

@@ -165,8 +165,8 @@ func (d *Decoder) readRow(t *tableRows, pos int) int {
 	return d.writeExtra(t, mark, pos)
 }
 
-// writeExtra writes the _extra of the row just read, from its leftovers. It returns pos, or duplicated if two leftovers
-// have the same name.
+// writeExtra writes the _extra of the row just read, from its leftovers, unless other students could be listed there;
+// see Plan.Restrict. It returns pos, or duplicated if two leftovers have the same name.
 func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 	if !d.left.sortMembers(mark) {
 		return duplicated

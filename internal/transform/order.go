@@ -155,8 +155,9 @@ func (d *Decoder) compareModified(a, b int32) int {
 	return compareCells(&t.cols[d.plan.modified], a, b)
 }
 
-// withoutEqualRows keeps only the last of several records whose rows are equal. A row holds every member of the record,
-// in its columns or in _extra.
+// withoutEqualRows keeps only the last of several records whose rows are equal, and their modified_date_time as
+// received. A row holds every member of the record that the profile keeps, in its columns or in _extra, except unknown
+// members that are null.
 func (d *Decoder) withoutEqualRows(group []sortedRow) []sortedRow {
 	cols := d.tables[0].cols
 	compare := func(a, b int32) int {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// The functions here parse the text of a value, with escapes resolved. ok reports whether the value fits the type
-// without loss.
+// The functions here parse the text of a value, with escapes resolved. ok reports whether the value fits the type. Only
+// doubles are rounded; all other values fit without loss.
 
 // parseWhole parses a JSON number that is mathematically whole and fits in 64 bits: 12, 65.0, 1e2, -0. It reads the
 // digits once, whatever the exponent.

@@ -7,7 +7,7 @@ import (
 
 // Functions that scan return the position after the bytes that they have read, or one of these values.
 const (
-	failed       = -1 // not JSON
+	failed       = -1 // not JSON, cut off, or not of the form that the function reads
 	tooDeep      = -2 // nested deeper than maxDepth
 	duplicated   = -3 // the record has a member twice and must be read again
 	limitReached = -4 // d.limitErr is the reason

@@ -8,8 +8,8 @@ import (
 // Suppress makes the plan's decoders drop all records and child rows of suppressed students while reading. The rules
 // are the same as in package erase: a row belongs to a student if one of its columns for student bids holds the
 // student's bid. If it has such columns and all of them are empty, it belongs to a student whose bid or number is the
-// whole value of another column or of a member in _extra. Any other row that mentions a suppressed student in _extra
-// loses its _extra. Decoders that already exist drop nothing.
+// whole value of another text column, other than a grade, or of a member in _extra. Any other row that mentions a
+// suppressed student in _extra loses its _extra. Decoders that already exist are not affected.
 func (p *Plan) Suppress(s *privacy.Suppressed) {
 	p.suppressed = s
 	p.dropRows()
@@ -66,6 +66,6 @@ func (d *Decoder) suppressedIn(t *tableRows) int {
 	return -1
 }
 
-// Suppressed returns the positions in the suppression list of the students whose rows were dropped. A position may
-// occur several times. The result is valid until Reset.
+// Suppressed returns the positions in the suppression list of the students whose rows were dropped while reading, also
+// on pages that then failed. A position may occur several times. The result is valid until Reset.
 func (d *Decoder) Suppressed() []int { return d.suppressed }

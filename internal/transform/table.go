@@ -74,8 +74,8 @@ func (t *tableRows) reset(p *Plan, params Params) {
 	extra.Present, extra.End, t.order = nil, nil, nil
 }
 
-// maxExpansion is the maximum number of bytes in one column for one byte of a page: an element of two bytes that is not
-// an object takes 13 bytes in _extra.
+// maxExpansion bounds the bytes in one column for one byte of a page. An element that is a digit takes 12 bytes in
+// _extra, and two bytes of the page with its comma.
 const maxExpansion = 8
 
 // maxRows is the maximum number of rows that a batch can order.

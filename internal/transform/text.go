@@ -12,7 +12,7 @@ const hexDigits = "0123456789abcdef"
 const replacement = "\uFFFD"
 
 // unescape appends the text between two quotes. It resolves escapes, and replaces and counts each invalid byte of UTF-8
-// and each lone surrogate escape. lone reports whether there was such an escape.
+// and each lone surrogate escape. lone reports whether there was a lone surrogate escape.
 func unescape(dst, raw []byte) (text []byte, replaced int, lone bool) {
 	for i := 0; i < len(raw); {
 		c := raw[i]

@@ -13,8 +13,8 @@ const (
 	maxKeptWindow = 1 << 20
 )
 
-// ReadPage reads one page, and its body to the end. It holds only part of the body: scanned records are replaced by the
-// bytes that follow.
+// ReadPage reads one page, and its body to the end. It usually holds only part of the body: scanned records are
+// replaced by the bytes that follow.
 //
 // After an error the decoder holds nothing of the page, so that the page can be requested again. That makes sense after
 // ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. An error of source is

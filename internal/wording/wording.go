@@ -51,8 +51,8 @@ func Size(bytes int64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
 }
 
-// Duration formats a duration, to the second if it is below an hour and to the minute otherwise, without trailing zero
-// units.
+// Duration formats a duration: to the tenth of a second if it is below a second, to the second if it is below an hour,
+// and to the minute otherwise, without trailing zero units.
 func Duration(d time.Duration) string {
 	unit := time.Second
 	switch {

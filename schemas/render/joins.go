@@ -41,8 +41,8 @@ func (m joinMap) Use(t *schemas.Table, column string) bool {
 	return slices.ContainsFunc(m, func(j join) bool { return j.From == t && j.Column == column })
 }
 
-// joins returns the joins between all tables, in their order. It omits a join if another table already provides one
-// with the same column.
+// joins returns the joins between all tables, in their order. It omits a join that can be made in two steps, the second
+// of them with the same column.
 func joins(datasets []*schemas.Dataset) joinMap {
 	var all []join
 	for _, d := range datasets {
@@ -115,7 +115,7 @@ func home(column string, datasets []*schemas.Dataset) *schemas.Table {
 // identifier returns the name of a column without the prefix requested_.
 func identifier(column string) string { return strings.TrimPrefix(column, "requested_") }
 
-// withoutTable returns the columns of people's identifiers that are not the key of any table.
+// withoutTable returns the names of the bids of people that are not the key of any table of records.
 func withoutTable(datasets []*schemas.Dataset) []string {
 	var names []string
 	for _, t := range tablesOf(datasets) {

@@ -4,8 +4,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The hive partition column of every table. The second partition column, which comes from --partition-by district, is
-// left out because not every destination has it.
+// These constants describe the hive partition column of every table. The second partition column, which comes from
+// --partition-by district, is left out because not every destination has it.
 const (
 	partitionColumn = "snapshot_date"
 	partitionType   = schemas.Date

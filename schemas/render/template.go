@@ -11,9 +11,9 @@ import (
 )
 
 // The output of this package is in templates. The templates in sql are the queries of views, in the SQL that DuckDB and
-// Spark share; type dialect holds their differences. A view is one of these files and an entry in historyViews or
-// analysisTables; expressions that several views share are in sql/parts. The templates in text describe the tables. They
-// use double angle brackets as delimiters, because dbt uses double braces.
+// Spark share; type dialect holds their differences. A view is one of these files and an entry in historyViews,
+// analysisTables or sectorTables; expressions that several views share are in sql/parts. The templates in text describe
+// the tables. They use double angle brackets as delimiters, because dbt uses double braces.
 //
 //go:embed sql/*.sql sql/parts/*.sql text/*.tmpl
 var templates embed.FS

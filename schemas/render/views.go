@@ -45,7 +45,7 @@ func (p *Place) noted(t *schemas.Table) *schemas.Table {
 	return &noted
 }
 
-// Snapshot describes the files behind the views: the files of a published run, or of several delta runs.
+// Snapshot describes the files behind the views: the files of a published run, of several delta runs, or of a history.
 type Snapshot struct {
 	Place
 
@@ -65,7 +65,7 @@ type SnapshotTable struct {
 
 	Rows int64
 	// Folder is the table's folder, relative to the destination, and Files are the paths of its files in the folder.
-	// The name of a file, part-<bucket>-<run>.parquet, is unique in its table.
+	// In a snapshot, the name of a file, part-<bucket>-<run>.parquet, is unique in its table.
 	Folder string
 	Files  []string
 	// District means that the files are in one folder per district.

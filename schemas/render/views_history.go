@@ -15,7 +15,8 @@ const (
 	endedBecause = "ended_because"
 )
 
-// versions returns the description of the views of all versions, without the partition column.
+// versions returns the description of the views of all versions of a history, without the partition column. For a
+// snapshot, it returns s.
 func (s *Snapshot) versions() *Snapshot {
 	if !s.History {
 		return s

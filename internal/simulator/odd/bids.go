@@ -29,8 +29,8 @@ var oddForms = [...][2]string{
 	{"小学校~", strings.Repeat("é😀", 40)},
 }
 
-// oddForm returns the form of a bid, or -1 for a plain UUID. Every other school and district, and fewer of the entities
-// that are numerous, have an odd bid.
+// oddForm returns the form of a bid, or -1 for a plain UUID. Every other school and district has an odd bid, as do a
+// quarter of the students, classes, educators and educators' associations.
 func oddForm(w *simulator.World, b simulator.Bid) int {
 	what, group, index, _ := w.Entity(b)
 	var n int

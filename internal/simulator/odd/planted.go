@@ -8,8 +8,9 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// PlantedMark is part of every value about people in a planted world, except dates of birth, which are PlantedBirthday
-// in a year of the nineteenth century. The mark has no characters that JSON, URLs or paths escape.
+// PlantedMark is part of every identifier and name of a person in a planted world, of class names and of unknown
+// members. Dates of birth are PlantedBirthday in a year of the nineteenth century. The mark has no characters that
+// JSON, URLs or paths escape.
 const (
 	PlantedMark     = "zquxplanted"
 	PlantedBirthday = "-07-19"
@@ -20,9 +21,10 @@ func PlantedBirth(year int) simulator.Day {
 	return simulator.DayOf(time.Date(year, time.July, 19, 0, 0, 0, 0, time.UTC))
 }
 
-// Planted marks all values about people in every place where a service could send them: identifiers, names, class
-// names, dates of birth, unknown members and their names, values that do not fit their column and, outside of records,
-// cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds the values that an export has kept.
+// Planted marks values that may identify people, in every place where a service could send them: identifiers, names,
+// class names, dates of birth, unknown members and their names, values that do not fit their column and, outside of
+// records, cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds the values that an export
+// has kept.
 type Planted struct{}
 
 var _ simulator.Quirks = Planted{}

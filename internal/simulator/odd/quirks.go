@@ -66,7 +66,7 @@ func (q *oddList) element(a *simulator.Arena, i int) simulator.Value {
 	return simulator.Value{Kind: simulator.Object, Sub: s.members}
 }
 
-// oddCase returns the record at a position, odd or, in a third of the cases, plain.
+// oddCase returns the record at a position, odd or, in about a third of the cases, plain.
 func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddCase {
 	at, again := q.original(i)
 	table := &q.call.Op.Tables[0]
@@ -111,8 +111,8 @@ func nonRecord(sort int) simulator.Value {
 	}
 }
 
-// varyRepeat changes a repeated record: its time of modification may become later, earlier or unreadable, and its
-// arrays become shorter.
+// varyRepeat changes a repeated record: its time of modification may become later, earlier, unreadable or null, its
+// arrays become shorter, and a text changes. If only equal records are duplicates, it changes at most the time.
 func (s *oddCase) varyRepeat(t *simulator.Table, sort int) {
 	const aDay = simulator.MillisPerDay
 	if t.WholeRecord && sort != 1 {

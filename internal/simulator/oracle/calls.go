@@ -55,7 +55,7 @@ func (h *exporter) scopes(op *simulator.Operation) []scope {
 }
 
 // calls returns the calls of an operation that an export makes for a scope, one per list, and the number of records
-// that lack the id for a call.
+// that lack the id for a call or have an id that the service does not know.
 func (h *exporter) calls(op *simulator.Operation, s scope) (calls []*simulator.Call, unavailable int64) {
 	add := func(s scope, ids []string, nameless int64) {
 		unavailable += nameless

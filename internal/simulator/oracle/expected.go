@@ -29,7 +29,7 @@ type Options struct {
 
 // Expected holds the expected contents and counts of an export.
 type Expected struct {
-	// Rows holds every table of the datasets, in the order of the contract.
+	// Rows holds the rows of every table of the datasets, by table and in the sort order of files.
 	Rows map[string][]Row
 	// Drift is sorted by table, field and kind. It includes drift in records that are dropped as duplicates.
 	Drift []Drift
@@ -39,8 +39,7 @@ type Expected struct {
 	Checks []Check
 }
 
-// Drift is an undeclared member, or a value that does not fit, in the records of a table, with the number of
-// occurrences.
+// Drift is one kind of deviation from the declarations in a field of a table, with the number of occurrences.
 type Drift struct {
 	Table string
 	// Field is the source of a column, the JSON path of any other member (# stands for an unusual name), or _value for
@@ -65,7 +64,8 @@ type LedgerRow struct {
 	// Received counts the records of all answers. It is the sum of Rows, the rows of the dataset's first table, and of the
 	// dropped Duplicates.
 	Received, Duplicates, Rows int64
-	// Unavailable counts the records of a list, without duplicates, that lack the id for another call.
+	// Unavailable counts the records of a list, without duplicates, that lack the id for another call or have an id
+	// that the service does not know.
 	Unavailable int64
 	// Denied is set if the service denies access to the school. All counts are then 0.
 	Denied bool

@@ -24,7 +24,7 @@ import (
 
 const (
 	// minBlock is the size of a file's blocks, unless a file would then have more than maxBlocks, the limit of the
-	// service.
+	// service. Larger blocks are multiples of blockStep.
 	minBlock  = 8 << 20
 	maxBlocks = 50_000
 	blockStep = 1 << 20
@@ -39,7 +39,7 @@ type stagedBlocks struct {
 	BlockSize int64  `json:"block_size"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
+// decodeStaged decodes File.Staged. If that is nil, the result is zero. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedBlocks, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -167,7 +167,7 @@ func (s *Store) overwrite(ctx context.Context, path string, b block, bytes int64
 	return s.uploadBlock(ctx, path, b, strings.NewReader(strings.Repeat("-", int(bytes))))
 }
 
-// staged returns the blocks that are staged at a path: those that are neither committed nor dropped.
+// staged returns the blocks that this program has uploaded to a path and that are neither committed nor dropped.
 func (s *Store) staged(ctx context.Context, path string) (map[block]bool, error) {
 	list, err := s.blob(path).GetBlockList(ctx, blockblob.BlockListTypeUncommitted, nil)
 	if err != nil && !noBlob(err) {

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// checkFolder is the folder in which checks write empty blobs, which they remove again.
+// checkFolder is the folder in which checks write blobs and blocks, which they remove again.
 const checkFolder = "_check/"
 
 // Check verifies that the credentials are valid, that the container can be listed, and that blobs can be written and
@@ -44,7 +44,7 @@ func (s *Store) checkWriting(ctx context.Context) error {
 }
 
 // replaceAndRemove commits an empty list of blocks at the first path, which removes the uncommitted blocks there, and
-// then removes the blobs at all paths.
+// then removes the blobs at all paths. If the service rejects the commit, it removes nothing.
 func (s *Store) replaceAndRemove(ctx context.Context, paths []string) error {
 	_, written := s.blob(paths[0]).CommitBlockList(ctx, nil, nil)
 	if written != nil {

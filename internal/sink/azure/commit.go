@@ -47,7 +47,7 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error
 }
 
 // commit commits the blocks of a token, unless that was done before. It returns sink.ErrStagedLost if the blocks are
-// gone.
+// gone, or if other processes keep committing other files at the path.
 func (s *Store) commit(ctx context.Context, path string, token *stagedBlocks) error {
 	held, err := s.holds(ctx, path, token)
 	if err != nil {
@@ -126,8 +126,8 @@ func (s *Store) head(ctx context.Context, path string) (properties, error) {
 	return p, nil
 }
 
-// isCommitted reports whether the blob at the file's path is the file: it must have the same size and, if the upload is
-// known, come from that upload.
+// isCommitted reports whether the blob at the file's path is the file: it must have the same size and, if both the blob
+// and the token have an id, the same id.
 func (s *Store) isCommitted(ctx context.Context, file sink.File, token *stagedBlocks) (bool, error) {
 	there, err := s.head(ctx, file.Path)
 	if noBlob(err) {

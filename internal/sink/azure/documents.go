@@ -163,8 +163,8 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 		}), nil
 }
 
-// Encryption returns how the service says it has encrypted a blob: with the keys of an encryption scope, or with the
-// service's own.
+// Encryption returns how the service says it has encrypted a blob: "scope" and the name of an encryption scope, or
+// "AES256"; empty if it says neither.
 func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return "", err

@@ -25,7 +25,7 @@ import (
 // errFolder reports that there is a folder at a path rather than a blob.
 var errFolder = errors.New("it is a folder")
 
-// failed adds the operation and the blob to an error, in one line.
+// failed adds the operation and the blob to an error, in one line, unless the error has been described before.
 func (s *Store) failed(verb, path string, err error) error {
 	if _, done := errors.AsType[*remote.DescribedError](err); done {
 		return err
@@ -155,8 +155,8 @@ func answerOf(err error) (a answer) {
 	return a
 }
 
-// signInOf returns the reason why Azure did not issue a token, in Azure's own words; empty if Azure was not asked for a
-// token.
+// signInOf returns the reason why Azure or the machine's metadata service did not issue a token, in Azure's own words
+// if it gave any; empty if there was no response.
 func signInOf(err error) string {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	if !ok || e.RawResponse == nil {

@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// maxReplacements is the maximum number of times that Commit replaces a file that another process commits at the same
+// maxReplacements is the maximum number of attempts to commit a file while other processes commit other files at its
 // path.
 const maxReplacements = 5
 
@@ -29,7 +29,7 @@ type stagedObject struct {
 	CRC32C     string `json:"crc32c"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
+// decodeStaged decodes File.Staged. If that is nil, the result is zero. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedObject, err error) {
 	if file.Staged == nil {
 		return token, nil

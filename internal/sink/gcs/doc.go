@@ -8,7 +8,8 @@
 // A Draft is written to an unnamed file in the scratch folder, so that a killed process leaves nothing there. Stage
 // uploads it to _staging/<owner>/<random name> with its CRC32C, which the service verifies. Commit makes the service
 // rewrite the object to its path, if nothing is there (ifGenerationMatch=0), and then removes the staged object. A
-// process that is killed between these steps leaves a staged object, which the next Commit or Sweep removes.
+// different file at the path is replaced, on condition that its generation has not changed. A process that is killed
+// after the rewrite leaves a staged object, which the next Commit or Sweep removes.
 //
 // # Lost responses
 //

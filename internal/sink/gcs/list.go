@@ -85,8 +85,8 @@ func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	return staged, nil
 }
 
-// Sweep removes the owner's staged objects. It lists these objects until it finds no new ones, because an upload whose
-// response was lost may complete while Sweep is running.
+// Sweep removes the owner's staged objects, except those of files to keep. It lists these objects until it finds no new
+// ones, because an upload whose response was lost may complete while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	done := make(map[string]bool)
 	for _, file := range keep {

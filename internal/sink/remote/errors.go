@@ -39,7 +39,7 @@ func (e *DescribedError) Is(target error) bool {
 		(e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError || unconnected(e.Cause))
 }
 
-// unconnected reports whether an error means that there is no connection, although the host exists.
+// unconnected reports whether an error means that there is no connection, for a reason other than an unknown host.
 func unconnected(err error) bool {
 	if host, ok := errors.AsType[*net.DNSError](err); ok {
 		return !host.IsNotFound

@@ -8,12 +8,12 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Window is the number of bytes that are fetched for a read that does not continue the previous read, such as the read
-// of a Parquet footer.
+// Window is the number of bytes that are fetched for a smaller read that does not continue the previous read, such as
+// the read of a Parquet footer.
 const Window = 256 << 10
 
-// object is an Object that is read by ranges. Consecutive reads, such as those for a hash, share one request; others
-// fetch a window. Concurrent reads are served one after the other.
+// object is an Object that is read by ranges. Consecutive reads, such as those for a hash, share one request. Other
+// small reads fetch a window. Concurrent reads are served one after the other.
 type object struct {
 	size  int64
 	open  func(from, to int64) (io.ReadCloser, error)

@@ -31,8 +31,8 @@ type Settings struct {
 	Scratch string
 	// Uploads is the maximum number of concurrent uploads over all files; 4 if 0.
 	Uploads int
-	// Attempts is the maximum number of attempts per request. If it is 0, the cloud's own configuration determines the
-	// number; the default is 14 attempts, which take more than a minute.
+	// Attempts is the maximum number of attempts per request. If it is 0, AWS's own configuration may set the number on
+	// S3; the default is 14 attempts, which take more than a minute.
 	Attempts int
 	// MaxBackoff bounds the wait between two attempts, except where the service asks for a longer wait; 20 s if 0.
 	MaxBackoff time.Duration

@@ -18,9 +18,9 @@ type Doer interface {
 	Do(req *http.Request) (*http.Response, error)
 }
 
-// Client cancels an attempt that transfers nothing in either direction for too long; the SDK then tries again. It also
-// removes URLs, which contain upload ids or signatures, from errors. If a document is expected, it reports an empty
-// body as an error, because an SDK would read it as an empty list. It logs outages of the store.
+// Client cancels an attempt that transfers nothing in either direction for too long; the caller then tries again. It
+// also removes URLs, which contain upload ids or signatures, from errors. If a document is expected, it reports an
+// empty body as an error, because an SDK would read it as an empty list. It logs outages of the store.
 type Client struct {
 	Next    Doer
 	Timeout time.Duration

@@ -19,8 +19,8 @@ const (
 const (
 	// CleanUpPatience bounds the time for removing the leftovers of a failed or cancelled upload.
 	CleanUpPatience = 15 * time.Second
-	// MaxIdleConnections is the number of connections that are kept open. It is enough for all concurrent requests,
-	// because a new connection costs more than a request.
+	// MaxIdleConnections is the maximum number of idle connections that are kept open to a host. It is enough for all
+	// concurrent requests, because a new connection costs more than a request.
 	MaxIdleConnections = sink.MaxConcurrency + 16
 )
 
@@ -83,7 +83,8 @@ func (a *Answer) Known() (does, known bool) {
 // Set records the behaviour, which is then known.
 func (a *Answer) Set(does bool) { a.known.Store(&does) }
 
-// Ask returns the behaviour. If it is not known yet, Ask calls try; only one caller tries at a time.
+// Ask returns the behaviour. If it is not known yet, Ask calls try; only one caller tries at a time. After an error,
+// the behaviour is still unknown.
 func (a *Answer) Ask(try func() (bool, error)) (does bool, err error) {
 	if does, known := a.Known(); known {
 		return does, nil

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// The waits before each check of an object. A store that has confirmed a completion has the object, or is still
-// creating it. After NoSuchUpload, the object exists only if another process has just completed the upload.
+// These are the waits before each check of an object. A store that has confirmed a completion may still be creating the
+// object. After NoSuchUpload, the object exists only if the upload has been completed before.
 var (
 	afterCompletion = remote.Waits(100*time.Millisecond, 2*time.Second, 30*time.Second)
 	afterNoUpload   = remote.Waits(100*time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
@@ -87,7 +87,7 @@ func (s *Store) complete(ctx context.Context, path string, token stagedUpload) e
 }
 
 // isCommitted reports whether the object at the file's path is the file: it must have the same size, and the id of the
-// upload if the store keeps metadata and the id is known.
+// upload if the store keeps metadata and the id is known. It looks after each of the waits until that is so.
 func (s *Store) isCommitted(ctx context.Context, file sink.File, id string, waits []time.Duration) (bool, error) {
 	for _, wait := range waits {
 		if err := remote.Pause(ctx, wait); err != nil {
@@ -162,9 +162,9 @@ func (s *Store) isUploaded(ctx context.Context, path string, token stagedUpload)
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// Intact does the same as Holds for files of other processes, because the store has verified the checksum of every
-// part, and Holds compares the ETags of the parts. Files that this Store has staged are assumed to be intact, without a
-// request, until Commit finds that an upload was lost.
+// Intact does the same as Holds for files of other processes, because the store has verified the checksums that were
+// sent with the parts, and Holds compares the ETags of the parts. Files that this Store has staged are assumed to be
+// intact, without a request, until Commit finds that an upload was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
 		if _, own := s.own.Load(token.UploadID); own {

@@ -4,9 +4,9 @@
 // # How a file becomes visible
 //
 // A Draft is written to an unnamed file in the scratch folder, so that a killed process leaves nothing there. Stage
-// starts a multipart upload and sends the parts, of equal size and at least 8 MiB; a smaller file is one part. It
-// returns the upload's id and the ETag and checksum of every part. Commit completes the upload: one request, no copy,
-// and no temporary object that a reader could see.
+// starts a multipart upload and sends the parts, of equal size and at least 8 MiB, except that the last one may be
+// smaller. It returns the upload's id and the ETag and checksum of every part. Commit completes the upload: one
+// request, no copy, and no temporary object that a reader could see.
 //
 // # Lost responses
 //

@@ -13,7 +13,8 @@ const Scheme = "s3://"
 
 // The values of Options.Checksums.
 const (
-	// ChecksumsWhenSupported means that a CRC-32 is sent with every part and document.
+	// ChecksumsWhenSupported means that a CRC-32 is sent with every part and document, until the server answers that it
+	// does not support checksums.
 	ChecksumsWhenSupported = "when-supported"
 	// ChecksumsWhenRequired means that no checksums are sent, for stores that reject them.
 	ChecksumsWhenRequired = "when-required"
@@ -35,7 +36,7 @@ type Options struct {
 	PathStyle bool
 	// SSE is the encryption at rest: AES256, aws:kms or aws:kms:dsse; the bucket's default if empty.
 	SSE string
-	// KMSKeyID identifies the key for aws:kms. If it is set, aws:kms is the default encryption.
+	// KMSKeyID identifies the key for aws:kms or aws:kms:dsse. If it is set, aws:kms is the default encryption.
 	KMSKeyID string
 	// Checksums is ChecksumsWhenSupported, the default, or ChecksumsWhenRequired.
 	Checksums string

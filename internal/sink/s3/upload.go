@@ -45,7 +45,7 @@ type stagedPart struct {
 	CRC32 string `json:"crc32,omitempty"`
 }
 
-// decodeStaged decodes File.Staged. If that is empty, so is the result. If it is not valid, the error is ErrDamaged.
+// decodeStaged decodes File.Staged. If that is nil, the result is zero. If it is not valid, the error is ErrDamaged.
 func decodeStaged(file sink.File) (token stagedUpload, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -174,7 +174,8 @@ func (s *Store) uploadPart(
 	return sent, nil
 }
 
-// abortLate aborts an upload even if ctx is done: otherwise its parts would be kept, and paid for, until a sweep.
+// abortLate aborts an upload even if ctx is done: otherwise its parts would be kept, and paid for, until a sweep. An
+// upload whose abort would do harm is left alone; see abortHarms.
 func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 	defer cancel()

@@ -93,9 +93,9 @@ func (p *position) marker() *string {
 	return &p.before
 }
 
-// Sweep aborts the uploads of the owner that this Store has started, because a server may not list them, and then every
-// upload of the owner that the server lists. It lists uploads until it finds no new ones: a store may cut a listing
-// short, and an upload whose response was lost may start while Sweep is running.
+// Sweep aborts the uploads of the owner that this Store has started, because a server may not list them, and then the
+// uploads of the owner that the server lists, except those of files to keep. It lists uploads until it finds no new
+// ones: a store may cut a listing short, and an upload whose response was lost may start while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
 	done, kept := idsOf(keep), pathsOf(keep)
@@ -183,8 +183,8 @@ func (s *Store) listed(ctx context.Context, paths []string, match func(openUploa
 	return slices.Concat(found...), err
 }
 
-// abortNew aborts the uploads that are not in done yet, and adds them to it. It must not harm other uploads at the kept
-// paths.
+// abortNew aborts the uploads that are not in done yet, and adds them to it. It does not abort an upload at a kept path
+// if that would do harm; see abortHarms.
 func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done, kept map[string]bool) error {
 	uploads = slices.DeleteFunc(uploads, func(u openUpload) bool { return done[u.id] })
 	for _, upload := range uploads {

@@ -106,8 +106,8 @@ func (s *Server) Container(t testing.TB) string {
 	return name
 }
 
-// Staged returns the names of the blobs of a container that hold uncommitted blocks of more than the byte or two that
-// replace the content of a dropped block.
+// Staged returns the names of the blobs of a container that hold uncommitted blocks that were not dropped. The size of
+// a dropped block differs from the size in its id.
 func (s *Server) Staged(t testing.TB, name string) []string {
 	t.Helper()
 	client := s.Client(t, name)
@@ -156,7 +156,7 @@ func (s *Server) Env() []string {
 	return []string{"AZURE_STORAGE_CONNECTION_STRING=" + s.ConnectionString()}
 }
 
-// Signature returns a shared access signature for a container that expires at the given time.
+// Signature returns a shared access signature for a container. The signature expires at the given time.
 func (s *Server) Signature(t testing.TB, name string, expiry time.Time) string {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(Account, s.Key)

@@ -24,7 +24,7 @@ const (
 	Reset
 	// LostAnswer closes the connection after the server has answered.
 	LostAnswer
-	// CutAnswer sends half of the answer's body.
+	// CutAnswer sends half of the answer's body and closes the connection.
 	CutAnswer
 	// InternalError responds with 500.
 	InternalError
@@ -65,8 +65,8 @@ func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...
 	return p
 }
 
-// Share returns a function that makes a share of the requests fail, with every fault equally often. The seed determines
-// the sequence of faults, but not which request gets which fault.
+// Share returns a function that makes a share of the requests fail, with every fault equally likely. The seed
+// determines the sequence of faults, but not which request gets which fault.
 func Share(seed uint64, share float64) func(*http.Request) Fault {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))

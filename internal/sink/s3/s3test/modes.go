@@ -10,7 +10,8 @@ import (
 )
 
 // Mode makes the server behind a Proxy behave like another S3-compatible store. It wraps the transport of the Proxy, so
-// modes can be combined. A mode may change responses, but not the parts of a request that its signature covers.
+// modes can be combined. A mode may change responses. If it changes the parts of a request that its signature covers,
+// it has to sign the request again.
 type Mode func(next http.RoundTripper) http.RoundTripper
 
 // RoundTrip is a function that implements http.RoundTripper.
