@@ -13,7 +13,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitPartial     = 3 // published, with failed schools or other warnings
+	exitPartial     = 3 // done, but schools failed or there are other problems
 	exitRefused     = 4 // the service rejected the credentials
 	exitHeld        = 5 // staged, but not published
 	exitInterrupted = 130

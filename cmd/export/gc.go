@@ -45,7 +45,8 @@ func keepHeapSlack(slack uint64) {
 // sentinel is garbage: its finalizer runs after every collection.
 type sentinel struct{ _ *sentinel }
 
-// minHeap is the size below which the runtime does not collect a heap if GOGC is 100. It is proportional to GOGC.
+// minHeap is the heap size below which the runtime does not collect if GOGC is 100. For other values of GOGC, that size
+// is proportional to GOGC.
 const minHeap = 4 << 20
 
 // smallHeap is the size up to which a heap is not collected, because it would soon be larger anyway.
@@ -54,8 +55,8 @@ const smallHeap = 32 << 20
 // minGaps is the minimum room for gaps between objects.
 const minGaps = 1 << 20
 
-// slackPercent returns the percentage of GOGC by which a heap grows by slack: by half of it if the heap is large,
-// and up to smallHeap if it is small.
+// slackPercent returns the value of GOGC, at least 1, with which a heap grows by slack before the next collection: by
+// half of it if the heap is large, and up to smallHeap if it is small.
 func slackPercent(slack, live uint64) int {
 	if live+slack < smallHeap {
 		slack = smallHeap - live

@@ -63,7 +63,7 @@ func hasRows(g *snapshot.StagedRun) bool {
 	return false
 }
 
-// deniedDatasets returns the datasets that were denied in some schools and read in none.
+// deniedDatasets returns the datasets, except lookups, that were denied in some schools and read in none.
 func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	var found []review.Finding
 	for dataset, counts := range g.Datasets {
@@ -113,8 +113,8 @@ func unanswered(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// allDenied reports whether the service denied every per-school dataset of every school, which means that it denies
-// access to the app as a whole.
+// allDenied reports whether the service denied every dataset of every school that the run requested, which means that
+// it denies access to the app as a whole.
 func allDenied(g *snapshot.StagedRun) bool {
 	denied := false
 	for i := range g.Ledger {

@@ -62,13 +62,13 @@ type Summary struct {
 	Schools          snapshot.ManifestSchools `json:"schools"`
 	// Warnings need attention, whether the run is published or held.
 	Warnings []review.Reason `json:"warnings"`
-	// Denials are the schools to which the service denied access. They are set by the command that staged or published the
-	// run; later only the ledger has them.
+	// Denials are the schools to which the service denied access. They are set by the command that staged or published
+	// the run; later only the ledger has them.
 	Denials []Denial `json:"denials,omitempty"`
 	// Requests counts the requests of all commands of the run or, if there was an error, of this command.
 	Requests snapshot.Requests `json:"requests"`
-	// Comparison counts the differences of a full run from the previous snapshot. It is nil if the run was not compared,
-	// for the reason in NotCompared.
+	// Comparison counts the differences of a full run from the previous snapshot. It is nil if the run was not
+	// compared, for the reason in NotCompared.
 	Comparison   *snapshot.Comparison  `json:"comparison,omitempty"`
 	NotCompared  string                `json:"not_compared,omitempty"`
 	Students     *snapshot.Students    `json:"students,omitempty"`   // the cohort, if the run is restricted to one
