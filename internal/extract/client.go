@@ -162,7 +162,8 @@ func (c *Client) Stats() Stats {
 // Limit returns Stats.Limit.
 func (c *Client) Limit() int64 { return int64(c.limiter.limit()) }
 
-// TokenLifetime returns how long the current access token remains valid; 0 if there is none, or if that is unknown.
+// TokenLifetime returns how long the current access token remains valid; 0 if there is none, if it is about to expire,
+// or if the lifetime is unknown.
 func (c *Client) TokenLifetime() time.Duration {
 	if t, err := c.tokens.usable(); t != nil && err == nil && !t.Expiry.IsZero() {
 		return time.Until(t.Expiry)

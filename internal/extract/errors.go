@@ -48,8 +48,8 @@ type Error struct {
 	District  string // bid, empty unless the call was for a district
 	Host      string // the host of the token endpoint; empty for other calls
 	Status    int    // of the last response, 0 if there was none
-	Code      string // the service's own error code, or unlistedCode
-	Attempts  int    // requests sent for the call, including those made while the circuit breaker was open
+	Code      string // the service's own error code, unlistedCode, or empty
+	Attempts  int    // attempts of the call, including those made while the circuit breaker was open
 	Err       error  // what happened, never nil
 }
 
@@ -162,8 +162,8 @@ func failureOf(err error) *failure {
 	return &failure{err: err}
 }
 
-// statusFailure returns the failure of an attempt with a status other than 200. This is the only place that interprets
-// statuses (specification, Errors).
+// statusFailure returns the failure of an attempt with a status other than 200. It decides what the status means for
+// the call (specification, Errors).
 func statusFailure(status int, body []byte, req *request, hideCode bool) *failure {
 	f := &failure{status: status, retry: retryable(status)}
 	if !hideCode {

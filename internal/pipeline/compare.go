@@ -96,7 +96,8 @@ func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
 	return t.saveComparison(ctx, false)
 }
 
-// saveComparison writes the turnover of the task to a file beside its checkpoint.
+// saveComparison writes the turnover of the task to a file beside its checkpoint, if it has become large or last is
+// true.
 func (t *task) saveComparison(ctx context.Context, last bool) error {
 	if t.comparer == nil || t.comparison.problem.Load() != nil {
 		return nil

@@ -74,7 +74,8 @@ func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// withoutAnswer returns the fan-out datasets of which at least three calls were made, all of them denied or not found.
+// withoutAnswer returns the fan-out datasets of which no record was read, and at least three were denied, not found or
+// without an identifier.
 func withoutAnswer(g *snapshot.StagedRun) []review.Finding {
 	const minCalls = 3
 	type counts struct{ pages, unavailable int64 }

@@ -25,8 +25,8 @@ type Notice struct {
 	// ByNumber is true if the students were listed by number, because they have no bid.
 	ByNumber bool
 	Mentions string
-	// NotSearched describes the data that the purge could not search because it was exported under other privacy keys. It
-	// is empty if there is no such data.
+	// NotSearched describes the data that the purge could not search because it was exported under other privacy keys.
+	// It is empty if there is no such data.
 	NotSearched string
 	// FoundByNumber says how many rows had no bid and were found by a number alone, if there were any.
 	FoundByNumber string
