@@ -12,11 +12,11 @@ import (
 // as with GOGC, small runs would collect constantly, or large ones would hold twice the memory that they need.
 const heapSlack = 16 << 20
 
-// keepHeapSlack sets the percentage of GOGC after each collection, so that the next one begins after about slack bytes
-// have been allocated, instead of after an amount proportional to the heap; slackPercent has the exceptions. It also
-// sets the memory limit to what the process needs until then (memoryLimit), unless GOMEMLIMIT is lower, so that the
-// runtime returns free memory to the system at once. Otherwise the runtime would keep more and more memory in a long
-// run, because new buffers differ in size from the freed ones.
+// keepHeapSlack sets GOGC after each collection, so that the next one begins after about slack bytes have been
+// allocated, instead of after an amount proportional to the heap; slackPercent has the exceptions. It also sets the
+// memory limit to what the process needs until then (memoryLimit), unless GOMEMLIMIT is lower, so that the runtime
+// returns free memory to the system at once. Otherwise the runtime would keep more and more memory in a long run,
+// because new buffers differ in size from the freed ones.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{

@@ -116,7 +116,7 @@ func definePrivacy(g group, target *string) {
 		"what rows say about people: full, pseudonymous or minimal; all but full need a key, see "+privacyKeyVariable)
 }
 
-// definePartitionBy adds a setting that must be the same for all runs at a destination.
+// definePartitionBy adds the setting of the partitioning, which must be the same for all runs at a destination.
 func definePartitionBy(g group, target *string) {
 	choose(g, target, "partition-by", "WHAT", snapshot.NotPartitioned,
 		[]string{snapshot.NotPartitioned, snapshot.ByDistrict}, "none, or district: a folder for each district in the date's folder")

@@ -127,7 +127,7 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// day returns the date of the settings, or otherwise if no date is set.
+// day returns the date of the settings, or the given time if no date is set.
 func (o *simulation) day(otherwise time.Time) time.Time {
 	if o.date.IsZero() {
 		return otherwise

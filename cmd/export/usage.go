@@ -54,8 +54,8 @@ func didYouMean(prefix, word string, candidates []string) string {
 	return ", did you mean " + prefix + nearest + "?"
 }
 
-// edits returns how many letters at least have to be inserted, removed, replaced or swapped with the next one to turn a
-// into b.
+// edits returns the edit distance from a to b: how many letters are inserted, removed, replaced or swapped with the
+// next one.
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

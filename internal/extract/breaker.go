@@ -104,8 +104,8 @@ func (b *breaker) countCall(call *Call) (end func()) {
 	}
 }
 
-// acquire waits until call may be attempted. The permit must be passed to succeeded, failed or release. If failed
-// returns it as the permit of a probe, it must then be passed to succeeded, probeFailed or release.
+// acquire waits until call may be attempted. The permit must be passed to succeeded, failed or release. If it is the
+// permit of a probe after failed has returned, it must then be passed to succeeded, probeFailed or release.
 func (b *breaker) acquire(ctx context.Context, call *Call) (permit, error) {
 	if !b.observes(call) {
 		return permit{exempt: true}, nil

@@ -137,7 +137,7 @@ func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	return work()
 }
 
-// errNoPerspective is the error of a school's enrollment if no district lists the school.
+// errNoPerspective is the error of a school's enrollment if the school has no district and no district lists it.
 var errNoPerspective = errors.New("the school list gives no district for the school and no district lists the school," +
 	" so there is no perspective through which to read its enrollment")
 

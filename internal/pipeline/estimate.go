@@ -74,7 +74,7 @@ type Estimates struct {
 }
 
 // Plan estimates a Run with these settings or, if there are dates, the as-of runs of these dates, at an assumed latency
-// per request. It requests the lists of schools and districts once, requests no student data, and writes nothing.
+// per request. It requests the lookups that the runs need once, requests no student data, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*Estimates, error) {
 	each := make([]Settings, max(len(dates), 1))
 	for i := range each {

@@ -25,7 +25,7 @@ const (
 	MaxEmptied       = "max_emptied"
 )
 
-// Share is a share from 0 to 1 beyond which a run is held back. In JSON it has the form that ParseShare reads.
+// Share is a limit on a share, from 0 to 1, or no limit if Off is true. In JSON it has the form that ParseShare reads.
 type Share struct {
 	Part float64
 	Off  bool

@@ -67,10 +67,10 @@ const (
 	Districts = "districts" // all rows of students, test_results and academic_years in a district
 )
 
-// maxFound is the maximum number of findings of a Reason.
+// maxFound is the maximum number of findings that New keeps.
 const maxFound = 100
 
-// New returns a reason with the largest findings. It sorts found.
+// New returns a reason with the findings with the largest shares, at most maxFound. It sorts found.
 func New(check, limit string, found []Finding) Reason {
 	share := func(f Finding) float64 { return float64(f.N) / float64(max(f.Of, 1)) }
 	slices.SortFunc(found, func(a, b Finding) int {
