@@ -68,7 +68,7 @@ func (o *destination) defineAzure(g group) {
 	g.shownDefault("azure-endpoint", "https://ACCOUNT.blob.core.windows.net")
 }
 
-// defineWriting adds the settings of commands that write.
+// defineWriting adds the setting of commands that write files.
 func (o *destination) defineWriting(g group) {
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
 		"folder for files before their upload and for data that does not fit in memory")

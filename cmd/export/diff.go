@@ -228,7 +228,8 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 // maxSchoolLines is the maximum number of schools that are listed as not compared.
 const maxSchoolLines = 10
 
-// writeNotCompared lists up to maxSchoolLines schools that were not compared, and counts the others.
+// writeNotCompared lists up to maxSchoolLines schools that were not compared, and counts the others. If none can be
+// listed, it says why.
 func writeNotCompared(b *strings.Builder, d *history.Difference) {
 	listed := d.NotCompared[:min(len(d.NotCompared), maxSchoolLines)]
 	for _, school := range listed {

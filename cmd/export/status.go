@@ -165,7 +165,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 }
 
 // pointerAdvice returns advice on how to repair a damaged pointer. newest is the run to which _latest.json should
-// refer, or "" if that is not known.
+// refer, or "" if it already does or there is no such run.
 func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunState, newest string) string {
 	switch {
 	case path == snapshot.HistoryPointerPath:

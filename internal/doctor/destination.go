@@ -20,7 +20,7 @@ const minFreeBytes = 1e9
 
 // Destination is the destination to check.
 type Destination struct {
-	// Store is nil if the destination cannot be used, for the reason in Err.
+	// Store is nil if the store cannot be opened. Err says why the destination cannot be used.
 	Store   sink.Store
 	Err     error
 	Scratch string
@@ -39,8 +39,8 @@ type Destination struct {
 	Now     func() time.Time
 }
 
-// CheckDestination checks everything that a run needs from the destination, and returns the findings. They are not
-// meaningful if ctx is done.
+// CheckDestination checks everything that a run needs from the destination, and returns the findings. They are
+// incomplete if ctx is done.
 func CheckDestination(ctx context.Context, d Destination) []Finding {
 	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
 	if d.Store != nil {

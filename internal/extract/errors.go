@@ -16,7 +16,8 @@ import (
 var (
 	// ErrDenied is a 403 on a resource: no current agreement covers that school or district. It is final for the call.
 	ErrDenied = errors.New("access denied: no current agreement covers it")
-	// ErrRefused ends the run: the service does not issue a token, or rejects every token.
+	// ErrRefused ends the run: the service does not issue a token, or rejects every token. Other packages also use it
+	// if the service denies access to all schools.
 	ErrRefused = errors.New("credentials rejected by the service")
 	// ErrGaveUp ends the run: the service kept failing for GiveUpAfter, or asked for a longer pause.
 	ErrGaveUp = errors.New("gave up on the service")
@@ -53,7 +54,8 @@ type Error struct {
 	Err       error  // what happened, never nil
 }
 
-// Error returns the operation, the reason, the status and the number of attempts.
+// Error returns a line with the operation, the school or district, the route, the reason, and details such as the
+// status and the number of attempts.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Operation)
@@ -116,8 +118,8 @@ func Unreadable(err error) error {
 	return unreadable{err}
 }
 
-// attemptError is the error of an attempt that got no complete response. Unlike errors of net/http, its text does not
-// quote received data.
+// attemptError is the error of an attempt that got no complete or usable response. Unlike errors of net/http, its text
+// does not quote received data.
 type attemptError struct {
 	status int    // 0 if the connection failed before the response's header
 	class  string // the key in Stats.ByStatus; empty for the status

@@ -45,9 +45,9 @@ var checkBaseURL = "check " + baseURL.String()
 
 var errBodyTooLong = errors.New("body over the limit")
 
-// roundTripper sends a request and returns the complete response, regardless of its status. If there is no complete
-// response, the error is an *attemptError. It is the cause of ctx if ctx is done, and otherwise an error that ends the
-// call or the run, or errBreakerOpen.
+// roundTripper sends a request and returns the response, regardless of its status. The error is the cause of ctx if ctx
+// is done, an *attemptError if there is no complete response, errBreakerOpen, or an error that ends the call or the
+// run.
 type roundTripper interface {
 	roundTrip(ctx context.Context, req *request) (*response, error)
 }

@@ -23,8 +23,8 @@ type task struct {
 	dataset *fetch.Dataset
 	bucket  snapshot.Bucket
 	schools []snapshot.School
-	// rosters connect the tasks of students and of test results of a bucket. They are nil if the run has only one of
-	// these datasets.
+	// rosters connect the tasks of students and of test results of a bucket. They are nil unless this process fetches
+	// both.
 	rosters rosters
 
 	log   *fetch.CallLog // nil unless the dataset is a fan-out

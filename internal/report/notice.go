@@ -20,7 +20,8 @@ type Notice struct {
 	Headline string
 	// HistoryOnly is true if only ended versions of the history were erased.
 	HistoryOnly bool
-	// Incomplete is true if rows of others still mention a student. Mentions lists the columns of these rows.
+	// Incomplete is true if rows of others still mention a purged student. Mentions lists the columns of the rows that
+	// Mentioning counts.
 	Incomplete bool
 	// ByNumber is true if the students were listed by number, because they have no bid.
 	ByNumber bool
