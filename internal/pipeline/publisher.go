@@ -118,7 +118,7 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 	return reasonsToHold(staged, p.limits)
 }
 
-// warnOfPurged logs a warning about schools that were purged from the destination and for which the run has rows again.
+// warnOfPurged logs a warning about schools that were purged from the destination and that the service returns again.
 func (p *publisher) warnOfPurged(ctx context.Context, staged *snapshot.StagedRun) error {
 	purged, err := p.Catalog.PurgedBefore(ctx, staged)
 	if err != nil {

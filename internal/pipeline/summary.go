@@ -39,9 +39,10 @@ type Summary struct {
 	Report       string          `json:"report,omitempty"`   // path below the destination
 	Held         []review.Reason `json:"held,omitempty"`     // why the run was held back
 	Accepted     []review.Reason `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
-	// PurgedBefore lists schools of the run that were purged from the destination and that have rows again.
+	// PurgedBefore counts, by the day of the purge, schools of the run that were purged from the destination and that
+	// the service returns again.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
-	// NotSuppressed lists students who were purged from the destination and whom the run could not leave out.
+	// NotSuppressed counts students who were purged from the destination and whom the run could not leave out.
 	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`
 	// UnfinishedPurges describes purges at the destination that have begun but not ended, and what to do about them.
 	UnfinishedPurges []string `json:"unfinished_purges,omitempty"`
