@@ -15,22 +15,22 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// app holds the process's environment and streams, which all commands share.
+// app holds the environment and the streams of the process, and the state of the command that it runs.
 type app struct {
 	env    map[string]string
 	stdin  io.Reader
 	stdout io.Writer
 	stderr *screen
 	now    func() time.Time
-	// records writes errors as JSON log lines. It is nil unless log lines are JSON.
+	// records writes errors as JSON log lines. It is nil until a logger that writes JSON has been made.
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
 	// repeat adds flags of this process, such as those for the destination, to the commands that messages suggest.
 	repeat repeater
-	// pending holds warnings from before the logger exists.
+	// pending holds warnings that were raised before there was a logger.
 	pending []string
-	// telemetry is nil unless a collector is configured.
+	// telemetry is nil unless the command sends its telemetry to a collector.
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
@@ -40,8 +40,9 @@ type app struct {
 	result any
 }
 
-// conclude returns the error to report for a command that ended with err: errInterrupted if ctx has ended, because err
-// is then a consequence, or err itself, with advice if an object is damaged.
+// conclude returns the error to report for a command that ended with err. If ctx has ended, this is errInterrupted,
+// because err is then a consequence, except that usage errors and errors that wrap errInterrupted are returned as they
+// are. Otherwise it is err, with advice if an object is damaged and err has no advice yet.
 func conclude(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
 		return errInterrupted // err is a consequence of the cancellation
@@ -67,8 +68,8 @@ func (a *app) endPartly(what string, err error) {
 	a.warn(what, err)
 }
 
-// warn logs an error that does not affect the result of the command, and then the possible next steps, each on its own
-// line.
+// warn logs a problem that is not the error of the command, and then the possible next steps, each on its own line. In
+// JSON, the steps are an attribute of the same log line.
 func (a *app) warn(what string, err error, next ...string) {
 	if a.records != nil {
 		log := a.records

@@ -11,7 +11,8 @@ import (
 )
 
 // newCommand completes and returns a command that takes only flags. When the command runs, its settings are resolved
-// into o before work is called. common lists the flags that -h shows, in order.
+// into o before work is called. If a setting is not valid, work is not called, but the command of --on-finish runs.
+// common lists the flags that -h shows, in order. If it is empty, -h shows all flags.
 func newCommand[O any](
 	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
 ) *cobra.Command {
@@ -24,7 +25,7 @@ func newCommand[O any](
 			return work(cmd.Context(), o, from)
 		}
 		if f := cmd.Flags().Lookup("on-finish"); f != nil {
-			return a.endBeforeRun(cmd.Context(), f.Value.String(), err) // --on-finish is set even if other settings are invalid.
+			return a.endBeforeRun(cmd.Context(), f.Value.String(), err) // --on-finish is set even if other settings are invalid
 		}
 		return err
 	}

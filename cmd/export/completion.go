@@ -49,8 +49,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// bashWords defines the two functions of the package bash-completion that cobra's script calls. They are needed because
-// bash itself also splits words at = and :.
+// bashWords defines functions that replace two functions of the package bash-completion in cobra's script. They are
+// needed because bash itself also splits words at = and :.
 const bashWords = `
 __growth-export_words()
 {

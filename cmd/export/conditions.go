@@ -11,8 +11,9 @@ import (
 )
 
 // adaptConditions tests whether a store without locks honors conditional writes, and warns if it does not, because two
-// publishers could then publish at once. It returns an error if the store rejects every replacement of a document. If
-// the server answers "not implemented", the store logs that itself.
+// publishers could then publish at once. It also warns if the test itself fails. It returns an error if the store
+// rejects every replacement of a document, or if ctx has ended. If the server answers "not implemented", the store logs
+// that itself.
 func (a *app) adaptConditions(ctx context.Context, catalog snapshot.Catalog, log *slog.Logger, from sources) error {
 	if catalog.Info().Locks {
 		return nil

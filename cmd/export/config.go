@@ -30,7 +30,7 @@ func (a *app) configCommand() *cobra.Command {
 		}
 		return nil
 	}
-	// Other commands stop at the first mistake; this one lists them all.
+	// Other commands stop at the first mistake, but this one lists all mistakes in single settings.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.checkConfig(cmd.Context(), cmd, o) }
 	o.define(cmd)
 	return cmd
@@ -44,7 +44,8 @@ type setSetting struct {
 }
 
 // checkConfig checks the settings of run and of all other commands, and lists those of run. If there are mistakes, it
-// lists them all and returns an error.
+// lists them, unless there is only one, and returns an error. It checks how the settings of run fit together only if
+// each setting is valid by itself.
 func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
 	from, mistakes := a.resolveAll(cmd)
 	for _, other := range cmd.Root().Commands() {
@@ -97,8 +98,8 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 	return unwritten
 }
 
-// checkTogether returns the mistakes in the combination of the settings of run, each of which is valid by itself. It
-// also checks the credentials and the destination.
+// checkTogether checks the combination of the settings of run, each of which is valid by itself, the credentials and
+// the destination. It returns the first mistake and, if credentials are missing, also the mistake in the destination.
 func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (mistakes []error) {
 	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
 	if err == nil {
@@ -122,7 +123,8 @@ func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (m
 	return mistakes
 }
 
-// maxShownValue is the maximum length of a value in the list of settings, because a value may be a long list.
+// maxShownValue is the maximum number of characters of a value in the list of settings, because a value may be a long
+// list.
 const maxShownValue = 80
 
 func configText(settings []setSetting, credentials, mistakes []string) string {

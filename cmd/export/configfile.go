@@ -14,7 +14,8 @@ import (
 )
 
 // readConfig reads a configuration file, which is a YAML mapping of flag names to values. known holds the names of the
-// flags of all commands. It returns the settings with known names, and all mistakes.
+// flags of all commands. It returns the settings with known names, and a mistake for each other entry and each name
+// that is set again. If the file cannot be read, that is the only mistake.
 func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	root, err := readMapping(path)
 	if err != nil {
@@ -36,7 +37,8 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	return entries, mistakes
 }
 
-// readMapping reads a file that contains one YAML mapping. It returns nil if the file is empty.
+// readMapping reads a file that contains one YAML mapping. It returns nil if the file is empty, or contains only
+// comments or null.
 func readMapping(path string) (*yaml.Node, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -71,7 +73,8 @@ func readMapping(path string) (*yaml.Node, error) {
 	return root, nil
 }
 
-// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is none.
+// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is none. Blank lines
+// and comments do not count.
 func lineWithTab(data []byte) int {
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -104,9 +107,9 @@ func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) err
 	return nil
 }
 
-// setFromYAML sets a flag to a value of the file. A scalar, quoted or not, is parsed like the text of a flag; its YAML
-// type matters only for switches. Only list flags accept a list, and its items are not split at commas. Mappings and
-// missing values are errors, and so are true and false for a flag that is not a switch.
+// setFromYAML sets a flag to a value of the file. A scalar, quoted or not, is parsed like the text of a flag. However,
+// a switch takes only true or false, without quotes, and other flags do not take these words without quotes. Only list
+// flags accept a list, and its items are not split at commas. Mappings and missing values are errors.
 func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	isSwitch := f.NoOptDefVal == "true"
 	tag := value.ShortTag()

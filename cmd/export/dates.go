@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// runDates takes an as-of snapshot for each effective date, and writes the summaries of all of them. The command ends
-// with the most serious exit code.
+// runDates takes an as-of snapshot for each effective date until there is an error, and writes the summaries. The
+// command ends with the most serious exit code.
 func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, settings pipeline.Settings, stop func()) error {
 	summaries, err := await(ctx, func() ([]*pipeline.Summary, error) {
 		s, err := work.Open(ctx, deps.Catalog, a.sessionOptions(&o.destination))

@@ -68,15 +68,15 @@ func (o *destination) defineAzure(g group) {
 	g.shownDefault("azure-endpoint", "https://ACCOUNT.blob.core.windows.net")
 }
 
-// defineWriting adds the settings of commands that write.
+// defineWriting adds the setting of commands that write files.
 func (o *destination) defineWriting(g group) {
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
 		"folder for files before their upload and for data that does not fit in memory")
 	g.shownDefault("scratch", "the system's temporary folder")
 }
 
-// openCatalog opens a destination without changing it. It returns an error if the destination is not writable or a
-// later release has written to it.
+// openCatalog opens a destination and changes none of its documents. It returns an error if the destination is not
+// writable, if a later release has written to it, or if this user may not read its documents.
 func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err == nil {
@@ -114,7 +114,8 @@ func (a *app) openOffline(ctx context.Context, o *destination, from sources) (sn
 	return catalog, checkForWriting(ctx, catalog, from)
 }
 
-// checkForWriting returns an error if a destination is not writable, or if a later release has written to it.
+// checkForWriting returns an error if a destination is not writable, if a later release has written to it, or if this
+// user may not read its documents.
 func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources) error {
 	if err := checkWritable(ctx, catalog, from); err != nil {
 		return err
@@ -123,8 +124,9 @@ func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources
 }
 
 // checkOwner returns an error if root is about to change a destination whose runs belong to another user. That user's
-// later runs could not write to files that root creates there. The owner of the folder itself does not matter: a
-// container that runs as root may write to a folder of the machine's user, night after night.
+// later runs could not write to files that root creates there. There is no error if the folder gives new files another
+// owner, as some network shares do. The owner of the folder itself does not matter: a container that runs as root may
+// write to a folder of the machine's user, night after night.
 func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 	folder := catalog.Info().Folder
 	if folder == "" {
@@ -154,7 +156,7 @@ func (o *destination) warnOfOwner(ctx context.Context, catalog snapshot.Catalog)
 	}
 }
 
-// mapsOwners reports whether files that this process creates in a folder get another owner, as on some network shares.
+// mapsOwners reports whether files that root creates in a folder get another owner, as on some network shares.
 func mapsOwners(folder string) bool {
 	probe, err := os.CreateTemp(folder, ".owner-*")
 	if err != nil {
@@ -185,8 +187,8 @@ func unusable(from sources, err error) error {
 	return usagef("%s: %w", destName(from), err)
 }
 
-// checkFormat returns an error if a later release has written to the destination, or if this user may not read its documents.
-// Other errors are left to the command to report.
+// checkFormat returns an error if a later release has written to the destination, or if this user may not read its
+// documents. Other errors are left to the command to report.
 func checkFormat(ctx context.Context, catalog snapshot.Catalog, from sources) error {
 	err := catalog.CheckFormat(ctx)
 	if tooNew, ok := errors.AsType[*snapshot.FormatError](err); ok {
@@ -225,7 +227,7 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 	return catalog, a.adaptConditions(ctx, catalog, o.log, from)
 }
 
-// newCatalog opens the store of a destination and returns its catalog. Later log lines include the destination.
+// newCatalog opens the store of a destination and returns its catalog. Later JSON log lines include the destination.
 func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	o.env = a.env
 	kind, _ := findStoreKind(o.place.scheme)

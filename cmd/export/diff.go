@@ -155,7 +155,8 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 }
 
 // namesBy returns the names of schools or districts from the plans of the runs. A district whose name is unknown is
-// described by the name of its first school and the number of its other schools.
+// described by the first of its schools in alphabetical order and the number of its other schools. Schools without a
+// name do not count. If by is neither bySchool nor byDistrict, the map is empty.
 func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
 	names := make(map[string]string)
 	if by != bySchool && by != byDistrict {
@@ -227,7 +228,8 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 // maxSchoolLines is the maximum number of schools that are listed as not compared.
 const maxSchoolLines = 10
 
-// writeNotCompared lists up to maxSchoolLines schools that were not compared, and counts the others.
+// writeNotCompared lists up to maxSchoolLines schools that were not compared, and counts the others. If none can be
+// listed, it says why.
 func writeNotCompared(b *strings.Builder, d *history.Difference) {
 	listed := d.NotCompared[:min(len(d.NotCompared), maxSchoolLines)]
 	for _, school := range listed {
@@ -241,7 +243,8 @@ func writeNotCompared(b *strings.Builder, d *history.Difference) {
 	}
 }
 
-// writeCounts writes a line for each table that differs, in declaration order, and one line for all others.
+// writeCounts writes a line for each table that differs, in declaration order, and one line for all others. If columns
+// is true, it also writes a line for each changed column.
 func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.TableComparison, columns bool) {
 	var same []string
 	for _, name := range schemas.TablesInOrder(tables) {
@@ -275,8 +278,8 @@ func tableColumns(name string) []string {
 	return names
 }
 
-// countsBy sums the differences by school or district. It leaves out rows of the lookup tables, which belong to
-// neither.
+// countsBy sums the differences by school or district. It leaves out rows that belong to neither, such as those in
+// lookup tables. By school, it also leaves out rows that belong only to a district.
 func countsBy(d *history.Difference, by string) map[string]map[string]*snapshot.TableComparison {
 	sums := make(map[string]map[string]*snapshot.TableComparison)
 	for unit, tables := range d.Units {

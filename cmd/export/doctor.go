@@ -30,7 +30,7 @@ type doctorOptions struct {
 const (
 	// doctorRetries is the default of --retries. It is low because the user waits for the findings.
 	doctorRetries = "2"
-	// doctorAttempts is the maximum number of attempts for a request to a store.
+	// doctorAttempts is the maximum number of attempts for a request of doctor to a store.
 	doctorAttempts = 3
 )
 

@@ -13,8 +13,9 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// endRun writes the summary to stdout, runs the command onFinish, and either sets the exit code or returns the error
-// that the command ends with. The summary may be nil only if err is not.
+// endRun writes the summary to stdout, or only the path of the report if there is an error, and runs the command
+// onFinish. It then either sets the exit code or returns the error that the command ends with. The summary may be nil
+// only if err is not.
 func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *pipeline.Summary, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = interrupted(summary)
@@ -99,8 +100,8 @@ func outcomeError(s *pipeline.Summary) (what string, err error) {
 	return "", nil
 }
 
-// endBeforeRun runs the --on-finish command for a run that could not begin, and returns err, or errInterrupted if the context
-// has ended.
+// endBeforeRun runs the --on-finish command for a run that could not begin. It returns err or, if the context has ended
+// and err is not a usage error, errInterrupted.
 func (a *app) endBeforeRun(ctx context.Context, onFinish string, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = errInterrupted

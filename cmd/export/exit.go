@@ -13,8 +13,8 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitPartial     = 3 // published, with failed schools or other warnings
-	exitRefused     = 4 // the service rejected the credentials
+	exitPartial     = 3 // done, but with failed schools, other problems or, for schema --diff, differences
+	exitRefused     = 4 // the service rejected the credentials, or denied access to everything
 	exitHeld        = 5 // staged, but not published
 	exitInterrupted = 130
 )

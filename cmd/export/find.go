@@ -171,7 +171,7 @@ func searchedText(r *maintenance.FindReport) string {
 	return text
 }
 
-// maxLocated is the maximum number of students that are shown with the places of their rows.
+// maxLocated is the maximum number of students whose places are shown. If there are more students, no places are shown.
 const maxLocated = 3
 
 // isInside reports whether a file is in a folder or in one of its subfolders.
@@ -195,7 +195,8 @@ func checkOutside(file string, catalog snapshot.Catalog, setting string) error {
 	return nil
 }
 
-// foundStudentsText lists the students and the places of their rows. The map schools holds names of schools by bid.
+// foundStudentsText lists the students and, unless there are more than maxLocated, the places of their rows. The map
+// schools holds names of schools by bid.
 func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *findOptions, schools map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
@@ -266,8 +267,8 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 	return b.String()
 }
 
-// next returns the commands that a user may want next. If the user has not typed the bid or number, the commands read it from
-// a file, so that it does not appear in the arguments of the process.
+// next returns the commands that a user may want next. If the user has not typed the bid or number, the commands read
+// it from a file, so that it does not appear in the arguments of the process.
 func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 	value, list, noun := s.Bid, "students", "bid"
 	if value == "" {
@@ -365,7 +366,7 @@ type studentRecord struct {
 	Destination string `json:"destination"`
 	ToolVersion string `json:"tool_version"`
 	At          string `json:"searched_at"`
-	// Unsearchable is the number of runs that could not be searched.
+	// Unsearchable counts the runs, and the history, that could not be searched.
 	Unsearchable int `json:"unsearchable_runs"`
 }
 
@@ -412,8 +413,8 @@ func (a *app) writeRecord(o *findOptions, catalog snapshot.Catalog, found *maint
 	return nil
 }
 
-// maxPlaces is the maximum number of places that the page lists for a row. If a row is in more places, the page shows the
-// first and the last place and the total number.
+// maxPlaces is the maximum number of places that the page lists for a row. If a row is in more places, the page shows
+// the first and the last place and the total number.
 const maxPlaces = 4
 
 func recordRow(r maintenance.FoundRecord) report.RecordRow {

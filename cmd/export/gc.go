@@ -12,11 +12,11 @@ import (
 // as with GOGC, small runs would collect constantly, or large ones would hold twice the memory that they need.
 const heapSlack = 16 << 20
 
-// keepHeapSlack sets the percentage of GOGC after each collection, so that the next one begins after about slack bytes
-// have been allocated, instead of after an amount proportional to the heap; slackPercent has the exceptions. It also
-// sets the memory limit to what the process needs until then (memoryLimit), unless GOMEMLIMIT is lower, so that the
-// runtime returns free memory to the system at once. Otherwise the runtime would keep more and more memory in a long
-// run, because new buffers differ in size from the freed ones.
+// keepHeapSlack sets GOGC after each collection, so that the next one begins after about slack bytes have been
+// allocated, instead of after an amount proportional to the heap; slackPercent has the exceptions. It also sets the
+// memory limit to what the process needs until then (memoryLimit), unless GOMEMLIMIT is lower, so that the runtime
+// returns free memory to the system at once. Otherwise the runtime would keep more and more memory in a long run,
+// because new buffers differ in size from the freed ones.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{
@@ -45,7 +45,8 @@ func keepHeapSlack(slack uint64) {
 // sentinel is garbage: its finalizer runs after every collection.
 type sentinel struct{ _ *sentinel }
 
-// minHeap is the size below which the runtime does not collect a heap if GOGC is 100. It is proportional to GOGC.
+// minHeap is the heap size below which the runtime does not collect if GOGC is 100. For other values of GOGC, that size
+// is proportional to GOGC.
 const minHeap = 4 << 20
 
 // smallHeap is the size up to which a heap is not collected, because it would soon be larger anyway.
@@ -54,8 +55,8 @@ const smallHeap = 32 << 20
 // minGaps is the minimum room for gaps between objects.
 const minGaps = 1 << 20
 
-// slackPercent returns the percentage of GOGC by which a heap grows by slack: by half of it if the heap is large,
-// and up to smallHeap if it is small.
+// slackPercent returns the value of GOGC, at least 1, with which a heap grows by slack before the next collection: by
+// half of it if the heap is large, and up to smallHeap if it is small.
 func slackPercent(slack, live uint64) int {
 	if live+slack < smallHeap {
 		slack = smallHeap - live

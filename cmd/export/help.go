@@ -18,7 +18,7 @@ const (
 )
 
 // writeHelp writes the help of a command to stdout: every setting, or, if short, the most common ones on a screen of 24
-// lines.
+// lines. For the root command it lists all commands.
 func (a *app) writeHelp(cmd *cobra.Command, sections []section, short bool) {
 	h := helpText{width: min(max(a.stderr.width(), minWidth), maxWidth)}
 	switch {
@@ -51,7 +51,8 @@ func (h *helpText) writeRoot(root *cobra.Command, sections []section) {
 	}
 }
 
-// writeShort shows the flags that most people need, with their defaults.
+// writeShort shows the flags that most people need or, if the command does not name any, all flags, with their
+// defaults, except for none and off.
 func (h *helpText) writeShort(cmd *cobra.Command) {
 	h.writeIntro(cmd)
 	title, often := "Common options", commonFlags(cmd)
@@ -72,7 +73,8 @@ func (h *helpText) writeShort(cmd *cobra.Command) {
 	}
 }
 
-// writeLong shows every flag with its environment variable and default, below the heading of its group.
+// writeLong shows every flag with its environment variable and default: first the common flags, then the others below
+// the headings of their groups.
 func (h *helpText) writeLong(cmd *cobra.Command) {
 	h.writeIntro(cmd)
 	common, all := commonFlags(cmd), flagsOf(cmd)
@@ -106,7 +108,7 @@ func (h *helpText) writeLong(cmd *cobra.Command) {
 	}
 }
 
-// writeIntro writes the purpose of a command and its usage.
+// writeIntro writes the purpose of a command, its usage and its examples.
 func (h *helpText) writeIntro(cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {

@@ -54,7 +54,7 @@ func defineHistory(g group, target *bool) {
 	g.toggle(target, "history", "add new snapshots to the history after publishing")
 }
 
-// check returns a usage error if the given settings cannot be used together.
+// check returns a usage error if the given settings cannot be used together, or if the notice could not be written.
 func (o *historyOptions) check(from sources) error {
 	switch {
 	case o.dropBefore != "" && o.rebuild:

@@ -13,7 +13,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// dropEnded drops old versions from the history and writes a proof. On a terminal, it asks for confirmation first.
+// dropEnded drops old versions from the history and writes a proof, unless no version has to be dropped or it is a dry
+// run. On a terminal, it asks for confirmation first unless --yes is set.
 func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot.Catalog) error {
 	drop := func(dryRun bool) (*maintenance.PurgeReport, error) {
 		options := a.sessionOptions(&o.destination)

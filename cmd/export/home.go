@@ -9,8 +9,8 @@ import (
 )
 
 // expandHome returns a path in which a leading ~ is replaced with the home folder. Shells do not expand it in
-// configuration files, in --dest=~/data or in quoted words. A path that begins with a variable, such as $HOME, is an
-// error.
+// configuration files, in --dest=~/data or in quoted words. A path that begins with a variable, such as $HOME, or with
+// the home folder of another user, such as ~user, is an error.
 func expandHome(path string) (string, error) {
 	first, rest, _ := strings.Cut(path, "/")
 	switch {

@@ -44,7 +44,8 @@ type identified struct {
 	who *identity
 }
 
-// Handle adds the attributes of the identity that the line does not have yet.
+// Handle adds the attributes of the identity that the record does not have yet. It does not see attributes that were
+// added with WithAttrs.
 func (h identified) Handle(ctx context.Context, record slog.Record) error {
 	has := make(map[string]bool)
 	record.Attrs(func(a slog.Attr) bool {

@@ -131,7 +131,7 @@ func snapshotName(kind snapshot.Kind, date string) string {
 // joinPath returns the location of a path at a destination.
 func joinPath(dest, path string) string { return strings.TrimSuffix(dest, "/") + "/" + path }
 
-// printable returns text, quoted if it contains characters that are not printable.
+// printable returns text, in quotes if it contains characters that are not printable.
 func printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)

@@ -78,7 +78,8 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	}{all.Runs[0], privacy}, estimateText(all.Runs[0], o, a.now())+privacyText)
 }
 
-// datesText formats the estimate for several dates: the first run in full, and the totals.
+// datesText formats the estimate for several dates: all of it for the first run that is not published yet, and the
+// totals of all such runs.
 func datesText(all *pipeline.Estimates, o *planOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Plan: %s, one as-of run each, at %s\n",

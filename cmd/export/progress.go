@@ -115,7 +115,7 @@ const (
 )
 
 // logSlowSchools returns a function for runs that show no progress. The function logs each school that has been failing
-// for minSlow once, up to maxSlow schools.
+// for minSlow once, up to maxSlow schools. It logs nothing while the service as a whole is failing.
 func logSlowSchools(logger *slog.Logger) func(p pipeline.Reading) {
 	logged := make(map[string]bool)
 	return func(p pipeline.Reading) {
@@ -212,7 +212,7 @@ func figures(p pipeline.Reading, c pace) []string {
 
 const (
 	// minRetryShown is how long a call must have been failing before it is shown, because in a large run some call is
-	// always being retried.
+	// nearly always being retried. It does not apply while planning.
 	minRetryShown = 5 * time.Second
 	maxNamed      = 1
 )

@@ -84,7 +84,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if report == nil {
 		return err
 	}
-	// An interrupted prune reports the runs that it has removed.
+	// A prune that fails reports the runs that it has removed.
 	unwritten := a.writeOutput(o.output, report, pruneText(report, err != nil))
 	if err != nil {
 		return fmt.Errorf("prune %s: %w", catalog, err)

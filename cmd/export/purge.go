@@ -117,7 +117,8 @@ func (o *purgeOptions) checkTarget(from sources) error {
 	return nil
 }
 
-// checkNotice returns a usage error if the notice could not be written after the purge.
+// checkNotice returns a usage error if the settings of the notice do not fit the others, or if the notice could not be
+// written after the purge.
 func (o *purgeOptions) checkNotice(from sources) error {
 	switch {
 	case o.notice == "" && o.noticeNames:
@@ -132,7 +133,8 @@ func (o *purgeOptions) checkNotice(from sources) error {
 	return checkNoticePath(o.notice, o.dryRun, from)
 }
 
-// checkNoticePath returns a usage error if a notice could not be written to a file.
+// checkNoticePath returns a usage error if a notice could not be written to a file, or if nothing is erased because
+// this is a dry run.
 func checkNoticePath(path string, dryRun bool, from sources) error {
 	if dryRun {
 		return usagef("%s: a dry run erases nothing, so there is no notice of it", from["notice"].name)
@@ -234,7 +236,8 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 // findBid says how to erase a student for whom only the number is known.
 const findBid = "growth-export find --number gives the bid, and purge --students erases by bid"
 
-// placesOf returns the positions of some students in the given lists, in the order of the lists.
+// placesOf returns the positions of some students in the given lists, in the order of the lists. It lists at most
+// maxListed of them, and counts the others.
 func (o *purgeOptions) placesOf(students []string) string {
 	among := make(map[string]bool)
 	for _, text := range students {

@@ -16,7 +16,7 @@ import (
 func (a *app) asks() bool { return isTerminal(a.stdin) && a.stderr.isTerminal() }
 
 // confirmPurge shows the findings of a dry run and asks whether to erase the rows. It returns an error if the user does
-// not confirm.
+// not confirm. If there is nothing to erase, it does not ask.
 func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport, unmatched string) error {
 	if planned.Nothing() {
 		return nil

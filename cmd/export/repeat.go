@@ -11,10 +11,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// repeater completes the commands that this process suggests: it adds the flags of this process that select the
-// destination or the service, so that each command can be run as it is printed. It only changes printed output.
-// Documents at the destination never hold these flags, which may contain paths of local files. Settings from
-// environment variables are not repeated. The zero value changes nothing.
+// repeater completes the commands that this process suggests: it adds the flags of this process that they need, such as
+// those that select the destination or the configuration file, so that each command can be run as it is printed. It
+// only changes output. Documents at the destination never hold these flags, which may contain paths of local files.
+// Settings from environment variables are not repeated. The zero value changes nothing.
 type repeater struct {
 	root  *cobra.Command
 	flags []repeatedFlag
@@ -48,11 +48,11 @@ func newRepeater(cmd *cobra.Command) repeater {
 	return r
 }
 
-// isPublishingFlag reports whether a flag of run controls what happens after publishing. A suggested publish command
-// needs such a flag too. In other commands, flags with these names mean something else.
+// isPublishingFlag reports whether a flag of run or publish controls what happens after publishing. A suggested publish
+// command needs such a flag too. In other commands, flags with these names mean something else.
 func isPublishingFlag(name string) bool { return name == "history" || name == "delta-lake" }
 
-// isServiceFlag reports whether a flag selects the service. Of the suggested commands, doctor needs such flags.
+// isServiceFlag reports whether a flag selects the service. Of the suggested commands, only doctor gets such flags.
 func isServiceFlag(name string) bool {
 	return name == "base-url" || name == "allow-http" || name == "simulate"
 }
@@ -73,8 +73,8 @@ var (
 	nextValue = regexp.MustCompile(`^ (?:'[^']*'|\\.|[^\s'\\])+`)
 )
 
-// complete returns text with the flags added to all commands, each flag changed by escape. It does not add a flag that
-// a command already has.
+// complete returns text with flags added to the commands in it, each flag changed by escape. A command gets the flags
+// that it accepts and does not have yet.
 func (r repeater) complete(text string, escape func(string) string) string {
 	if len(r.flags) == 0 {
 		return text
@@ -95,7 +95,7 @@ func (r repeater) complete(text string, escape func(string) string) string {
 func (r repeater) missing(name, rest string) (texts []string) {
 	cmd, _, err := r.root.Find([]string{name})
 	if err != nil || cmd.Flags().Lookup("dest") == nil || name == "run" || strings.HasPrefix(rest, ",") {
-		return nil // the text only mentions a command
+		return nil // it does not need the flags, or the text only mentions it
 	}
 	var has []string
 	for match := nextFlag.FindStringSubmatch(rest); match != nil; match = nextFlag.FindStringSubmatch(rest) {
@@ -125,7 +125,7 @@ func (r repeater) inText(text string) string {
 // inJSON completes the commands in the strings of encoded JSON.
 func (r repeater) inJSON(encoded string) string { return r.complete(encoded, jsonText) }
 
-// inAttr completes the commands in an attribute of a log line.
+// inAttr completes the commands in an attribute of a log line that is a string or an error.
 func (r repeater) inAttr(attr slog.Attr) slog.Attr {
 	if len(r.flags) == 0 {
 		return attr

@@ -91,8 +91,8 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 	return a.writeOutput(o.output, value, path+"\n")
 }
 
-// writeReport writes the report of a run, and returns its path. It only warns if the Delta logs cannot be updated
-// because other runs are damaged.
+// writeReport writes the report of a run, and returns its path. If the Delta logs cannot be brought up to date, it only
+// warns.
 func (a *app) writeReport(ctx context.Context, o *reportOptions, catalog snapshot.Catalog, run string) (string, error) {
 	options := a.sessionOptions(&o.destination)
 	options.DryRun = o.to != ""

@@ -11,8 +11,8 @@ import (
 )
 
 // resolve sets each flag that was not given to the value of its environment variable or, if that is not set, to its
-// value in the configuration file. An empty variable counts as not set. It returns the sources of the settings. The
-// error is the first mistake.
+// value in the configuration file. An empty variable counts as not set. It returns the sources of the settings, except
+// switches that are off. The error is the first mistake.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	found, mistakes := a.resolveAll(cmd)
 	if len(mistakes) > 0 {
@@ -81,8 +81,8 @@ func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // checkVariables returns a mistake for each variable with the prefix GROWTH_EXPORT_ that is not a setting of any
-// command. Such a variable is probably misspelled, and ignoring it would silently drop a setting. The mistake does not
-// repeat its value, which may be a secret.
+// command, unless it is empty or looks like a variable of Kubernetes. Such a variable is probably misspelled, and
+// ignoring it would silently drop a setting. The mistake does not repeat its value, which may be a secret.
 func (a *app) checkVariables(root *cobra.Command) (mistakes []error) {
 	var known []string
 	for _, name := range allFlags(root) {

@@ -111,7 +111,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 type opener func(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error)
 
 // connect checks everything that can be checked without a request to the service, and returns the dependencies and
-// settings of a run or a plan. disconnect stops the simulated service, if there is one.
+// settings of a run or a plan. disconnect stops the simulated service, if there is one. It is nil if there is an error.
 func (a *app) connect(ctx context.Context, o *runOptions, from sources, open opener) (
 	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
 ) {
@@ -176,7 +176,8 @@ func (a *app) checkOffline(o *runOptions, from sources) (
 	return settings, credentials, simulated, err
 }
 
-// pipelineSettings returns the settings of the pipeline, or a usage error if they are not valid in combination.
+// pipelineSettings returns the settings of the pipeline, except for the service, or a usage error if the shard, a date
+// or the privacy key is not valid.
 func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, error) {
 	part, err := o.chooseShard(a, from)
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *screen) width() int {
 // clearLine moves to the start of the line and clears it.
 const clearLine = "\r\x1b[K"
 
-// Write writes whole lines above the bar.
+// Write writes whole lines above the bar. On a terminal, it wraps them.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +69,8 @@ func (s *screen) Write(p []byte) (int, error) {
 // wrapIndent is the indent of the lines that continue a wrapped line.
 const wrapIndent = "    "
 
-// wrapLines returns text with line breaks instead of some spaces, so that it fits the terminal. Lines of JSON stay as
-// they are.
+// wrapLines returns text with line breaks instead of some spaces, so that it fits the terminal unless a word is too
+// long. Lines of JSON stay as they are.
 func wrapLines(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -15,8 +15,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The environment variables that hold secrets. There is no other way to set a secret. With fileSuffix added to its name,
-// a variable holds the path of a file that contains the secret.
+// The environment variables for the secrets of the service and for the privacy key, which cannot be given in flags or
+// in the configuration file. With fileSuffix added to its name, a variable holds the path of a file that contains the
+// secret.
 const (
 	apiKeyVariable      = envPrefix + "API_KEY"
 	apiSecretVariable   = envPrefix + "API_SECRET"
@@ -36,8 +37,8 @@ func secretName(name string) (variable string, ok bool) {
 	return variable, slices.Contains(secretVariables(), variable)
 }
 
-// credentials reads the secrets from the environment. It returns a usage error if they are incomplete. Errors contain
-// the names of variables and files, but never their contents.
+// credentials reads the secrets from the environment. It returns a usage error if they are incomplete or not valid.
+// Errors contain the names of variables and files, but never their contents.
 func (a *app) credentials() (extract.Credentials, error) {
 	apiKey, _, keyErr := a.credential(apiKeyVariable)
 	apiSecret, _, secretErr := a.credential(apiSecretVariable)
@@ -85,8 +86,9 @@ func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	return key, err
 }
 
-// readableKeyFile returns the path of the file of the privacy key if its permissions allow every user to read it, or
-// "". It does not check files in Kubernetes and in /run/secrets, where the platform sets the permissions.
+// readableKeyFile returns the path of the file of the privacy key if its permissions and the permissions of the folders
+// above it allow every user to read it, or "". It does not check on Windows, in Kubernetes and in /run/secrets, where
+// the platform sets the permissions.
 func (a *app) readableKeyFile() string {
 	file, err := expandHome(a.env[privacyKeyVariable+fileSuffix])
 	if file == "" || err != nil || runtime.GOOS == "windows" || a.env["KUBERNETES_SERVICE_HOST"] != "" || strings.HasPrefix(file, "/run/secrets/") {
@@ -110,7 +112,8 @@ func badPrivacyKey(variable string, err error) error {
 		"and set %s%s to its path", variable, err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
 }
 
-// secret returns a secret and, if it was read from a file, the path of the file. Both are empty if the secret is not set.
+// secret returns a secret and, if it was read from a file, the path of the file. Both are empty if the secret is not
+// set.
 func (a *app) secret(variable string) (value, file string, err error) {
 	value, file = strings.TrimRight(a.env[variable], "\r\n"), a.env[variable+fileSuffix]
 	if value != "" && file != "" {
@@ -153,7 +156,8 @@ func variableOf(variable, file string) string {
 	return variable
 }
 
-// checkSecret returns an error if a secret contains characters that are not valid in a header.
+// checkSecret returns an error if a secret contains control characters, or begins or ends with whitespace, because it
+// would then not be valid in a header.
 func checkSecret(value string) error {
 	switch {
 	case strings.ContainsFunc(value, unicode.IsControl):

@@ -37,8 +37,8 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 	return which == "simulate", err
 }
 
-// serviceName returns the name of the service in plans and manifests: its base
-// URL, or "simulate". It is empty if no service is configured.
+// serviceName returns the name of the service in plans and manifests: its base URL, or "simulate". It is empty if
+// chooseService returns an error.
 func (o *service) serviceName(from sources) string {
 	simulated, err := o.chooseService(from)
 	switch {
@@ -51,7 +51,7 @@ func (o *service) serviceName(from sources) string {
 	}
 }
 
-// isLoopback reports whether a URL refers to this machine.
+// isLoopback reports whether the host of a URL is localhost or a loopback address.
 func isLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()

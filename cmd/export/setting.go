@@ -248,7 +248,8 @@ func (g group) list(target *[]string, name string, expand func([]string) ([]stri
 	g.add(&list{target: target, expand: expand}, name, doc)
 }
 
-// listExactly works like list for bids that are compared as they are, even if they hold only whitespace.
+// listExactly works like list, but a line of a file that holds only whitespace also counts as a bid, because bids are
+// compared as they are.
 func (g group) listExactly(target *[]string, name, doc string) {
 	g.add(&list{target: target, blank: true}, name, doc)
 }
@@ -271,7 +272,7 @@ func (g group) add(value pflag.Value, name, doc string) *pflag.Flag {
 // shownDefault sets the default that help shows for a flag.
 func (g group) shownDefault(name, text string) { g.flags.Lookup(name).DefValue = text }
 
-// flagsOf returns the flags of a command in the order of their definition.
+// flagsOf returns the flags of a command, except --help, in the order of their definition.
 func flagsOf(cmd *cobra.Command) []*pflag.Flag {
 	var flags []*pflag.Flag
 	cmd.Flags().SortFlags = false

@@ -116,7 +116,7 @@ func definePrivacy(g group, target *string) {
 		"what rows say about people: full, pseudonymous or minimal; all but full need a key, see "+privacyKeyVariable)
 }
 
-// definePartitionBy adds a setting that must be the same for all runs at a destination.
+// definePartitionBy adds the setting of the partitioning, which must be the same for all runs at a destination.
 func definePartitionBy(g group, target *string) {
 	choose(g, target, "partition-by", "WHAT", snapshot.NotPartitioned,
 		[]string{snapshot.NotPartitioned, snapshot.ByDistrict}, "none, or district: a folder for each district in the date's folder")
@@ -127,7 +127,7 @@ func defineAcceptBaseURL(g group, target *bool) {
 	g.toggle(target, "accept-base-url", "accept that the service of this destination has moved to this base URL")
 }
 
-// defineReplace adds the setting that allows a run to replace any snapshot.
+// defineReplace adds the setting that allows a run to replace a snapshot of another scope or of a past date.
 func defineReplace(g group, target *bool) {
 	g.toggle(target, "replace", "allow replacing a snapshot of another scope or of a past date")
 }
@@ -170,7 +170,7 @@ func defineLimit[T any](
 	}
 }
 
-// override replaces those limits of a plan for which the user set a flag.
+// override replaces those limits of a plan that the user has set.
 func (o *limits) override(plan *review.Limits) {
 	o.Limits = *plan
 	for _, flag := range o.flags {

@@ -67,7 +67,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 // listMoves is a fault and not a broken rule, because the second reading of a list is consistent.
 const listMoves = "list_moves"
 
-// parseBreaks returns the rules to break. The word all selects every rule.
+// parseBreaks returns the rules to break. The word all selects every rule, but not list_moves.
 func parseBreaks(words []string) ([]string, error) {
 	known := append(simulator.Rules(), listMoves)
 	var breaks []string
@@ -127,7 +127,7 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// day returns the date of the settings, or otherwise if no date is set.
+// day returns the date of the settings, or the given time if no date is set.
 func (o *simulation) day(otherwise time.Time) time.Time {
 	if o.date.IsZero() {
 		return otherwise
@@ -135,8 +135,8 @@ func (o *simulation) day(otherwise time.Time) time.Time {
 	return o.date
 }
 
-// serve serves the simulated service until stop is called. The service is simulated for the date of the settings, or
-// for the given day if no date is set.
+// serve serves the simulated service until ctx ends or stop is called. The service is simulated for the date of the
+// settings, or for the given day if no date is set.
 func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (baseURL string, stop func(), err error) {
 	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), o.day(day).UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
@@ -173,7 +173,7 @@ func (o *selection) simulatedDay(now time.Time) time.Time {
 	return now
 }
 
-// embed serves the simulated service to this process until stop is called.
+// embed serves the simulated service to this process until ctx ends or stop is called.
 func (o *simulation) embed(ctx context.Context, now time.Time) (baseURL *url.URL, stop func(), err error) {
 	address, stop, err := o.serve(ctx, "", now)
 	if err != nil {

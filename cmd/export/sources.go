@@ -26,7 +26,7 @@ type source struct {
 	name string // in the form that a user would search for
 }
 
-// sources holds the source of every flag that was set.
+// sources holds the source of every flag that was set, except for switches that were set to off.
 type sources map[string]source
 
 // given reports whether the flag was set.

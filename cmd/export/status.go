@@ -147,7 +147,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`
 		Cleaned     []string            `json:"cleaned,omitempty"`
-		// Problems concern documents that do not belong to a run.
+		// Problems lists the problems that are not in Runs, such as damaged documents that do not belong to a run.
 		Problems []string `json:"problems,omitempty"`
 
 		History *snapshot.HistoryPointer `json:"history,omitempty"`
@@ -165,7 +165,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 }
 
 // pointerAdvice returns advice on how to repair a damaged pointer. newest is the run to which _latest.json should
-// refer, or "" if that is not known.
+// refer, or "" if it already does or there is no such run.
 func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunState, newest string) string {
 	switch {
 	case path == snapshot.HistoryPointerPath:
@@ -183,7 +183,7 @@ func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunSta
 }
 
 // checkAge returns an error if the newest full snapshot was published longer ago than maxAge, or if there is no such
-// snapshot.
+// snapshot. A snapshot of only some schools or students counts only if there are no others.
 func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.Duration) error {
 	var newest *snapshot.RunState
 	for i := range runs {
@@ -205,8 +205,8 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 }
 
 // statusText lists runs as a table or, on a terminal that is too narrow for the table, each run as a few short lines.
-// If columns is 0, the width is unknown. If hasHistory is true, the suggested commands add held runs to the history
-// after publishing them.
+// If columns is 0, the width is unknown. If hasHistory is true, the commands that it suggests for held full runs also
+// add these runs to the history.
 func statusText(dest string, runs []snapshot.RunState, hasHistory bool, cleaned []string, now time.Time, columns int) string {
 	var b strings.Builder
 	for _, run := range cleaned {
@@ -265,7 +265,7 @@ func statusText(dest string, runs []snapshot.RunState, hasHistory bool, cleaned 
 }
 
 // tableText returns a table with a heading or, if it is wider than the terminal, a paragraph for each row, in which
-// each cell but the first follows its heading.
+// each cell but the first follows its heading, and cells that hold only a hyphen are left out.
 func tableText(rows [][]string, columns int) string {
 	var table strings.Builder
 	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)

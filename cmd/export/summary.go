@@ -59,8 +59,8 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 	return r
 }
 
-// maxListed is the maximum number of failures, denials or kinds of drift that a summary lists. The ledger and the manifest
-// list all of them.
+// maxListed is the maximum number of items of a list in text, such as failures, denials, kinds of drift or problems.
+// Longer lists end with the number of the other items.
 const maxListed = 20
 
 // summaryText formats the summary of a run.
@@ -252,8 +252,8 @@ func summarizeRequests(b *strings.Builder, r snapshot.Requests) {
 	b.WriteByte('\n')
 }
 
-// summarizeComparison describes how the run differs from the previous snapshot: first the test results, then the other
-// tables that differ.
+// summarizeComparison describes how the run differs from the previous snapshot, with a line for each table that
+// differs, or says why it was not compared.
 func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
 	if s.NotCompared != "" {
 		fmt.Fprintf(b, "changes   not compared with a previous snapshot: %s\n", s.NotCompared)
@@ -386,8 +386,8 @@ func countQuery(s *pipeline.Summary, table string) string {
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet(%s, hive_partitioning = true);", glob)
 }
 
-// failureText describes a failed school and its error. Most errors of the service already contain the dataset and the bid. A
-// school may have no bid.
+// failureText describes a failed school and its error. Most errors of the service already contain the dataset and the
+// bid. A school may have no bid.
 func failureText(f snapshot.SchoolFailure) string {
 	text := printable(f.Error)
 	if f.SchoolBid == "" || !strings.Contains(f.Error, wording.Bid(f.SchoolBid)) {

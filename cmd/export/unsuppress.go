@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// unsuppress takes students off the suppression list of a privacy key. It returns a usage error if no given student is
-// on it, or if several students share a given number.
+// unsuppress takes students off the suppression list of a privacy key. It returns a usage error if there is no key, if
+// several students share a given number, or if no given student is on the list and --allow-unknown is off.
 func (a *app) unsuppress(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, key *privacy.Key) error {
 	if key == nil {
 		return usagef("--unsuppress needs the privacy key of the list: set %s or %s%s", privacyKeyVariable, privacyKeyVariable, fileSuffix)
@@ -109,8 +109,9 @@ type retired struct {
 	Students   int    `json:"students"` // on the list of the retired key
 }
 
-// retireKey empties the suppression list of a key that runs no longer use. It returns a usage error if this list is
-// empty, or if it has more students than the list of the key that is set and --allow-unknown is off.
+// retireKey empties the suppression list of a key that runs no longer use. It returns a usage error if no other key is
+// set, if this list is empty, or if it has more students than the list of the key that is set and --allow-unknown is
+// off.
 func (a *app) retireKey(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, key *privacy.Key) error {
 	switch {
 	case key == nil:

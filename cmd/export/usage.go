@@ -30,8 +30,8 @@ var synonyms = map[string]string{
 }
 
 // didYouMean returns a clause that suggests a candidate for word, both without their prefix: a synonym, a candidate
-// that begins with word, or one that differs in at most a third of its letters. It returns "" if there is no such
-// candidate.
+// that begins with word, or one that differs in one letter or in at most a third of the letters of word. It returns ""
+// if there is no such candidate.
 func didYouMean(prefix, word string, candidates []string) string {
 	word = strings.ToLower(word)
 	nearest := synonyms[word]
@@ -54,7 +54,8 @@ func didYouMean(prefix, word string, candidates []string) string {
 	return ", did you mean " + prefix + nearest + "?"
 }
 
-// edits returns how many letters have to be inserted, removed, replaced or swapped with the next one to turn a into b.
+// edits returns the edit distance from a to b: how many letters are inserted, removed, replaced or swapped with the
+// next one.
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -212,7 +212,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 			return nil, errors.New("the port of the URL is not from 1 to 65535")
 		}
 	}
-	// Every spelling of a service yields the same run ids.
+	// Run ids depend on the URL, so equivalent URLs get the same form.
 	if u, err = url.Parse(snapshot.CanonicalBaseURL(u.String())); err != nil {
 		return nil, errors.New("not a URL: " + want)
 	}
@@ -238,8 +238,8 @@ func parseScratch(text string) (string, error) {
 	return text, nil
 }
 
-// expandDatasets replaces the words default and all with names, checks the others, and returns the names in the order of
-// their declaration.
+// expandDatasets replaces the words default and all with names, checks the others, and returns the names in the order
+// of their declaration.
 func expandDatasets(words []string) ([]string, error) {
 	selected := make(map[string]bool)
 	names := datasetNames()

@@ -186,8 +186,8 @@ func (a *app) remedies(ctx context.Context, catalog snapshot.Catalog, target mai
 	switch {
 	case !others:
 	case past, pointer:
-		// The service returns only its present state, so exporting again would store today's data under an earlier date. A run
-		// without its pointer would not be marked as replaced.
+		// The service returns only its present state, so exporting again would store today's data under an earlier
+		// date. A run without its pointer would not be marked as replaced.
 		remedies = append(remedies, wording.Restore)
 	default:
 		remedies = append(remedies, "export it again")
@@ -233,15 +233,16 @@ func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, e
 // verifiedAll holds the reports of everything at a destination.
 type verifiedAll struct {
 	Runs []any `json:"runs"`
-	// History and DeltaLake are nil if the destination has none.
+	// History and DeltaLake are nil if the destination has none, or if damage keeps them from being verified.
 	History   any `json:"history,omitempty"`
 	DeltaLake any `json:"delta_lake,omitempty"`
 	// Unnamed holds the unlisted data files: those that neither a published run nor the history lists.
 	Unnamed []*maintenance.UnnamedFiles `json:"unnamed_files,omitempty"`
 }
 
-// verifyAll verifies all published runs, the latest first, then the history and the Delta logs if there are any. Parts
-// that another process removes in the meantime are left out.
+// verifyAll verifies all published runs, the latest first, then the history and the Delta logs if there are any, and
+// looks for data files that neither a published run nor the history lists. Parts that another process removes in the
+// meantime are left out.
 func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified, error) {
 	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.Runs(ctx) })
 	if err != nil {
@@ -297,8 +298,8 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	return all, nil
 }
 
-// withoutFolder returns a target for each date whose pointer is damaged or refers to a missing manifest, unless the pointer
-// belongs to one of the runs.
+// withoutFolder returns a target for each date whose pointer is damaged or refers to a missing manifest, unless the
+// pointer belongs to one of the runs.
 func withoutFolder(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunState) ([]maintenance.VerifyTarget, error) {
 	damaged, err := catalog.DamagedPointers(ctx)
 	if err != nil {
@@ -342,7 +343,7 @@ func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFil
 }
 
 // add adds the result of verifying one part of the destination. It returns the part's report, or nil if there is no
-// such part. Damage that keeps the part from being verified becomes a problem.
+// such part. Damage that keeps the part from being verified becomes a problem, and the report is then nil too.
 func (v *verified) add(part verified, err error) (any, error) {
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return nil, nil

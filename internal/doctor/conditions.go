@@ -26,8 +26,8 @@ func PublisherAdvice(info sink.Info) string {
 const cleanupTimeout = 15 * time.Second
 
 // AdaptConditions tests conditional writes with a document, which it removes again, and adapts the store to the
-// server's behavior. It reports whether the server ignores the conditions. The error is sink.ErrVersionRefused if the
-// server rejects every form of the version that it has just returned.
+// server's behavior. It reports whether the server ignores the conditions. The error is sink.ErrVersionRefused if no
+// form of the version that the server has just returned can be used to replace the document safely.
 func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (ignored bool, err error) {
 	removeStaleFiles(ctx, store, now)
 	_, path := probePaths(newRun(now))

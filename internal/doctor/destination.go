@@ -20,7 +20,7 @@ const minFreeBytes = 1e9
 
 // Destination is the destination to check.
 type Destination struct {
-	// Store is nil if the destination cannot be used, for the reason in Err.
+	// Store is nil if the store cannot be opened. Err says why the destination cannot be used.
 	Store   sink.Store
 	Err     error
 	Scratch string
@@ -29,7 +29,8 @@ type Destination struct {
 	// Service and PartitionBy are settings of future runs. Service is empty if no service is configured.
 	Service, PartitionBy string
 	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need a key.
-	// It is empty if there is no key. KeyErr says why a key that the profile needs is missing.
+	// It is empty if there is no key. KeyErr says why the key is not valid, or why a key that the profile needs is
+	// missing.
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
@@ -38,8 +39,8 @@ type Destination struct {
 	Now     func() time.Time
 }
 
-// CheckDestination checks everything that a run needs from the destination. It returns the findings, and ends early
-// once ctx is done.
+// CheckDestination checks everything that a run needs from the destination, and returns the findings. They are
+// incomplete if ctx is done.
 func CheckDestination(ctx context.Context, d Destination) []Finding {
 	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
 	if d.Store != nil {

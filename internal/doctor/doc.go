@@ -1,5 +1,5 @@
 // Package doctor checks the requirements of a run: the service and its credentials, every kind of write at the
-// destination, and free space. Each check yields one Finding with its state, the details, and advice.
+// destination, and free space. Each Finding has the state, the details, and advice.
 //
 // The checks read the school list and one page of one school, which they discard. Everything that they write at a
 // destination is named like the files of a run, invisible to readers, and removed at the end. If doctor is killed, the

@@ -14,7 +14,7 @@ const (
 	OK   State = "ok"
 	Warn State = "warn" // a run would work
 	Fail State = "fail" // a run would fail
-	Skip State = "skip" // not checked, because a check that it depends on failed
+	Skip State = "skip" // not checked, usually because a check that it depends on failed
 )
 
 // The names of the checks, in their order.

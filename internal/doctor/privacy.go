@@ -10,7 +10,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// checkKey compares the privacy key with the key of the newest snapshot that has the same profile.
+// checkKey compares the privacy key with the key of the newest full snapshot that has the same profile or, if there is
+// none, of the newest such as-of snapshot.
 func (c *destinationCheck) checkKey(ctx context.Context) {
 	if c.KeyErr != nil {
 		c.fail(PrivacyKey, c.KeyErr, "")
@@ -68,8 +69,8 @@ func (c *destinationCheck) checkUndone(ctx context.Context) {
 	}
 }
 
-// checkSuppression checks that the suppression list exists if students were put on it, and that runs have the privacy key
-// of the list.
+// checkSuppression checks that the suppression list exists if students were put on it, and that runs have the privacy
+// key of the list.
 func (c *destinationCheck) checkSuppression(ctx context.Context) {
 	catalog := snapshot.At(c.Store)
 	purged, err := catalog.PurgedStudents(ctx, c.Fingerprint, c.Now())

@@ -21,7 +21,7 @@ const (
 	// maxSkew is the maximum difference between this machine's clock and the service's clock without a warning. The
 	// service sends its time in whole seconds.
 	maxSkew = time.Minute
-	// maxRecords is the maximum number of records of one school that are read.
+	// maxRecords is the limit on the records of a school. It does not apply to the one page that the checks read.
 	maxRecords = 1_000_000
 	// certificateNotice is how long before a certificate expires the check begins to warn.
 	certificateNotice = 14 * 24 * time.Hour

@@ -13,7 +13,7 @@ const (
 	// doubles per round trip. At the maximum there is one probe per 256 successes, which costs little and finds new
 	// capacity within seconds.
 	minBackoff, maxBackoff = -4, 4
-	// minBackoffAfterRejection slows growth after any rejection to four successes per increase.
+	// minBackoffAfterRejection slows growth after a rejection to at least four successes per increase.
 	minBackoffAfterRejection = -2
 	// After a rejection with Retry-After, which pauses all requests, the limit does not rise for holdPerRetryAfter
 	// times that pause, but at most maxHold. Backoff multiplies this time.
@@ -29,13 +29,13 @@ const (
 // together are one congestion event, which at most halves the limit.
 //
 // The first request sent at a new concurrency after the limit has risen is a probe. Probes change the backoff: if a
-// probe above the proven concurrency is rejected, the successes per increase double; if it succeeds, they halve. A
-// service with a fixed capacity is therefore probed less and less often, while rejections unrelated to concurrency,
-// such as errors of one broken school, lower the limit only briefly.
+// probe above the proven concurrency is rejected, at least twice as many successes are needed per increase; if it
+// succeeds, half as many. A service with a fixed capacity is therefore probed less and less often, while rejections
+// unrelated to concurrency, such as errors of one broken school, lower the limit only briefly.
 type aimd struct {
 	max         int // --concurrency
 	limit       int
-	proven      int       // concurrency known to work; backoff applies only above it
+	proven      int       // concurrency known to work; below it, backoff does not slow growth
 	probed      int       // highest concurrency probed since the limit was last lowered
 	successes   int       // since the last increase or failed probe
 	backoff     int       // exponent of two that multiplies successesPerIncrease

@@ -19,13 +19,14 @@ const (
 )
 
 // breaker is the circuit breaker. While it is closed, every attempt passes. When the service fails, the breaker opens:
-// it holds back all requests and lets one probe at a time through (half-open), with growing delays, until a probe
-// succeeds or --give-up-after has passed.
+// it holds back all requests for schools and lets one probe at a time through (half-open), with growing delays, until a
+// probe succeeds or --give-up-after has passed.
 //
 // A few schools that always fail look like a failing service once nothing else is left to fetch, and so does an
 // operation that always fails while nothing else is being fetched. The breaker therefore keeps canaries: calls that
-// have succeeded, or that will probably succeed. After a failed probe, a canary of another school is sent, then a
-// canary of another operation. If one of them succeeds, the breaker closes and attempts count against --retries again.
+// have succeeded, or that will probably succeed. After a failed probe, a canary of the same operation for another
+// school is sent, then a canary of another operation. If one of them succeeds, the breaker closes and attempts count
+// against --retries again.
 type breaker struct {
 	giveUpAfter time.Duration
 	throttle    *throttle
@@ -78,8 +79,8 @@ type permit struct {
 	outage *outage // the outage that the attempt probes, nil if it is not a probe
 }
 
-// observes reports whether the breaker draws conclusions from the attempts of a call. It ignores lookups, which have
-// their own time limit.
+// observes reports whether the breaker draws conclusions from the attempts of a call. It ignores calls that are not for
+// a school, such as lookups, which have their own time limit.
 func (b *breaker) observes(call *Call) bool { return !call.Lookup && call.School != "" }
 
 // countCall counts a call as active until end is called.
@@ -103,7 +104,8 @@ func (b *breaker) countCall(call *Call) (end func()) {
 	}
 }
 
-// acquire waits until call may be attempted. The permit must be passed to exactly one of succeeded, failed and release.
+// acquire waits until call may be attempted. The permit must be passed to succeeded, failed or release. If it is the
+// permit of a probe after failed has returned, it must then be passed to succeeded, probeFailed or release.
 func (b *breaker) acquire(ctx context.Context, call *Call) (permit, error) {
 	if !b.observes(call) {
 		return permit{exempt: true}, nil

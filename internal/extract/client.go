@@ -37,7 +37,7 @@ func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials
 type Options struct {
 	BaseURL        *url.URL // the service's root, http or https; may have a path, with or without a trailing slash
 	Credentials    Credentials
-	Concurrency    int           // maximum number of concurrent requests; fewer while the service throttles, see Stats.Limit
+	Concurrency    int           // maximum number of concurrent reads; fewer while the service throttles, see Stats.Limit
 	RatePerSecond  float64       // maximum number of requests per second, 0 for no limit
 	Retries        int           // maximum number of attempts after the first
 	RequestTimeout time.Duration // limits one attempt, including reading the body
@@ -162,7 +162,8 @@ func (c *Client) Stats() Stats {
 // Limit returns Stats.Limit.
 func (c *Client) Limit() int64 { return int64(c.limiter.limit()) }
 
-// TokenLifetime returns how long the current access token remains valid; 0 if there is none, or if that is unknown.
+// TokenLifetime returns how long the current access token remains valid; 0 if there is none, if it is about to expire,
+// or if the lifetime is unknown.
 func (c *Client) TokenLifetime() time.Duration {
 	if t, err := c.tokens.usable(); t != nil && err == nil && !t.Expiry.IsZero() {
 		return time.Until(t.Expiry)
@@ -190,9 +191,9 @@ func (c *Client) AddCanaries(calls ...Call) {
 	}
 }
 
-// Get reads one body. accept reads it, decompressed, once for every attempt that got 200. It must not use the data
-// before it has read io.EOF, because the body may be cut short, and then the call is attempted again. The call is also
-// attempted again if accept returns an error marked with [Unreadable]; any other error ends it.
+// Get reads one body. accept reads it, decompressed, at most once per attempt, if the status is 200. It must not use
+// the data before it has read io.EOF, because the body may be cut short, and then the call is attempted again. The call
+// is also attempted again if accept returns an error marked with [Unreadable]; any other error ends it.
 //
 // accept runs while the request is in flight, and its time counts against RequestTimeout.
 //

@@ -1,6 +1,6 @@
-// Package extract is the client of the service: it sends one [Call] at a time and passes on each page's body as bytes.
-// It owns escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It does not know the
-// tables: a Call is data, and the caller's accept function decides whether a body is usable.
+// Package extract is the client of the service: it sends a [Call] and passes on each page's body as bytes. It owns
+// escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It does not know the tables: a
+// Call is data, and the caller's accept function decides whether a body is usable.
 //
 // A request passes through layers, each a roundTripper around the next:
 //
@@ -14,8 +14,8 @@
 //	transport        net/http, --request-timeout, --max-body                     transport.go
 //
 // Delays that affect all requests alike (rate, Retry-After, token) are inside the limiter. The token is chosen after
-// the wait for the limiter, so it is valid when it is sent. Delays of a single request (retries, breaker) are outside
-// the limiter, and free its slot for another request.
+// the wait for the limiter, so it has rarely expired when it is sent. Delays of a single request (retries, breaker) are
+// outside the limiter, and free its slot for another request.
 //
 // Errors and logs contain no URL, query, cursor, body, token or key, only route templates, the host of the token
 // endpoint, and the bids of schools and districts.

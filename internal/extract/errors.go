@@ -16,7 +16,8 @@ import (
 var (
 	// ErrDenied is a 403 on a resource: no current agreement covers that school or district. It is final for the call.
 	ErrDenied = errors.New("access denied: no current agreement covers it")
-	// ErrRefused ends the run: the service does not issue a token, or rejects every token.
+	// ErrRefused ends the run: the service does not issue a token, or rejects every token. Other packages also use it
+	// if the service denies access to all schools.
 	ErrRefused = errors.New("credentials rejected by the service")
 	// ErrGaveUp ends the run: the service kept failing for GiveUpAfter, or asked for a longer pause.
 	ErrGaveUp = errors.New("gave up on the service")
@@ -48,12 +49,13 @@ type Error struct {
 	District  string // bid, empty unless the call was for a district
 	Host      string // the host of the token endpoint; empty for other calls
 	Status    int    // of the last response, 0 if there was none
-	Code      string // the service's own error code, or unlistedCode
-	Attempts  int    // requests sent for the call, including those made while the circuit breaker was open
+	Code      string // the service's own error code, unlistedCode, or empty
+	Attempts  int    // attempts of the call, including those made while the circuit breaker was open
 	Err       error  // what happened, never nil
 }
 
-// Error returns the operation, the reason, the status and the number of attempts.
+// Error returns a line with the operation, the school or district, the route, the reason, and details such as the
+// status and the number of attempts.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Operation)
@@ -116,8 +118,8 @@ func Unreadable(err error) error {
 	return unreadable{err}
 }
 
-// attemptError is the error of an attempt that got no complete response. Unlike errors of net/http, its text does not
-// quote received data.
+// attemptError is the error of an attempt that got no complete or usable response. Unlike errors of net/http, its text
+// does not quote received data.
 type attemptError struct {
 	status int    // 0 if the connection failed before the response's header
 	class  string // the key in Stats.ByStatus; empty for the status
@@ -162,8 +164,8 @@ func failureOf(err error) *failure {
 	return &failure{err: err}
 }
 
-// statusFailure returns the failure of an attempt with a status other than 200. This is the only place that interprets
-// statuses (specification, Errors).
+// statusFailure returns the failure of an attempt with a status other than 200. It decides what the status means for
+// the call (specification, Errors).
 func statusFailure(status int, body []byte, req *request, hideCode bool) *failure {
 	f := &failure{status: status, retry: retryable(status)}
 	if !hideCode {

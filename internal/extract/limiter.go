@@ -205,9 +205,9 @@ func (o *outlier) succeeded(school string) {
 	o.successes++
 }
 
-// countsRejection reports whether a rejection should lower the limit. A rejection of an outlier should do so after
-// successesPerIncrease successes of other schools; otherwise a call that exceeds the service's capacity could fail in
-// every attempt.
+// countsRejection reports whether a rejection should lower the limit. Once another school has succeeded, rejections of
+// an outlier should not do so before successesPerIncrease such successes. After them, one should, because otherwise a
+// call that exceeds the service's capacity could fail in every attempt.
 func (o *outlier) countsRejection(school string) bool {
 	if o.school != "" && school == o.school && o.successes > 0 && o.successes < successesPerIncrease {
 		return false

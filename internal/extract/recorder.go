@@ -13,7 +13,7 @@ type Event struct {
 	Method              string
 	Operation, Template string
 	School, District    string // bids, empty unless the call was for one
-	Status              string // as in Stats.ByStatus, but never "unreadable": the body has not been parsed yet
+	Status              string // as in Stats.ByStatus, except that a 200 whose body accept rejects is still "200"
 	Attempt             int    // from 1, over all attempts of the call
 	Bytes               int    // the size of the decompressed body
 	InFlight            int64  // concurrent requests when it began, including itself

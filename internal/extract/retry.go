@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// fetch attempts a request until accept succeeds, no retries are left, or another attempt would fail in the same way.
-// It returns nil if accept has succeeded.
+// fetch attempts a request until accept succeeds, no retries are left, another attempt would fail in the same way, or
+// the client gives up on the service. It returns nil if accept has succeeded.
 func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept func(body io.Reader) error) error {
 	req, err := c.newRequest(call, tally, accept)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 const (
 	// measured is the number of seconds over which the rate of successes is measured.
 	measured = 10
-	// throttleCut lowers the rate to a little less than the rate of successes, at most once a second. throttleRaise raises
-	// it a little every second; throttleSearch raises it faster until the service's limit has been found.
+	// throttleCut lowers the rate to a little less than the rate of successes, at most once a second. throttleRaise
+	// raises it a little every second; throttleSearch raises it faster until the service's limit has been found.
 	throttleCut, throttleRaise, throttleSearch = 0.95, 1.05, 1.25
 	// throttleHold is how long the rate does not rise after a rejection.
 	throttleHold = 10 * time.Second

@@ -20,7 +20,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Causes of failures that point to a wrong base URL.
+// Causes of failures that point to a wrong base URL or proxy.
 const (
 	hostNotFound      = "host not found"
 	connectionRefused = "connection refused"
@@ -45,9 +45,9 @@ var checkBaseURL = "check " + baseURL.String()
 
 var errBodyTooLong = errors.New("body over the limit")
 
-// roundTripper sends a request and returns the complete response, regardless of its status. The error is an
-// *attemptError if another attempt may succeed, the cause of ctx if ctx is done, and otherwise an error that ends the
-// call or the run.
+// roundTripper sends a request and returns the response, regardless of its status. The error is the cause of ctx if ctx
+// is done, an *attemptError if there is no complete response, errBreakerOpen, or an error that ends the call or the
+// run.
 type roundTripper interface {
 	roundTrip(ctx context.Context, req *request) (*response, error)
 }
@@ -247,8 +247,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads the body to its end, through accept if the status is 200. It returns the body's own error, even if accept
-// returns another one.
+// read reads the body, through accept if the status is 200, and to its end unless accept fails. It returns the body's
+// own error, even if accept returns another one.
 func (b *body) read(accept func(io.Reader) error, res *response) error {
 	if res.status != http.StatusOK || accept == nil {
 		res.body, _ = io.ReadAll(b)

@@ -67,7 +67,8 @@ type loggedWindow struct {
 	First digest `json:"first"` // the digest of the first call
 	All   digest `json:"all"`   // the digest of all calls
 	Rows  []int  `json:"rows"`  // the number of rows of each table
-	// The counts below have the same meaning as in a LedgerRow.
+	// Pages, Records, Duplicates and Unavailable have the same meaning as in a LedgerRow, and the other counts as in a
+	// Result.
 	Pages       int64            `json:"pages"`
 	Records     int64            `json:"records"`
 	Duplicates  int64            `json:"duplicates"`
@@ -142,7 +143,7 @@ func (l *CallLog) readFile(open func() (LogFile, error)) (windows []loggedWindow
 	if err != nil {
 		return nil, nil, err
 	}
-	data := make([]byte, file.Size()) // at most a little more than maxLoggedBytes
+	data := make([]byte, file.Size()) // usually little more than maxLoggedBytes
 	n, err := file.ReadAt(data, 0)
 	if closeErr := file.Close(); n < len(data) || closeErr != nil {
 		return nil, nil, errors.Join(err, closeErr)

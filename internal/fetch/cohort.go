@@ -11,9 +11,9 @@ import (
 )
 
 // CohortFeed returns the table that determines which records of a dataset belong to a cohort, and the column by which
-// the two are joined. Both are empty for a dataset that holds students, feeds such a table, or is restricted by the
-// lists that feed it. A run that is restricted to a cohort returns the classes with one of its students on their
-// roster, and the educators of these classes.
+// the two are joined. Both are empty for every other dataset: it holds students, feeds such a table, is restricted by
+// the lists that feed it, or is the same for all cohorts. A run that is restricted to a cohort returns the classes with
+// one of its students on their roster, and the educators of these classes.
 func CohortFeed(dataset string) (table, column string) {
 	switch dataset {
 	case schemas.EducatorAssociations:

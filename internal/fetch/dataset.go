@@ -15,8 +15,8 @@ type Dataset struct {
 	*schemas.Dataset
 	plan *transform.Plan
 	pool *pool
-	// inMemory means that the rows hold the service's own identifiers, which the run's privacy profile would replace. Such
-	// rows only supply ids for other calls and are never written to a scratch file.
+	// inMemory means that the rows hold the service's own identifiers, which the run's privacy profile would replace.
+	// Such rows only supply ids for other calls and are never written to a scratch file.
 	inMemory bool
 }
 
@@ -100,10 +100,9 @@ func (p *pool) put(d *Dataset, c *transform.Decoder) {
 	}
 }
 
-// call returns the request for the dataset's operation with these parameters.
-// Filters are the optional parameters of this run. Those that the operation does
-// not accept are left out. The date of a run that is not an as-of run is sent only
-// to operations that would otherwise use the service's own date.
+// call returns the request for the dataset's operation with these parameters. filters holds the optional parameters of
+// this run. Those that the operation does not accept are left out. The date of a run that is not an as-of run is sent
+// only to operations that would otherwise use the service's own date.
 func (d *Dataset) call(params transform.Params, filters map[string]string, asOf bool) extract.Call {
 	op := &d.Operation
 	call := extract.Call{

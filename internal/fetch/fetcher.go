@@ -56,8 +56,8 @@ type Fetcher struct {
 	heldTogether         atomic.Int64 // bytes held by the lists that are being read
 	scratch              *scratchFolder
 	processors           *processors
-	// window is the number of calls of one school's fan-out that are made at once. fanning limits the fan-out calls of all
-	// schools, so that lists get their share of the request slots.
+	// window is the number of calls of one school's fan-out that are made at once. fanning limits the fan-out calls of
+	// all schools, so that lists get their share of the request slots.
 	window  int
 	fanning chan struct{}
 	// cohort means that only the rows of some students, and of their classes and educators, are returned.
@@ -128,8 +128,8 @@ func (f *Fetcher) addCanaries(p *Parameters) {
 // NewScratch returns an unopened scratch file.
 func (f *Fetcher) NewScratch() *Scratch { return &Scratch{folder: f.scratch} }
 
-// WithProcessor calls work, which processes a result, while holding a processor slot. Otherwise, other schools could
-// produce further rows in the meantime, which would also have to wait.
+// WithProcessor calls work, which processes a result, while holding a processor slot, unless no slot becomes free in
+// time. Without the slot, other schools could produce further rows in the meantime, which would also have to wait.
 func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	processor := f.processors.at(r.place)
 	processor.acquire()
@@ -137,7 +137,7 @@ func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	return work()
 }
 
-// errNoPerspective is the error of a school's enrollment if no district lists the school.
+// errNoPerspective is the error of a school's enrollment if the school has no district and no district lists it.
 var errNoPerspective = errors.New("the school list gives no district for the school and no district lists the school," +
 	" so there is no perspective through which to read its enrollment")
 
@@ -156,8 +156,8 @@ func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 // fetchCalls makes the calls in order and collects their rows. Rows are in the order of a file if the calls are sorted
 // by those parameters that are keys.
 //
-// If some calls are denied and others succeed, the denied calls are counted as unavailable, unless their first pages were
-// read. If all calls are denied, the dataset is denied. After any other failure, the dataset has failed.
+// If some calls are denied and others succeed, the denied calls are counted as unavailable, unless their first pages
+// were read. If all calls are denied, the dataset is denied. After any other failure, the dataset has failed.
 func (f *Fetcher) fetchCalls(
 	ctx context.Context, d *Dataset, r *Result, calls []transform.Params, filters map[string]string,
 ) error {
@@ -201,8 +201,8 @@ const maxEmptyPages = 1000
 // reading counts the requests and pages with which a list was read.
 type reading struct {
 	extract.Tally
-	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results should
-	// have that many.
+	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results
+	// should have that many.
 	oddPages int64
 }
 
@@ -236,7 +236,8 @@ func (f *Fetcher) list(
 	return read, err
 }
 
-// readPage reads a page into c. The request is retried if the body is not JSON, but not if the JSON is unexpected.
+// readPage reads a page into c. The request is retried if the body is not JSON or is an empty JSON string, but not if
+// the JSON is unexpected in other ways.
 func readPage(c *transform.Decoder, body io.Reader) (transform.Page, error) {
 	page, err := c.ReadPage(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {

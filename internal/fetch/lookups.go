@@ -20,7 +20,7 @@ import (
 // districts and their schools.
 type Lookups struct {
 	Results   map[string]*Result
-	Schools   []snapshot.School   // of 4.1 in the order received, including those without a bid and those listed twice
+	Schools   []snapshot.School   // of 4.1, sorted by bid, including those without a bid
 	Districts []string            // bids of 4.2, sorted
 	Names     map[string]string   // of districts, by bid
 	NamedBy   map[string][]string // by school, the districts of 4.2 whose school list (4.3) includes it
@@ -38,7 +38,7 @@ var ErrNoSchools = errors.New("the school list is empty: no school has a data sh
 	" or the service is malfunctioning; nothing was published")
 
 // LookUp fetches the lookups. It returns an error, which ends the run, if one of them fails, or if the list of schools
-// is denied or empty. A denial of 4.2 or 4.3 only concerns that dataset.
+// is denied or empty. A denial of 4.2 or 4.3 does not end the run. If 4.2 is denied, 4.3 counts as denied, too.
 func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	l := &Lookups{
 		Results: make(map[string]*Result), NamedBy: make(map[string][]string), Names: make(map[string]string), Ledger: make(map[string][]snapshot.LedgerRow),

@@ -10,14 +10,14 @@ package fetch
 const (
 	MaxRowBytes = maxHeldTogether + maxPoolBytes + MaxWaitingBytes
 
-	// maxHeldTogether bounds the memory of the lists that are being read. Beyond it, lists that hold more than minRunBytes
-	// are moved.
+	// maxHeldTogether bounds the memory of the lists that are being read. Beyond it, lists that hold more than
+	// minRunBytes are moved.
 	maxHeldTogether = 32 << 20
 	minRunBytes     = 4 << 20
 	// maxHeldBytes bounds the memory of one list, and of the result of one school.
 	maxHeldBytes = 16 << 20
-	// maxPoolBytes bounds the memory of all decoders kept for reuse, and maxPooledBytes the memory of each: after a large
-	// school, a decoder holds more than most schools need.
+	// maxPoolBytes bounds the memory of all decoders kept for reuse, and maxPooledBytes the memory of each: after a
+	// large school, a decoder holds more than most schools need.
 	maxPoolBytes   = 16 << 20
 	maxPooledBytes = 4 << 20
 	// MaxWaitingBytes bounds the memory of finished schools' results that wait to be written.

@@ -18,10 +18,11 @@ type Result struct {
 	notFound  int64 // fan-out calls made by this process that were answered with 404
 	// only selects the records that are kept; see Fetcher.onlyOfCohort.
 	only transform.Only
-	// Students are the positions in Options.Students of all students who have a row. A position may occur several times.
+	// Students are the positions in Options.Students of all students who have a row. A position may occur several
+	// times.
 	Students []int
-	// Suppressed are the positions in the suppression list of all students whose rows were dropped. A position may occur
-	// several times.
+	// Suppressed are the positions in the suppression list of all students whose rows were dropped. A position may
+	// occur several times.
 	Suppressed []int
 	// Checks are the counts of the school's checks; oddPages is used for one of them. Terms and Sessions are compared
 	// across the whole run.
@@ -29,12 +30,12 @@ type Result struct {
 	oddPages int64
 	Terms    snapshot.TermCounts
 	Sessions []string
-	// Roster holds the students of a school whose test results were read, for the comparison; nil if they are not known.
-	// RosterLost is the error if an earlier process has staged the students and they cannot be read back.
+	// Roster holds the students of a school whose test results were read, for the comparison; nil if they are not
+	// known. RosterLost is the error if an earlier process has staged the students and they cannot be read back.
 	Roster     Roster
 	RosterLost error
-	// FirstRepeated is the number of pairs of student and subject that had several results when the list was first read.
-	// If it is not 0, the list was read again.
+	// FirstRepeated is the number of pairs of student and subject that had several results when the list was first
+	// read. If it is not 0, the list was read again.
 	FirstRepeated int64
 	// parts are the rows, in the order of the file.
 	parts []part
@@ -295,8 +296,8 @@ type Loaded struct {
 	from   *bufio.Reader
 }
 
-// Lend lets a result load its parts into this memory until the result is released, so that each part is read back only
-// once.
+// Lend lets a result load its parts into this memory until the result is released, so that a part that is still loaded
+// is not read back again.
 func (l *Loaded) Lend(r *Result) {
 	for i := range l.parts {
 		l.parts[i] = -1

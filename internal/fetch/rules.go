@@ -210,7 +210,7 @@ func hashTerm(bid string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// checker checks the service's own rules for each school while its rows are in memory. The counts go to the checkpoint
+// checker checks the service's own rules for each school before its rows are written. The counts go to the checkpoint
 // of test_results, and from there to the manifest.
 type checker struct {
 	oldest  int64           // results from before this time are older than a year

@@ -3,18 +3,18 @@ package pipeline
 import "example.org/growthexport/internal/snapshot"
 
 // DefaultSchoolsPerFile is the number of schools in a bucket if a run has only one process and the user has not chosen
-// another number.
+// another number. With several shards, the default is at most this number.
 const DefaultSchoolsPerFile = 256
 
-// Limits of the default in a run of several shards. Each shard should get several buckets, because buckets differ in
-// size, but small files are slow to read.
+// Limits of the default in a run of several shards, and of UsefulShards. Each shard should get several buckets, because
+// buckets differ in size, but small files are slow to read.
 const (
 	bucketsPerShard   = 4
 	minSchoolsPerFile = 8
 	shardsPerMachine  = 4
 )
 
-// bucketSize returns the number of schools in a bucket of a run that was planned with this number of shards.
+// bucketSize returns the maximum number of schools in a bucket of a run that was planned with this number of shards.
 func (s *Settings) bucketSize(schools, shards int) int {
 	switch {
 	case s.SchoolsPerFile > 0:
@@ -26,12 +26,14 @@ func (s *Settings) bucketSize(schools, shards int) int {
 }
 
 // UsefulShards returns the best number of shards for a number of machines that each run one shard at a time: enough for
-// a machine whose shard ends early to take over another shard, and no more than there are buckets.
+// a machine whose shard ends early to take over another shard, and no more than there are buckets of minSchoolsPerFile
+// schools.
 func UsefulShards(schools, atOnce int) int {
 	return max(1, min(shardsPerMachine*atOnce, (schools+minSchoolsPerFile-1)/minSchoolsPerFile))
 }
 
-// coveredSize returns the bucket size for the derived run id: the chosen one, or 0 if it depends on the number of schools.
+// coveredSize returns the bucket size for the derived run id: the chosen one or the default, or 0 if the default
+// depends on the number of schools.
 func (s *Settings) coveredSize() int {
 	if s.SchoolsPerFile == 0 && s.Shards <= 1 {
 		return DefaultSchoolsPerFile

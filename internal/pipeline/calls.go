@@ -8,8 +8,9 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// openLog opens the log of a fan-out task, with the calls that an earlier process has made. If files of the log cannot
-// be written or read, the run does not fail: the calls are made again.
+// openLog opens the log of a fan-out task, with the calls that an earlier process has made. If a file of the log cannot
+// be written or read, the run does not fail: the calls are made again. It returns an error if the files cannot be
+// listed or ctx ends.
 func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	t.log = r.fetch.NewCallLog(t.dataset, func(ctx context.Context, data []byte) { r.saveCalls(ctx, t, data) })
 	if t.log == nil || !r.resumes {

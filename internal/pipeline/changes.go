@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// minLimitedRows is the number of rows below which limits on changes do not apply: a few students are a large share of
-// a small district.
+// minLimitedRows is the number of rows below which differences do not count, or only warn: a few students are a large
+// share of a small district.
 const minLimitedRows = 50
 
 // limit is a limit on differences from the baseline, with the findings that exceed it: those that hold the run, and
@@ -39,8 +39,8 @@ func isCalendar(table string) bool {
 }
 
 // compareWithLimits returns the differences from the baseline that are reasons to hold the run back, and those that
-// only warn. For small tables, shrinking only warns and other changes do not count, because a few rows are a large
-// share of such a table.
+// only warn. If a table had few rows, its shrinking only warns. In a district with few rows of a table, other changes
+// of this table do not count, because a few rows are a large share of it.
 func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []review.Reason) {
 	if g.Baseline == nil {
 		return nil, nil
@@ -129,8 +129,8 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 var maxQuietLoss = review.Share{Part: 0.1}
 
 // Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of
-// test results are left to --max-removed. Child rows that were replaced by others of the same parent do not count as
-// removals.
+// test results are left to --max-removed, unless all test results of a district are gone. Child rows that were replaced
+// by others of the same parent do not count as removals.
 func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 	lost, shrunk := make(map[string][]review.Finding), make(map[string][]review.Finding)
 	for district, tables := range districts {
@@ -234,8 +234,8 @@ func newlyDenied(g *snapshot.StagedRun) *review.Reason {
 	return &reason
 }
 
-// lessThanReplaced returns the warning about a run that would replace one with more schools or many more rows, or nil. The
-// limits compare only with a snapshot of an earlier date, which may not exist.
+// lessThanReplaced returns the warning about a run that would replace one with more schools or many more rows, or nil.
+// The limits compare only with a snapshot of an earlier date, which may not exist.
 func lessThanReplaced(g *snapshot.StagedRun) *review.Reason {
 	if g.Replaced == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 type cohort struct {
 	bids []string
 	key  *privacy.Key
-	// text is the key in the form in which the plan stores it. It is set only if the run has no privacy key and therefore
-	// makes a key of its own.
+	// text is the key in the form in which the plan stores it. It is set only if the run has no privacy key and
+	// therefore makes a key of its own.
 	text string
 }
 
@@ -50,7 +50,8 @@ func (c *cohort) students() *snapshot.Students {
 	return students
 }
 
-// useKeyOf adopts the key of a plan if the plan has the same list of students, and reports whether it does.
+// useKeyOf adopts the key of a plan if the plan has the same list of students, and reports whether it does. If neither
+// the run nor the plan has a list, it returns true.
 func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 	if c == nil || plan.Scope.Students == nil {
 		return c == nil && plan.Scope.Students == nil

@@ -13,8 +13,9 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. An error
-// during the comparison never fails a run: the run is then published without a comparison, and its manifest says why.
+// comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. If the
+// baseline cannot be read, the run does not fail: it is then published without a comparison, and its manifest says why.
+// Errors of scratch files, and of saving the comparison, end the run.
 type comparison struct {
 	run      *exportRun
 	baseline *history.Baseline
@@ -27,6 +28,7 @@ func (r *exportRun) compares() bool {
 }
 
 // openBaseline opens the snapshot that the plan pins. It returns nil if the run is not to be compared with a snapshot.
+// If the snapshot cannot be opened, it returns a comparison that has stopped.
 func (r *exportRun) openBaseline(ctx context.Context) (*comparison, error) {
 	pinned := r.plan.Baseline
 	if !r.compares() {
@@ -94,7 +96,8 @@ func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
 	return t.saveComparison(ctx, false)
 }
 
-// saveComparison writes the turnover of the task to a file beside its checkpoint.
+// saveComparison writes the turnover of the task to a file beside its checkpoint, if it has become large or last is
+// true.
 func (t *task) saveComparison(ctx context.Context, last bool) error {
 	if t.comparer == nil || t.comparison.problem.Load() != nil {
 		return nil

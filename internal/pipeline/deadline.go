@@ -62,8 +62,8 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 	return result, err
 }
 
-// resultsFirst moves the tasks for test results, and for the students with whom the results are compared, to the front,
-// because a run with a deadline needs them most. The order of the other tasks does not change.
+// resultsFirst moves the lookups and the tasks for test results, and for the students with whom the results are
+// compared, to the front, because a run with a deadline needs them most. The order of the other tasks does not change.
 func resultsFirst(todo []snapshot.Task) {
 	rank := func(t snapshot.Task) int {
 		if t.Bucket == snapshot.LookupBucket || t.Dataset == schemas.TestResults || t.Dataset == schemas.Students {
@@ -74,7 +74,8 @@ func resultsFirst(todo []snapshot.Task) {
 	slices.SortStableFunc(todo, func(a, b snapshot.Task) int { return rank(a) - rank(b) })
 }
 
-// forecast estimates when a run with a deadline will have fetched all schools, and stops it at the deadline.
+// forecast estimates when a run with a deadline will have fetched all schools, and stops it at the deadline if too many
+// schools are missing then.
 type forecast struct {
 	deadline   time.Time
 	maxMissing int // schools that may be missing at the deadline
@@ -85,7 +86,8 @@ type forecast struct {
 	cut atomic.Bool // a school was not fetched because of the deadline
 
 	mu sync.Mutex
-	// By dataset, left counts the schools to fetch, done counts the schools fetched, and took adds up the time they took.
+	// By dataset, left counts the schools to fetch, done counts the schools fetched, and took adds up the time they
+	// took.
 	left, done map[string]int
 	took       map[string]time.Duration
 	// lacking counts, by school, the datasets that the school still lacks.

@@ -17,7 +17,8 @@ type Deps struct {
 	Progress *Progress // may be read during the run
 	Tracer   Tracer    // observes the spans; may be nil
 	Now      func() time.Time
-	// Recovered lists the changes that an earlier command left unfinished at the destination.
+	// Recovered lists the changes that an earlier command left unfinished at the destination, and whether they could be
+	// finished.
 	Recovered snapshot.Recovered
 }
 

@@ -16,11 +16,13 @@
 // for another school, so that requests never wait for the order of rows. While its task is being written, the school
 // has to wait, so that a slow disk slows down fetching.
 //
-// A run is a full run, an as-of run for a past date, or a delta run of the changes since a time (settings.go). These
-// differ only in the datasets that take part, the parameters that the plan pins, and the paths of the files.
+// A run is a full run, an as-of run for one date, or a delta run of the changes since a time (settings.go). These
+// differ in the datasets that take part, the parameters that the plan pins, and the paths of the files. Only full runs
+// are compared with the previous snapshot.
 //
 // Staged tasks with a checkpoint are kept, and so are the finished calls of fan-out tasks that are not staged yet. The
-// same command resumes the run, and the files have the same bytes as if the run had not been interrupted.
+// same command resumes the run. If the service gives the same answers, the files have the same bytes as if the run had
+// not been interrupted.
 //
 // A Progress counts requests, schools and files. A Tracer is called at the start and end of every span.
 //

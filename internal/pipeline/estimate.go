@@ -55,7 +55,7 @@ type DatasetEstimate struct {
 	Requests int    `json:"requests"`
 	Exact    bool   `json:"exact"`
 	// About estimates the requests of a dataset with a call per student, educator or record, from the rows of the
-	// newest snapshot. It is 0 if there is no snapshot.
+	// newest snapshot. It is 0 for other datasets, and if there is no snapshot or the run is restricted to a cohort.
 	About int `json:"about,omitempty"`
 	Files int `json:"files"`
 }
@@ -74,7 +74,7 @@ type Estimates struct {
 }
 
 // Plan estimates a Run with these settings or, if there are dates, the as-of runs of these dates, at an assumed latency
-// per request. It requests the lists of schools and districts once, requests no student data, and writes nothing.
+// per request. It requests the lookups that the runs need once, requests no student data, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*Estimates, error) {
 	each := make([]Settings, max(len(dates), 1))
 	for i := range each {
@@ -134,8 +134,8 @@ func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency ti
 	return all, nil
 }
 
-// estimate counts the requests and files of a run that is not published yet; newest is the manifest of the newest snapshot,
-// or nil.
+// estimate counts the requests and files of a run that is not published yet. newest is the manifest of the newest
+// snapshot, or nil.
 func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *snapshot.Manifest, latency time.Duration) (*Estimate, error) {
 	s, plan := r.settings, found.plan
 	if plan == nil {
@@ -192,8 +192,9 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *sna
 	return e, nil
 }
 
-// aboutRequests estimates the calls of a dataset with a call per student, educator or record, from the rows of the newest
-// snapshot. An educator of several classes counts several times.
+// aboutRequests estimates the calls of a dataset with a call per student, educator or record, from the rows of the
+// newest snapshot. An educator of several classes counts several times. It returns 0 if there is no snapshot, or if the
+// run is restricted to a cohort.
 func aboutRequests(d *schemas.Dataset, plan *snapshot.Plan, newest *snapshot.Manifest) int {
 	if newest == nil || plan.Scope.Students != nil {
 		return 0
@@ -226,7 +227,8 @@ func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *fetch.Lookup
 	case d.Per == schemas.PerDistrict:
 		return len(looked.Districts), true
 	case d.Per != schemas.PerSchool:
-		// The number of requests for the lists that feed the calls is known, but not how many calls these lists lead to.
+		// The number of requests for the lists that feed the calls is known, but not how many calls these lists lead
+		// to.
 		for _, name := range d.Feeds {
 			_, feed, _ := schemas.FindTable(name)
 			calls, _ := countRequests(feed, plan, looked)

@@ -62,8 +62,8 @@ func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summar
 	return nil
 }
 
-// describePublished fills in the summary of a run that is already published. Unless publishing is unfinished, it also removes
-// leftover staged files.
+// describePublished fills in the summary of a run that is already published. Unless publishing is unfinished, it also
+// removes leftover staged files, and restores lost or damaged pointers.
 func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *snapshot.Manifest, stuck stuckRuns) {
 	if unfinished := stuck.of(manifest.RunID); unfinished != nil {
 		s.addUnfinished(unfinished.Cause())
@@ -75,8 +75,8 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 	s.fromManifest(manifest)
 }
 
-// restorePointers writes the pointer of the run's date again if it is lost or damaged. It also writes _latest.json
-// again if that is lost or damaged, or refers to a lost run or to a run of an earlier date than this one.
+// restorePointers writes the pointer of the run's date again if it is lost or damaged. After a full run, it also writes
+// _latest.json again if that is lost or damaged, or refers to a lost run or to a run of an earlier date than this one.
 func (s *Summary) restorePointers(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	restored, err := deps.Catalog.RestorePointer(ctx, manifest)
 	if restored {

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// WriteIndex writes the page of all runs. It lists the runs after reading the page that it replaces. Of two processes,
-// the one that saw the older state therefore gets a conflict and tries again.
+// WriteIndex writes the page of all runs, if it has changed. It lists the runs after reading the page that it replaces.
+// Of two processes, the one that saw the older state therefore gets a conflict and tries again.
 func WriteIndex(ctx context.Context, catalog snapshot.Catalog) error {
 	err := sink.Swap(ctx, snapshot.IndexPath, func() error {
 		before, version, err := catalog.Read(ctx, snapshot.IndexPath)

@@ -63,7 +63,7 @@ func hasRows(g *snapshot.StagedRun) bool {
 	return false
 }
 
-// deniedDatasets returns the datasets that were denied in some schools and read in none.
+// deniedDatasets returns the datasets, except lookups, that were denied in some schools and read in none.
 func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	var found []review.Finding
 	for dataset, counts := range g.Datasets {
@@ -74,7 +74,8 @@ func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// withoutAnswer returns the fan-out datasets of which at least three calls were made, all of them denied or not found.
+// withoutAnswer returns the fan-out datasets of which no record was read, and at least three were denied, not found or
+// without an identifier.
 func withoutAnswer(g *snapshot.StagedRun) []review.Finding {
 	const minCalls = 3
 	type counts struct{ pages, unavailable int64 }
@@ -113,8 +114,8 @@ func unanswered(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// allDenied reports whether the service denied every per-school dataset of every school, which means that it denies
-// access to the app as a whole.
+// allDenied reports whether the service denied every dataset of every school that the run requested, which means that
+// it denies access to the app as a whole.
 func allDenied(g *snapshot.StagedRun) bool {
 	denied := false
 	for i := range g.Ledger {

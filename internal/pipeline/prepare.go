@@ -34,7 +34,7 @@ type exportRun struct {
 	pinned         map[string]string  // the optional parameters that a new plan will pin
 	plan           *snapshot.Plan
 	restarts       bool           // the existing run is to be removed first
-	looked         *fetch.Lookups // the lookups; nil if this process has not made the plan
+	looked         *fetch.Lookups // nil unless this process has fetched the lookups and not yet staged them
 	fetch          *fetch.Fetcher
 	stagedStudents map[int]*stagedStudents // the students staged by an earlier process, by bucket
 	resumes        bool                    // the plan existed before this command
@@ -123,8 +123,8 @@ func usageIfRefused(err error) error {
 	return err
 }
 
-// checkNew checks that a run that has not begun may begin, and pins its parameters. If a new run would add nothing to
-// the published run of that date, it returns that run instead.
+// checkNew checks that a run that has not begun may begin, and pins its parameters. If the run would add nothing to the
+// published run of that date, it returns that run instead with --if-missing, or for an as-of run without --replace.
 func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (foundRun, error) {
 	s := r.settings
 	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
@@ -191,7 +191,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	}
 }
 
-// Ago returns the time from then to now in the largest unit that fits, such as "6 hours ago".
+// Ago returns the time from then to now in minutes, hours or days, such as "6 hours ago".
 func Ago(now, then time.Time) string {
 	d := max(0, now.Sub(then))
 	switch {

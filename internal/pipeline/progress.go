@@ -104,8 +104,8 @@ func (m *Progress) Retried(_ context.Context, operation, cause string) {
 type Reading struct {
 	Phase   string // plan, fetch, publish or done
 	Elapsed time.Duration
-	// SchoolsDone and SchoolsTotal count (school, dataset) pairs. A pair is done when its last page has arrived or it has
-	// failed.
+	// SchoolsDone and SchoolsTotal count (school, dataset) pairs. A pair is done when its last page has arrived, or
+	// when it was denied or has failed.
 	SchoolsDone, SchoolsTotal int64
 	Failed, Denied, Rows      int64
 	Requests, Retries         int64

@@ -18,8 +18,8 @@ type PublishSettings struct {
 	Override func(*review.Limits)
 	// Replace allows replacing a snapshot of another scope or of a past date, even if the plan does not.
 	Replace bool
-	// AcceptBaseURL allows publishing a run of a service other than the destination's, which moves the destination to that
-	// service.
+	// AcceptBaseURL allows publishing a run of a service other than the destination's, which moves the destination to
+	// that service.
 	AcceptBaseURL bool
 }
 
@@ -70,8 +70,8 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	return summary, err
 }
 
-// onlyStaged finds the run to publish if the command does not specify one: the only staged run or, if none is staged,
-// the run whose interrupted publication was just finished or could not be finished.
+// onlyStaged finds the run to publish if the command does not specify one: the only run that is staged or held or, if
+// there is none, the run whose interrupted publication was just finished or could not be finished.
 func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string, stuck stuckRuns) (string, error) {
 	runs, err := catalog.Runs(ctx)
 	if err != nil {

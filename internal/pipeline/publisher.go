@@ -62,8 +62,8 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	return p.publish(ctx, staged, held)
 }
 
-// checkNotSuperseded returns an error if a run that was held back would replace a run that was published since, which may
-// be complete.
+// checkNotSuperseded returns an error if a run that was held back would replace a run that was published since, which
+// may be complete. With --replace, it may.
 func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	if p.replace || p.plan.Replace {
 		return nil
@@ -84,7 +84,7 @@ func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	return nil
 }
 
-// collect adds up the checkpoints of the run.
+// collect adds up the checkpoints of the run and completes its comparison.
 func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, err error) {
 	err = p.keepAlive(ctx, p.plan.RunID, func(ctx context.Context) (err error) {
 		staged, err = p.Catalog.CollectIntact(ctx, p.plan)
@@ -118,7 +118,7 @@ func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []rev
 	return reasonsToHold(staged, p.limits)
 }
 
-// warnOfPurged logs a warning about schools that were purged from the destination and for which the run has rows again.
+// warnOfPurged logs a warning about schools that were purged from the destination and that the service returns again.
 func (p *publisher) warnOfPurged(ctx context.Context, staged *snapshot.StagedRun) error {
 	purged, err := p.Catalog.PurgedBefore(ctx, staged)
 	if err != nil {

@@ -64,8 +64,8 @@ func (s *stagedStudents) release() {
 	}
 }
 
-// crossCheck compares the results of the i-th school of a task with the school's students. The result must still hold
-// its rows.
+// crossCheck compares the results of the i-th school of a task with the school's students. If the task is about
+// students, it passes them on to the task that compares them. The result must still hold its rows.
 func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.Result) (err error) {
 	ok := read.Ledger.Status == snapshot.StatusOK
 	switch {
@@ -93,7 +93,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 }
 
 // rosterOf returns the students of a school whose results were read, or nil if the run does not have them. The error is
-// the context's, or says that the store, such as S3, cannot read back staged students.
+// the context's, or says that staged students cannot be read back, as in S3.
 func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (fetch.Roster, error) {
 	if t.rosters != nil {
 		select {

@@ -16,9 +16,9 @@ import (
 // Run takes a snapshot: it plans or resumes a run, fetches and stages everything that is not staged yet, and publishes
 // the run unless a check holds it back or it is divided into shards.
 //
-// Once the run has an id, the summary is not nil and contains the id, even if there is an error. Errors wrap ErrUsage,
-// extract's sentinels, the context's error or its cause, or are failures that leave the run resumable and the previous
-// snapshot untouched.
+// Once the run has passed the checks that need no request, the summary is not nil and contains the id of the run, even
+// if there is an error. Errors wrap ErrUsage, extract's sentinels, the context's error or its cause, or are failures
+// that leave the run resumable and the previous snapshot untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, deps.Client)

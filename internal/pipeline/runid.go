@@ -100,8 +100,9 @@ func lookUpNamed(ctx context.Context, catalog snapshot.Catalog, id string) (foun
 }
 
 // chooseRun finds the run that this command begins or resumes: the one that it specifies, or the first of its derived
-// ids that is not published. It returns a published run if this command has just finished publishing that run for
-// another command, or if its date is in the past, because a new run for that date would be rejected.
+// ids that is new, or belongs to an unpublished run for the same students. It returns a published run if this command
+// has just finished publishing that run for another command, or if the run is full and its date is in the past, because
+// a new run for that date would be rejected without --replace.
 func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {
@@ -128,8 +129,8 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 			(past || slices.Contains(r.Recovered.Published, run.id)) {
 			published = run
 		}
-		// A derived id depends on how many students are listed, but not on which ones, because that would reveal who is not
-		// listed. It does not depend on who is suppressed either.
+		// A derived id depends on how many students are listed, but not on which ones, because that would reveal who is
+		// not listed. It does not depend on who is suppressed either.
 		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) && run.plan.Suppressed.Same(r.suppression.described) {
 			return run, nil
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // maxLoggedSchools is the maximum number of schools that are logged at the normal level for each outcome, such as
-// failed or denied. The report and the ledger list all of them.
+// failed or denied, or named in a line about several schools. The ledger lists all failures and denials.
 const maxLoggedSchools = 3
 
 // schoolLog holds the bids of the schools that were logged, by the outcome that was logged.

@@ -18,8 +18,8 @@ import (
 // Errors by which the command chooses its exit code. Errors of the service keep their own sentinels (extract.ErrRefused
 // and others).
 var (
-	// ErrUsage matches the errors of Usagef: the command was called with wrong settings. No student data was requested,
-	// and nothing is left behind.
+	// ErrUsage matches the errors of Usagef: the command was called with wrong settings. It has requested no student
+	// data, and has left nothing behind.
 	ErrUsage = errors.New("usage")
 	// ErrIncomplete says that a run cannot be published yet.
 	ErrIncomplete = errors.New("the run is not complete")
@@ -46,7 +46,7 @@ type Settings struct {
 	AcceptBaseURL      bool     // lets the run move a destination that belongs to another service to this one
 	ToolVersion        string   // recorded in plan and manifest, and part of a derived run id
 	Datasets           []string // names of schemas.Datasets in any order
-	Schools, Districts []string // the schools to export; empty for all
+	Schools, Districts []string // the only schools, and the only districts whose schools are exported; empty for all
 	Students           []string // the students to export; empty for all
 	Perspectives       string
 	PartitionBy        string
@@ -66,8 +66,8 @@ type Settings struct {
 	ServiceDate    string
 	IncludeRemoved bool
 	RunID          string // if empty, derived from date and settings
-	// SchoolsPerFile is the number of schools in a bucket. Zero chooses DefaultSchoolsPerFile, or fewer in a run of several
-	// shards, so that every shard gets some of the buckets.
+	// SchoolsPerFile is the number of schools in a bucket. Zero chooses DefaultSchoolsPerFile, or fewer in a run of
+	// several shards, so that each shard gets several buckets if there are enough schools.
 	SchoolsPerFile int
 	review.Limits
 	Compare       bool // compare a full run with the previous snapshot

@@ -39,9 +39,10 @@ type Summary struct {
 	Report       string          `json:"report,omitempty"`   // path below the destination
 	Held         []review.Reason `json:"held,omitempty"`     // why the run was held back
 	Accepted     []review.Reason `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
-	// PurgedBefore lists schools of the run that were purged from the destination and that have rows again.
+	// PurgedBefore counts, by the day of the purge, schools of the run that were purged from the destination and that
+	// the service returns again.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
-	// NotSuppressed lists students who were purged from the destination and whom the run could not leave out.
+	// NotSuppressed counts students who were purged from the destination and whom the run could not leave out.
 	NotSuppressed []snapshot.PurgedStudents `json:"not_suppressed,omitempty"`
 	// UnfinishedPurges describes purges at the destination that have begun but not ended, and what to do about them.
 	UnfinishedPurges []string `json:"unfinished_purges,omitempty"`
@@ -62,13 +63,13 @@ type Summary struct {
 	Schools          snapshot.ManifestSchools `json:"schools"`
 	// Warnings need attention, whether the run is published or held.
 	Warnings []review.Reason `json:"warnings"`
-	// Denials are the schools to which the service denied access. They are set by the command that staged or published the
-	// run; later only the ledger has them.
+	// Denials are the schools to which the service denied access. They are set by the command that staged or published
+	// the run; later only the ledger has them.
 	Denials []Denial `json:"denials,omitempty"`
 	// Requests counts the requests of all commands of the run or, if there was an error, of this command.
 	Requests snapshot.Requests `json:"requests"`
-	// Comparison counts the differences of a full run from the previous snapshot. It is nil if the run was not compared,
-	// for the reason in NotCompared.
+	// Comparison counts the differences of a full run from the previous snapshot. It is nil if the run was not
+	// compared, for the reason in NotCompared.
 	Comparison   *snapshot.Comparison  `json:"comparison,omitempty"`
 	NotCompared  string                `json:"not_compared,omitempty"`
 	Students     *snapshot.Students    `json:"students,omitempty"`   // the cohort, if the run is restricted to one

@@ -51,7 +51,8 @@ func (s *suppression) read(ctx context.Context, catalog snapshot.Catalog, key *p
 var errSuppressionChanged = errors.New("the list of suppressed students has changed since the run began: run the same command again")
 
 // checkSuppression reads the list again, and returns errSuppressionChanged if it differs from the list in the plan. The
-// plan has already been written, so a purge that changes the list from now on finds the run.
+// plan has already been written, so a purge that changes the list from now on finds the run. It also warns of purged
+// students whom the run cannot leave out.
 func (r *exportRun) checkSuppression(ctx context.Context) error {
 	if key := r.settings.PrivacyKey; key != nil {
 		var now suppression

@@ -23,8 +23,8 @@ type task struct {
 	dataset *fetch.Dataset
 	bucket  snapshot.Bucket
 	schools []snapshot.School
-	// rosters connect the tasks of students and of test results of a bucket. They are nil if the run has only one of
-	// these datasets.
+	// rosters connect the tasks of students and of test results of a bucket. They are nil unless this process fetches
+	// both.
 	rosters rosters
 
 	log   *fetch.CallLog // nil unless the dataset is a fan-out
@@ -120,7 +120,8 @@ func (t *task) addChecks(r *fetch.Result) {
 	}
 }
 
-// open creates the task's files when its first school arrives, so that a task that has not begun costs nothing.
+// open creates the task's files, unless it already has. It is called when the first school is written, so that a task
+// that has not begun costs nothing.
 func (t *task) open(ctx context.Context, w *writer) error {
 	for len(t.files) < len(t.dataset.Tables) {
 		table := t.dataset.Tables[len(t.files)]

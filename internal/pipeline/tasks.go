@@ -18,7 +18,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// fetchAll fetches and stages every task of this shard that is not staged.
+// fetchAll fetches and stages every task of this shard that is not completely staged.
 func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.fetch.Close()) }()
 	w := &writer{
@@ -194,7 +194,8 @@ func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
 	return err
 }
 
-// tasksToDo lists this shard's tasks that are not staged, or have a failed school.
+// tasksToDo lists this shard's tasks that are not staged, have a failed school, or are needed again by other tasks. It
+// counts the others as resumed.
 func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	staged, damaged, err := r.Catalog.StagedTasks(ctx, r.plan)
 	if err != nil {
@@ -235,7 +236,7 @@ func (r *exportRun) needsStudentsAgain(id snapshot.Task, staged map[snapshot.Tas
 }
 
 // stageLookups stages the lookup datasets of todo, and fetches them unless planning has just done so. If one of them is
-// missing in a resumed run, all lookups that feed it are fetched again; the plan's schools do not change.
+// missing in a resumed run, all lookups that the run needs are fetched again; the plan's schools do not change.
 func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task, c *comparison) error {
 	for _, id := range todo {
 		if id.Bucket != snapshot.LookupBucket {

@@ -19,8 +19,8 @@ const (
 // Tracer observes the spans of a run. It is called concurrently and must be fast. A span ends after the spans that
 // begin within it.
 type Tracer interface {
-	// Start is called at the start of a span, which uses the returned context for all its work, including requests. end is
-	// called once, when the span has ended.
+	// Start is called at the start of a span, which uses the returned context for all its work, including requests. end
+	// is called once, when the span has ended.
 	Start(ctx context.Context, span Span) (_ context.Context, end func(SpanEnd))
 }
 

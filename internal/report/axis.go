@@ -57,12 +57,12 @@ func linear(largest, step float64, label func(float64) string) (y scale, ticks [
 	return y, ticks
 }
 
-// countTicks returns a scale of counts and up to six ticks.
+// countTicks returns a scale of counts and up to five ticks.
 func countTicks(largest float64) (y scale, ticks []mark) {
 	return linear(largest, roundStep(largest/4), func(value float64) string { return wording.Count(int64(value)) })
 }
 
-// shortTicks returns a scale of counts and up to four ticks, with short labels.
+// shortTicks returns a scale of counts and up to three ticks, with short labels.
 func shortTicks(largest float64) (y scale, ticks []mark) {
 	return linear(largest, roundStep(largest/2), func(value float64) string {
 		units := []string{"", "k", "M", "G"}
@@ -73,7 +73,7 @@ func shortTicks(largest float64) (y scale, ticks []mark) {
 	})
 }
 
-// durationTicks returns a scale of seconds and up to four ticks.
+// durationTicks returns a scale of seconds and up to three ticks.
 func durationTicks(largest float64) (y scale, ticks []mark) {
 	step := float64(roundSpan(largest / 2))
 	if step < largest/2 {

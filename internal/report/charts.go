@@ -88,7 +88,7 @@ func (t *timeline) requestsChart() chart {
 	return c
 }
 
-// largest returns the largest value of all intervals, or 1.
+// largest returns the largest value of all intervals, but at least 1.
 func (t *timeline) largest(value func(*activity.Step) float64) float64 {
 	largest := 1.0
 	for _, in := range t.Intervals {

@@ -98,7 +98,7 @@ func settings(p *Page) []fact {
 }
 
 // students says how many listed students the run has found. It returns "" if the run is not restricted to some
-// students.
+// students, or if the number is not known yet.
 func students(s *snapshot.Students) string {
 	if s == nil || s.Matched == nil {
 		return ""
@@ -107,7 +107,7 @@ func students(s *snapshot.Students) string {
 }
 
 // suppressed says how many students the run has left out because they were erased. It returns "" if there is no
-// suppression list.
+// suppression list, or if the number is not known yet.
 func suppressed(s *snapshot.Suppression) string {
 	if s == nil || s.Matched == nil {
 		return ""

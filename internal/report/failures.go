@@ -63,8 +63,8 @@ type failureLine struct {
 	Requests, Retries int64
 }
 
-// failures lists the rows with a status, and merges rows of one school that have the same error. count returns the
-// number of rows with the status.
+// failures lists the rows with a status, and merges consecutive rows of one school that have the same error. count
+// returns the number of rows with the status.
 func failures(p *Page, status snapshot.Status, rows []snapshot.LedgerRow, count func(*LedgerSums) int64) failureList {
 	list := failureList{Query: ledgerQuery(p, status)}
 	for _, sums := range p.Ledger.Datasets {

@@ -11,7 +11,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// change formats the difference between two counts in percent, or as a count if the percentage would be 0.0%.
+// change formats the difference between two counts in percent, or as a count if the percentage would be 0.0%. It
+// returns "=" if they are equal, and "new" if only the first is 0.
 func change(before, now int64) string {
 	switch before {
 	case now:
@@ -30,7 +31,7 @@ func change(before, now int64) string {
 	return strings.Replace(fmt.Sprintf("%+.*f%%", digits, part), "-", "−", 1)
 }
 
-// duration formats a duration, with two or three digits if it is below ten seconds.
+// duration formats a duration, with at most three digits if it is below ten seconds.
 func duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -88,7 +89,7 @@ func day(date string) string {
 	return t.Format(dayLayout)
 }
 
-// maxEscaped is the maximum number of characters in the escape of one byte.
+// maxEscaped is the maximum length of the escape of one character.
 const maxEscaped = len(`\U0010ffff`)
 
 // clip returns shortened text. Characters that are invisible or reverse the direction of writing become escapes, and

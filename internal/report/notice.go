@@ -20,13 +20,14 @@ type Notice struct {
 	Headline string
 	// HistoryOnly is true if only ended versions of the history were erased.
 	HistoryOnly bool
-	// Incomplete is true if rows of others still mention a student. Mentions lists the columns of these rows.
+	// Incomplete is true if rows of others still mention a purged student. Mentions lists the columns of the rows that
+	// Mentioning counts.
 	Incomplete bool
 	// ByNumber is true if the students were listed by number, because they have no bid.
 	ByNumber bool
 	Mentions string
-	// NotSearched describes the data that the purge could not search because it was exported under other privacy keys. It
-	// is empty if there is no such data.
+	// NotSearched describes the data that the purge could not search because it was exported under other privacy keys.
+	// It is empty if there is no such data.
 	NotSearched string
 	// FoundByNumber says how many rows had no bid and were found by a number alone, if there were any.
 	FoundByNumber string

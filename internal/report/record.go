@@ -17,9 +17,10 @@ type Record struct {
 	// Numbers lists the student's numbers. Runs is the number of runs that were searched.
 	Numbers []string
 	Runs    int
-	// Unsearchable is the number of runs that could not be searched.
+	// Unsearchable counts the runs, and the history, that could not be searched.
 	Unsearchable int
-	// Mentions counts rows of others that mention the student, in each place that holds them. The page does not show them.
+	// Mentions counts rows of others that mention the student, in each place that holds them. The page does not show
+	// them.
 	Mentions int
 	// ByNumber says how many of the rows have no bid and were found by a number alone, if there are any.
 	ByNumber string

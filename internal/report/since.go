@@ -72,7 +72,7 @@ func newSinceView(p *Page) *sinceView {
 	return v
 }
 
-// because lists the reasons why rows are gone. For most tables there is only one reason, "removed".
+// because lists the reasons why rows are gone. For most tables there is only one reason, "removed", and it returns "".
 func because(counts map[string]int64) string {
 	if len(counts) == 1 && counts[snapshot.Removed] > 0 {
 		return ""

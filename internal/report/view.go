@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// view is the data of the template, in the order in which the template uses it.
+// view is the data of the template, in about the order of the page.
 type view struct {
 	Icon    template.URL
 	Style   template.CSS

@@ -1,7 +1,6 @@
 // Package review defines the criteria for complete runs, and how their results are stored and worded: the checks of the
 // service's own rules, and the reasons to hold a run back, which are also the warnings about published runs. Documents
-// hold checks and reasons as data. Every sentence about a check or a reason is made here, and no program parses such a
-// sentence.
+// hold checks and reasons as data. This package makes the sentences about them, and no program parses such a sentence.
 //
 // The package does not apply the criteria. Package pipeline does, with counts from package snapshot, whose documents
 // contain the types of this package.

@@ -25,7 +25,7 @@ const (
 	MaxEmptied       = "max_emptied"
 )
 
-// Share is a share from 0 to 1 beyond which a run is held back. In JSON it has the form that ParseShare reads.
+// Share is a limit on a share, from 0 to 1, or no limit if Off is true. In JSON it has the form that ParseShare reads.
 type Share struct {
 	Part float64
 	Off  bool
@@ -69,5 +69,5 @@ func (s *Share) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Exceeded reports whether n is more than the share of the whole.
+// Exceeded reports whether n is more than the share of the whole. It returns false if the share is off.
 func (s Share) Exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part*float64(of) }

@@ -31,8 +31,8 @@ const (
 // Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, with the
 // sentence.
 type Reason struct {
-	// Check is the name of a limit, such as max_removed, of a check of the service's own rules, or of a reason that only
-	// warns, such as schools_unlisted. Limit is the exceeded limit, as a user writes it.
+	// Check is the name of a limit, such as max_removed, of a check of the service's own rules, or of another reason,
+	// such as no_rows or schools_unlisted. Limit is the exceeded limit, as a user writes it.
 	Check string `json:"check"`
 	Limit string `json:"limit,omitempty"`
 	// With is the run with which the run was compared, and SnapshotDate its date.
@@ -53,8 +53,9 @@ type Finding struct {
 	Name     string `json:"name,omitempty"`     // the name of the district or school, if the service lists it
 	N        int64  `json:"n,omitempty"`        // how many rows or values
 	Of       int64  `json:"of,omitempty"`       // how many there were
-	// Counted is the kind of things that N and Of count, if not rows or values of the column: schools, parents, calls
-	// or districts.
+	// Counted is the kind of things that N and Of count: schools, parents, calls or districts. If it is empty, they are
+	// rows, values of the column or, in a finding without a table, schools. In the finding of a check, N is the count
+	// of the check.
 	Counted string `json:"counted,omitempty"`
 }
 
@@ -66,10 +67,10 @@ const (
 	Districts = "districts" // all rows of students, test_results and academic_years in a district
 )
 
-// maxFound is the maximum number of findings of a Reason.
+// maxFound is the maximum number of findings that New keeps.
 const maxFound = 100
 
-// New returns a reason with the largest findings. It sorts found.
+// New returns a reason with the findings with the largest shares, at most maxFound. It sorts found.
 func New(check, limit string, found []Finding) Reason {
 	share := func(f Finding) float64 { return float64(f.N) / float64(max(f.Of, 1)) }
 	slices.SortFunc(found, func(a, b Finding) int {
