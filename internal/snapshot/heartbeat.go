@@ -20,8 +20,9 @@ type Heartbeat struct {
 	Host      string    `json:"host"`
 }
 
-// KeepAlive writes heartbeats for a run until stop is called. stop waits for the last write and removes the heartbeat.
-// On stores without locks, Clean relies on heartbeats. Errors are passed to failed and otherwise ignored.
+// KeepAlive writes heartbeats for a run until stop is called or ctx is done. stop waits for the last write and removes
+// the heartbeat. On stores without locks, Clean relies on heartbeats. Errors are passed to failed and otherwise
+// ignored.
 func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -51,7 +52,7 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 	}
 }
 
-// RemoveHeartbeat removes the heartbeat of a run that no process is working on.
+// RemoveHeartbeat removes the heartbeat of a run. The caller must know that no process is working on the run any more.
 func (c Catalog) RemoveHeartbeat(ctx context.Context, run string) error {
 	return c.store.Remove(ctx, AlivePath(run))
 }

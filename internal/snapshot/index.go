@@ -86,9 +86,9 @@ func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (m
 	return documents, err
 }
 
-// WithoutPlan returns the id of the run that was planned last among the published runs without a plan, if it was
-// planned later than the given run. It returns "" otherwise, and also if the plan of the given run is missing or
-// damaged.
+// WithoutPlan returns the id of the run that was planned last among the published and replaced runs without a plan, if
+// it was planned later than the given run. It ignores runs with a change. It returns "" otherwise, and also if the plan
+// of the given run is missing or damaged.
 func (c Catalog) WithoutPlan(ctx context.Context, run string) (string, error) {
 	plan, err := c.ReadPlan(ctx, run)
 	if Unreadable(err) {

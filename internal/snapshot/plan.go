@@ -93,8 +93,8 @@ type Bucket struct {
 	District string `json:"district,omitempty"`
 }
 
-// Task is the unit of work: one dataset of one bucket. Each task has its own checkpoint, and a resumed run skips the
-// tasks that have one.
+// Task is the unit of work: one dataset of one bucket. Each task has its own checkpoint. A resumed run skips the tasks
+// whose checkpoint has no failed school and whose files are intact.
 type Task struct {
 	Bucket  int
 	Dataset string
