@@ -13,7 +13,7 @@ import (
 )
 
 // Describe describes the changes in a table, such as "1,204 new results, 87 changed (rit 3), 12 gone: 9 superseded, 3
-// unexplained". Every change comes with a new modified_date_time, so that column is left out.
+// unexplained". The column modified_date_time is left out, because it normally changes with any other column.
 func Describe(table string, t *snapshot.TableComparison) string {
 	thing := "new row"
 	if table == resultsTable {

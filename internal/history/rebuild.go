@@ -216,8 +216,8 @@ func (u *updater) replace(
 	return u.publish(ctx, before, after, staged, remove, folded...)
 }
 
-// transfer stages a file of the workspace at the destination. It returns nil if the destination already holds that
-// file.
+// transfer stages a file of the workspace at the destination. It returns nil if the workspace does not hold the file,
+// or if the destination already does.
 func (u *updater) transfer(ctx context.Context, w *workspace, file sink.File) (_ []byte, err error) {
 	object, err := w.Store.Open(ctx, file.Path)
 	if errors.Is(err, sink.ErrNotFound) {

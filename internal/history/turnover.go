@@ -24,7 +24,7 @@ type turnover struct {
 	files []sink.File // written so far
 }
 
-// maxTurnover is the size, in bytes, of the batch that is written to a file.
+// maxTurnover is the size, in bytes, at which the batch is written to a file.
 const maxTurnover = 8 << 20
 
 // The columns of the turnover. They are followed by a count of rows for each table of the dataset.

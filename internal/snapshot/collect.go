@@ -170,7 +170,8 @@ func addBits(to, set []byte) []byte {
 	return to
 }
 
-// countStudents counts the students of a cohort who have a row, and the suppressed students whom the service still lists.
+// countStudents counts the students of a cohort who have a row, and the suppressed students whom the service still
+// lists.
 func (g *StagedRun) countStudents(found, suppressed []byte) {
 	if g.Plan.Scope.Students != nil {
 		students := *g.Plan.Scope.Students

@@ -125,8 +125,8 @@ func (u UnfinishedPurge) Finding() string {
 	return u.Proof + ": this purge began at " + u.BegunAt.UTC().Format(time.RFC3339) + " and has not ended, so rows that it erases may remain"
 }
 
-// UnfinishedPurges returns the purges that have begun but not ended, oldest first. A purge of schools or districts counts
-// as ended once a later purge has erased all of them.
+// UnfinishedPurges returns the purges that have begun but not ended, oldest first. A purge of schools or districts
+// counts as ended once a later purge has erased all of them.
 func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
