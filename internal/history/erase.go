@@ -21,7 +21,7 @@ type EraseOptions struct {
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex
-	// Runs holds the published runs by id, after rows have been erased from them.
+	// Runs holds the published runs by id.
 	Runs map[string]*snapshot.Manifest
 	// Workspace has the same meaning as in Options. If it is nil, the history is never rebuilt.
 	Workspace func() (sink.Store, func() error, error)

@@ -72,9 +72,9 @@ type PrunedRun struct {
 }
 
 // Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs that
-// are older than all snapshots kept. It never removes the run that _latest.json refers to or should refer to, or a
-// snapshot that is not in an existing history, except as LeftOut allows. If only a rebuild of the history can add such
-// a snapshot, the snapshots that the rebuild needs are kept too. Prune does not change the history.
+// are older than the oldest snapshot to keep. It never removes the run that _latest.json refers to or should refer to,
+// or a full snapshot that is not in an existing history, except as LeftOut allows. If only a rebuild of the history can
+// add such a snapshot, the snapshots that the rebuild needs are kept too. Prune does not change the history.
 //
 // A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
 // the manifest is removed last. The next command that changes the destination finishes an interrupted removal

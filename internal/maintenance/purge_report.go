@@ -21,9 +21,10 @@ import (
 // agreement has ended.
 type PurgeOptions struct {
 	Schools, Districts []string
-	// Students are bids, not pseudonyms. If runs hold pseudonyms of these bids, Key is the key of those runs.
+	// Students are bids; see PseudonymError for pseudonyms. If runs hold pseudonyms of these bids, Key is the key of those
+	// runs.
 	Students []string
-	// StudentNumbers identify students to whom the service gives no bid. They are not pseudonyms either.
+	// StudentNumbers identify students to whom the service gives no bid.
 	StudentNumbers []string
 	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
