@@ -14,8 +14,9 @@
 //
 // The log consists of <table>/_delta_log/<version>.json. It uses reader version 1 and writer version 2 of the protocol,
 // which every engine supports. Paths are relative to the table. A file's statistics are the number of rows, the number
-// of nulls in every column, and the minimum and maximum of columns that reveal nothing about a person (class none), so
-// a log never contains a student's value. Table properties ask other writers to do the same.
+// of nulls in every column, and the minimum and maximum of the columns with bids of schools and districts
+// (schemas.BoundedColumns). A commit of this program therefore never contains a student's value. Table properties ask
+// other writers to do the same.
 //
 // A commit without this program's transaction identifier was written by another program. Reconcile undoes its changes
 // to the live files, and [Verify] lists the commit. If another program has removed commits, the log has to be written

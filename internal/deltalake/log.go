@@ -108,8 +108,8 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	return nil
 }
 
-// replay reads the log up to the listed version, and returns the sum of its commits. If committed is not nil, it is
-// called after each commit. If no commit may be added, the table's problem says why.
+// replay reads the log up to the listed version, or until it finds a problem, and returns the sum of its commits. If
+// committed is not nil, it is called after each commit. If no commit may be added, the table's problem says why.
 func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state) error) (*state, error) {
 	s := &state{
 		version: -1, own: -1, live: make(map[string]liveFile), txns: make(map[string]int64), seed: maphash.MakeSeed(),

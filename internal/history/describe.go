@@ -30,8 +30,8 @@ func Describe(table string, t *snapshot.TableComparison) string {
 	return text + ": " + describeReasons(t.Because, snapshot.ReasonText)
 }
 
-// DescribeVersions describes the versions of a table that begin and end with a snapshot, such as "0 new, 12 ended: 12 list
-// changed; 512 the same".
+// DescribeVersions describes the versions of a table that begin and end with a snapshot, such as "0 new, 12 ended: 12
+// list changed; 512 the same".
 func DescribeVersions(table string, c *TableCounts) string {
 	text := fmt.Sprintf("%s new, %s ended", wording.Count(c.Begun), wording.Count(c.Ended))
 	if c.Ended > 0 {

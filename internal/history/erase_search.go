@@ -20,8 +20,8 @@ type erasedTable struct {
 	table   *schemas.Table // the declared table, without the columns of versions
 	dataset *schemas.Dataset
 	files   []erasedFile
-	// records maps the keys of erased records to the days on which each is erased. It omits records that were requested for
-	// an erased school or district. All tables of a dataset share the map.
+	// records maps the keys of erased records to the days on which each is erased. It omits records that were requested
+	// for an erased school or district. All tables of a dataset share the map.
 	records map[string][]days
 	merges  map[place]merge
 }

@@ -21,8 +21,8 @@ type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
 	files   []sink.File // still to be read
-	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being read:
-	// if the hash is wrong, next or close returns an error, and the rows must not be used.
+	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being
+	// read: if the hash is wrong, next or close returns an error, and the rows must not be used.
 	checked *checkedFiles
 	// history is true for files of a history, whose errors are *DamagedError.
 	history bool

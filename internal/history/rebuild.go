@@ -135,8 +135,8 @@ func (u *updater) makeAnew(
 	return nil
 }
 
-// dropLast removes the last date from the history, because that snapshot was replaced by one that does not belong to the
-// history. If a rebuild is not possible because earlier snapshots are pruned, it undoes the last fold.
+// dropLast removes the last date from the history, because that snapshot was replaced by one that does not belong to
+// the history. If a rebuild is not possible because earlier snapshots are pruned, it undoes the last fold.
 func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if len(pruned(before, all)) == 0 {
 		if err := u.rebuild(ctx, before, all); err != nil {

@@ -15,8 +15,8 @@ import (
 
 // turnover holds the test results that a task added or removed. Why a result was removed is not known while the run is
 // being staged, because another school may list it, so the turnover is written to files of the run. Once everything is
-// staged, Explain derives the results of all schools from these files and the baseline. It cannot read the staged tables
-// themselves, because a store such as S3 does not return them before they are published.
+// staged, Explain derives the results of all schools from these files and the baseline. It cannot read the staged
+// tables themselves, because a store such as S3 does not return them before they are published.
 type turnover struct {
 	resultColumns
 

@@ -103,9 +103,8 @@ func (c *Change) equal(other *Change) (bool, error) {
 	return bytes.Equal(a, b), err
 }
 
-// check returns ErrDamaged if this program cannot have written the change into the given folder of a run or, if the
-// folder is empty, into that of the history. The check matters because a change that has lost its After would prune the
-// run.
+// check returns ErrDamaged if this program cannot have written the change for the run with the given folder or, if the
+// folder is empty, for the history. The check matters because a change that has lost its After would prune the run.
 func (c *Change) check(folder string) error {
 	sound := sink.Escape(c.RunID) == folder && c.SnapshotDate != "" && slices.Contains([]Kind{Full, AsOf, Delta}, c.Kind)
 	switch {

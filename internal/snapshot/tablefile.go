@@ -16,7 +16,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// draftBuffer is the size, in bytes, of the buffer that collects small writes, such as those of a Parquet footer.
+// draftBuffer is the size, in bytes, of the buffer that collects small writes, such as the many writes of a Parquet
+// footer.
 const draftBuffer = 64 << 10
 
 // Tables creates the table files of one run, or of histories, and reuses their buffers. It is safe for concurrent use.
