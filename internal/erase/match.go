@@ -182,7 +182,8 @@ func (m *Match) LosesExtra(batch *rows.Batch, i int) bool {
 }
 
 // Owner reports whether row i belongs to the target, because of the call that returned it (requested) or because of its
-// own columns (own). It does not recognize elements of an erased record.
+// own columns (own). If requested is true, own may be false although a column of the row matches. Owner does not
+// recognize elements of an erased record.
 func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	if m.Students != nil {
 		return false, m.ofStudent(batch, i)

@@ -54,8 +54,8 @@ type FindReport struct {
 // FoundStudent is a student and the places where the student's rows are.
 type FoundStudent struct {
 	// Bid is the student's bid in the form that rows hold. It is empty for a student who has only numbers; a purge can
-	// erase such rows by number. If Pseudonym is set, only the pseudonym of the bid, or of the numbers of a student
-	// without a bid, is known.
+	// erase such rows by number. If Pseudonym is set, only the pseudonym of the bid is known or, for a student without a
+	// bid, only pseudonyms of the numbers.
 	Bid       string   `json:"student_bid"`
 	Pseudonym bool     `json:"pseudonym,omitempty"`
 	Names     []string `json:"names"`

@@ -27,9 +27,9 @@ const purgeRounds = 3
 // schools whose agreements have ended. No document that a purge writes identifies a student.
 //
 // Only files that hold such rows are rewritten, run by run: the new files are staged, and a Change replaces the old
-// files with them. Calling Purge again finishes a purge that was killed, and any command finishes a change that has
-// begun (Recover). Finally every file is read again, and the report is stored as the proof, _purges/<id>.json. Its
-// state is done, or incomplete if rows of others still mention the students.
+// files with them. Calling Purge again finishes a purge that was killed, and any command that changes the destination
+// finishes a change that has begun (Recover). Finally every file is read again, and the report is stored as the proof,
+// _purges/<id>.json. Its state is done, or incomplete if rows of others still mention the students.
 //
 // Purge cannot reach backups, copies, or old versions of removed objects that the store keeps (NotReached). It fails
 // with a *RefusedError if a process is working on a run or something else blocks the purge, with an *UnknownBidsError

@@ -11,9 +11,9 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Apply records a change and carries it out. If it returns ErrConflict or ErrStagedLost, the run or history is
-// unchanged. If it fails, staged files remain only if a recorded change may still need them or if they could not be
-// removed.
+// Apply records a change and carries it out. If it returns ErrConflict or ErrStagedLost, the change has had no effect
+// on the run or history. If it fails, staged files remain only if a recorded change may still need them or if they
+// could not be removed.
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
@@ -62,8 +62,8 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 	return err
 }
 
-// applyChange carries out the remaining steps of a change and returns the manifest of its run, or nil if the manifest
-// was not reached. A change that prunes a run or changes the history has no manifest of a run.
+// applyChange carries out the remaining steps of a change and returns the manifest of its run. The manifest is nil if
+// it could not be read or written, and for a change that prunes a run or changes the history.
 //
 // ErrConflict means that the change was given up because another run keeps the date or another process has changed the
 // run or the history. ErrStagedLost means that the store has lost staged files, and ErrVersionRefused that the pointer

@@ -55,7 +55,7 @@ type StagedRun struct {
 	NotCompared string
 	Districts   DistrictComparisons
 	// Turnover lists files with the added and removed test results. Comparison and Districts do not contain the reasons
-	// for removals yet.
+	// for removals until history.Explain adds them.
 	Turnover []sink.File
 }
 
