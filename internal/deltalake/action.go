@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// appID marks the commits of this program.
+// appID identifies this program: in the transactions that mark its commits, and in descriptions of commits.
 const appID = "growth-export"
 
 // The protocol versions that readers and writers of the tables must support.

@@ -140,7 +140,7 @@ func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*s
 	return s, nil
 }
 
-// commitBatch is the number of commits that are read at once. It is limited because commits may be large.
+// commitBatch is the maximum number of commits that are read at once. It is limited because commits may be large.
 const commitBatch = sink.MaxConcurrency
 
 // readCommits returns the actions of commits. It returns ErrDamaged if one of them cannot be decoded.

@@ -50,8 +50,8 @@ type TableReport struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// maxTables is the maximum number of tables that are reconciled or verified at once, because all live files of their
-// logs are in memory.
+// maxTables is the maximum number of tables whose logs are read at once, because all live files of these logs are in
+// memory.
 const maxTables = 4
 
 // maxChecks is the maximum number of times that Reconcile and Verify check everything before they report a problem,

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// eraseConcurrency is the number of files that are searched at once.
+// eraseConcurrency is the maximum number of files that are searched at once.
 const eraseConcurrency = 4
 
 // erasedTable is a table of the history.

@@ -98,7 +98,7 @@ type reader struct {
 	gathered *gathered // nil if the units are read from the files
 }
 
-// noBucket is the bucket of a reader that has no file open.
+// noBucket is the bucket of a reader that has no file open, and the bucket before the first unit in isScattered.
 const noBucket = -1
 
 func (s *side) reader(table *schemas.Table) *reader {

@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewriteConcurrency is the number of files that are rewritten at once. Each needs memory for a row group.
+// rewriteConcurrency is the maximum number of files that are rewritten at once. Each needs memory for a row group.
 const rewriteConcurrency = 2
 
 // rewrittenPath returns the path of the file that replaces the file at path. It fails if the path is not the path of a

@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// hashConcurrency is the number of files that are hashed at once, because a remote store takes tens of milliseconds
-	// to answer each request.
+	// hashConcurrency is the maximum number of files that are hashed at once, because a remote store takes tens of
+	// milliseconds to answer each request.
 	hashConcurrency = 16
-	// scanConcurrency is the number of files that are decoded at once. Each needs memory for a page.
+	// scanConcurrency is the maximum number of files that are decoded, or whose last bytes are read, at once. Decoding a
+	// file needs memory for a page.
 	scanConcurrency = 4
 )
 
