@@ -281,7 +281,7 @@ func (e *HasBidError) Error() string {
 }
 
 // NotIDError means that listed bids or numbers occur only in columns that do not hold such ids of students: the listed
-// texts are names, or bids of something else. A purge would erase every row that mentions them.
+// texts are names, or bids of something else. A purge could erase rows that merely mention them.
 type NotIDError struct {
 	// Listed are the bids or numbers. They must not be logged.
 	Listed []string
