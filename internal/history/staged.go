@@ -128,7 +128,8 @@ func (c *Comparer) Save(ctx context.Context, last bool) error {
 	return c.turnover.save(ctx, c.baseline.side.catalog, task, c.baseline.plan.RunID)
 }
 
-// Lookup compares the rows of a lookup dataset. It compares only the parts that were read, according to the ledger.
+// Lookup compares the rows of a lookup dataset. It compares only the parts that were read for both snapshots, according
+// to their ledgers.
 func (c *Comparer) Lookup(ctx context.Context, ledger []snapshot.LedgerRow, all Rows) error {
 	for i := range c.tables {
 		stop := c.start(i, all)

@@ -321,7 +321,7 @@ func isAlone(text string) bool {
 	return value == text || !usual
 }
 
-// trimStudents removes whitespace around listed students that occur only without it. A bid may begin or end with
+// trimStudents removes whitespace around listed students that do not occur with it. A bid may begin or end with
 // whitespace, but at the end of a line in a list it is usually a mistake.
 func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (PurgeOptions, error) {
 	list := &opts.Students
