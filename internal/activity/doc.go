@@ -1,5 +1,5 @@
-// Package activity records what a run does over time, in a few kilobytes: requests, their latency, retries by cause,
-// concurrency, and the slowest schools.
+// Package activity records what a run does over time, in a bounded number of steps: requests, their latency, retries by
+// cause, concurrency, and the slowest schools.
 //
 // A [Recorder] collects the activity of one process. A [Log] is the stored form: each checkpoint has the activity since
 // the previous one, and the manifest has all of it. Logs of several processes, or of the parts of a resumed run, can be

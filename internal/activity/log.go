@@ -15,7 +15,7 @@ const (
 
 // Log is the activity over time. The zero value is empty.
 type Log struct {
-	// StepSeconds is the length of each step, a power of two.
+	// StepSeconds is the length of each step, a power of two; 0 if there has been no step.
 	StepSeconds int64 `json:"step_seconds"`
 	// Steps are the steps with activity, by time.
 	Steps []Step `json:"steps,omitempty"`
@@ -59,8 +59,8 @@ type SchoolTime struct {
 	Retries  int64   `json:"retries"`  // requests that repeated an earlier request
 }
 
-// Add adds another log, which it does not change. It ignores malformed steps, because they come from a file, and bad
-// statistics must not fail a run.
+// Add adds another log, which it does not change. If a step of the other log is malformed, it ignores all steps of that
+// log, because they come from a file, and bad statistics must not fail a run.
 func (l *Log) Add(other *Log) {
 	if len(other.Steps) > 0 && other.Sound() {
 		l.StepSeconds = cmp.Or(l.StepSeconds, other.StepSeconds)
@@ -85,8 +85,8 @@ func (l *Log) Add(other *Log) {
 	}
 }
 
-// Sound reports whether the steps of a log that was read from a file are well-formed: sorted, of one length, and at
-// reasonable times.
+// Sound reports whether the steps of a log that was read from a file are well-formed: sorted, of one length, at
+// reasonable times, and with possible latencies.
 func (l *Log) Sound() bool {
 	const longest, latest = 1 << 20, 1 << 40
 	last := int64(-latest)

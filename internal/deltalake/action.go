@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// appID marks the commits of this program.
+// appID identifies this program: in the transactions that mark its commits, and in descriptions of commits.
 const appID = "growth-export"
 
 // The protocol versions that readers and writers of the tables must support.
@@ -17,7 +17,7 @@ const (
 	writerVersion = 2
 )
 
-// action is one line of a commit: exactly one member is set. Members that are not listed here are ignored.
+// action is one line of a commit: one member is set, or none if it is an action of another kind.
 type action struct {
 	CommitInfo *commitInfo `json:"commitInfo,omitempty"`
 	Txn        *txn        `json:"txn,omitempty"`

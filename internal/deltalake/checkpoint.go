@@ -61,7 +61,7 @@ func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written in
 }
 
 // nameCheckpoint records the checkpoint of a version in the document as the newest one, unless the document already
-// refers to this or a later checkpoint.
+// refers to this or a later existing checkpoint.
 func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version int64) error {
 	path, condition := t.lastCheckpointPath(), sink.Condition{Absent: true}
 	data, current, err := store.Read(ctx, path)
@@ -140,7 +140,7 @@ type checkpointBuilder struct {
 	txns     map[string]*txn // by application
 }
 
-// addCommit adds a commit. It must come before the commits already added.
+// addCommit adds a commit. It must be earlier than the commits already added.
 func (b *checkpointBuilder) addCommit(actions []action) error {
 	own := isOwn(actions)
 	for i := range actions {

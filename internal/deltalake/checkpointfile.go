@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/parquetfile"
 )
 
-// checkpointRow is a row of a checkpoint: exactly one member is set. The fields of these structs are in alphabetical
-// order, as are the columns of the file.
+// checkpointRow is a row of a checkpoint: one member is set, or none if it is an action of another kind. The fields of
+// these structs are in alphabetical order, as are the columns of the file.
 type checkpointRow struct {
 	Add      *checkpointAdd      `parquet:"add"`
 	MetaData *checkpointMetaData `parquet:"metaData"`
@@ -206,7 +206,7 @@ func checkpointNodes() parquet.Node {
 const (
 	// maxCheckpointGroup is the maximum number of rows in a row group of a checkpoint.
 	maxCheckpointGroup = 1 << 16
-	// checkpointPage is the size of a page before compression.
+	// checkpointPage is the size, in bytes, of the buffer of a column's page before compression.
 	checkpointPage = 1 << 20
 )
 

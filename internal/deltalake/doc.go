@@ -14,8 +14,9 @@
 //
 // The log consists of <table>/_delta_log/<version>.json. It uses reader version 1 and writer version 2 of the protocol,
 // which every engine supports. Paths are relative to the table. A file's statistics are the number of rows, the number
-// of nulls in every column, and the minimum and maximum of columns that reveal nothing about a person (class none), so
-// a log never contains a student's value. Table properties ask other writers to do the same.
+// of nulls in each declared column, and the minimum and maximum of the columns with bids of schools and districts
+// (schemas.BoundedColumns). A commit of this program therefore never contains a student's value. Table properties ask
+// other writers to do the same.
 //
 // A commit without this program's transaction identifier was written by another program. Reconcile undoes its changes
 // to the live files, and [Verify] lists the commit. If another program has removed commits, the log has to be written
@@ -24,11 +25,11 @@
 // # Checkpoints
 //
 // After every hundredth commit, Reconcile writes <version>.checkpoint.parquet, the sum of the commits up to that
-// version, and records it in _last_checkpoint, so that engines do not have to read the earlier commits. Commits are
-// never removed, and only they count: this package makes checkpoints from commits, and otherwise ignores checkpoints,
-// including its own. If a checkpoint is missing because a command was killed, the next command writes it. The bytes of
-// a checkpoint depend only on the commits, so two processes that write it at once write the same bytes. [Verify]
-// compares checkpoints with the commits.
+// version, and records it in _last_checkpoint, so that engines do not have to read the earlier commits. This program
+// never removes commits, and only they count: this package makes checkpoints from commits, and otherwise ignores
+// checkpoints, including its own. If a checkpoint is missing because a command was killed, the next command writes it.
+// The bytes of a checkpoint depend only on the commits, so two processes that write it at once write the same bytes.
+// [Verify] compares checkpoints with the commits.
 //
 // A checkpoint leaves out the statistics of files that other programs have added, because these may cover any column.
 package deltalake

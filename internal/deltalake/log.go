@@ -108,8 +108,8 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	return nil
 }
 
-// replay reads the log up to the listed version, and returns the sum of its commits. If committed is not nil, it is
-// called after each commit. If no commit may be added, the table's problem says why.
+// replay reads the log up to the listed version, or until it finds a problem, and returns the sum of its commits. If
+// committed is not nil, it is called after each commit. If no commit may be added, the table's problem says why.
 func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state) error) (*state, error) {
 	s := &state{
 		version: -1, own: -1, live: make(map[string]liveFile), txns: make(map[string]int64), seed: maphash.MakeSeed(),
@@ -140,7 +140,7 @@ func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*s
 	return s, nil
 }
 
-// commitBatch is the number of commits that are read at once. It is limited because commits may be large.
+// commitBatch is the maximum number of commits that are read at once. It is limited because commits may be large.
 const commitBatch = sink.MaxConcurrency
 
 // readCommits returns the actions of commits. It returns ErrDamaged if one of them cannot be decoded.

@@ -18,7 +18,7 @@ import (
 
 // Options are the options of Reconcile.
 type Options struct {
-	// Create creates missing logs. If it is not set and the destination has no log, Reconcile does nothing.
+	// Create creates logs at a destination that has none. If it is not set, Reconcile does nothing there.
 	Create bool
 	// Now returns the current time, and ToolVersion is recorded in commits.
 	Now         func() time.Time
@@ -50,10 +50,12 @@ type TableReport struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// maxTables is the number of tables that are reconciled at once, because all live files of their logs are in memory.
+// maxTables is the maximum number of tables whose logs are read at once, because all live files of these logs are in
+// memory.
 const maxTables = 4
 
-// maxChecks is how often files are checked before a problem is reported, because another process may be replacing them.
+// maxChecks is the maximum number of times that Reconcile and Verify check everything before they report a problem,
+// because another process may be replacing files.
 const maxChecks = 3
 
 // Reconcile brings the Delta logs up to date with the destination. Afterwards, the live files of each log are the files

@@ -22,8 +22,8 @@ type statistics struct {
 	NullCount  map[string]int64 `json:"nullCount"`
 }
 
-// addOf returns the action that makes a file live, or nil if the file is missing or is not the one in its manifest. It
-// reads only the footer.
+// addOf returns the action that makes a file live, or nil if the file is missing or damaged, or differs from its
+// manifest in size or rows. It reads only the footer.
 func addOf(ctx context.Context, store sink.Reader, t *table, path string) (_ *add, err error) {
 	wanted := t.files[path]
 	object, err := store.Open(ctx, t.folder+"/"+path)

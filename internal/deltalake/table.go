@@ -23,7 +23,8 @@ type table struct {
 	partitions []partition
 	// history is set for the tables of the history, whose files belong together.
 	history bool
-	// created is when the first snapshot of the table was published, and service is the destination's first service.
+	// created is when the earliest snapshot, or the first one folded into the history, was published, and service is the
+	// destination's first service.
 	created time.Time
 	service string
 	// files are the files in the manifests, by path relative to the folder. named is set if the table is in the

@@ -48,7 +48,8 @@ func (p Problem) String() string { return p.Path + ": " + p.Problem }
 const maxProblems = 20
 
 // Verify compares the logs of a destination with its manifests and files. It fails with a *RefusedError if there are no
-// logs. Commits of other programs are listed. They are problems only if the live files are wrong because of them.
+// logs. Commits of other programs are listed. They are problems only if the live files or the metadata are wrong
+// because of them.
 func Verify(ctx context.Context, catalog snapshot.Catalog) (report *VerifyReport, err error) {
 	for range maxChecks {
 		before := report

@@ -37,7 +37,7 @@ func Tables(ctx context.Context, catalog snapshot.Catalog) ([]Table, error) {
 }
 
 // Versions returns the tables of a run, each with the last version in which the live files of the run's date are the
-// files of the run. It returns a *RefusedError if a table has no such version.
+// files of the run, compared by path and size. It returns a *RefusedError if a table has no such version.
 func Versions(ctx context.Context, catalog snapshot.Catalog, run *snapshot.Manifest) ([]Table, error) {
 	exported := slices.DeleteFunc(tables(), func(t *table) bool {
 		_, ok := run.Tables[t.declared.Name]

@@ -24,8 +24,8 @@ func (s *Session) WriteReport(ctx context.Context, run string) (string, error) {
 	return snapshot.ReportPath(run), nil
 }
 
-// writePages writes the reports of the runs that were changed since the last call, and the page of all runs. A failure
-// is only logged.
+// writePages writes the reports of the runs that were changed since the last call, and the page of all runs. If no run
+// was changed, it writes nothing. A failure is only logged.
 func (s *Session) writePages(ctx context.Context) {
 	ends := make(map[string]pipeline.Ending)
 	for _, run := range s.Catalog.TakeChanged() {

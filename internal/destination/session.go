@@ -38,7 +38,7 @@ type Options struct {
 // Session is the work of one command at a destination.
 type Session struct {
 	Catalog snapshot.Catalog
-	// Recovered lists the changes that an earlier command left unfinished.
+	// Recovered lists the changes of earlier commands that Open has finished, or could not finish.
 	Recovered *snapshot.Recovered
 
 	opts             Options
@@ -50,8 +50,8 @@ func New(catalog snapshot.Catalog, opts Options) *Session {
 	return &Session{Catalog: catalog, Recovered: &snapshot.Recovered{}, opts: opts}
 }
 
-// Open finishes every interrupted change, unless DryRun is set, and returns a session. Changes that cannot be finished
-// are logged and listed in Recovered; the command decides whether it can continue.
+// Open finishes or undoes the interrupted changes, unless DryRun is set, and returns a session. Changes that cannot be
+// finished are listed in Recovered, and changes to runs are also logged. The command decides whether it can continue.
 func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session, error) {
 	s := New(catalog, opts)
 	if opts.DryRun {
@@ -145,7 +145,8 @@ func (s *Session) Abandon(ctx context.Context, deps pipeline.Deps, run string) (
 }
 
 // finishRun writes the pages after a run, and brings the history and the Delta logs up to date. If one of these updates
-// fails, it writes the run's report again, with the error.
+// fails for a published run, it writes the run's report again, with the error. It also does so, without an error, if
+// the run was already published and an update was made.
 func (s *Session) finishRun(ctx context.Context, summary *pipeline.Summary) {
 	s.writePagesOf(ctx, summary)
 	s.updateDependents(ctx, summary)
@@ -165,8 +166,8 @@ func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
 	return deps
 }
 
-// updateDependents brings the history and the Delta logs up to date after a run. If an update fails, the summary of a
-// published run contains the error, and the next command tries again.
+// updateDependents brings the Delta logs and, if the option is set, the history up to date after a run. If an update
+// fails, the summary of a published run contains the error, and the next command tries again.
 func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summary) {
 	if summary != nil {
 		summary.UnfinishedPurges = s.unfinishedPurges
@@ -253,7 +254,8 @@ func (s *Session) Finish(ctx context.Context) error {
 	return err
 }
 
-// UpdateDeltaLake creates or updates the Delta logs of all tables.
+// UpdateDeltaLake creates or updates the Delta logs of all tables. The error also covers interrupted changes that could
+// not be finished.
 func (s *Session) UpdateDeltaLake(ctx context.Context) (*deltalake.Report, error) {
 	report, err := s.reconcile(ctx, true)
 	return report, errors.Join(err, s.Recovered.Err())
@@ -285,8 +287,8 @@ func (s *Session) UpdateHistory(ctx context.Context, rebuild bool) (*history.Rep
 	})
 }
 
-// extendHistory adds new snapshots to the history after a run was published, and reports whether there were any. The error
-// says what to do.
+// extendHistory adds new snapshots to the history after a run was published, and reports whether there were any. The
+// error says what to do.
 func (s *Session) extendHistory(ctx context.Context, run string) (added bool, err error) {
 	report, err := s.UpdateHistory(ctx, false)
 	if err != nil {

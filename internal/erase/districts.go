@@ -16,7 +16,7 @@ import (
 // districts are purged.
 type DistrictIndex struct {
 	// own holds the districts of schools by run. listed holds, by school, the districts whose school lists contain the
-	// school.
+	// school, or through which a run has read its enrollment.
 	own    map[string]map[string]Set
 	listed map[string]Set
 	// everywhere holds the districts of schools from all runs together.
@@ -162,7 +162,8 @@ type districtSpan struct {
 	from, to int32
 }
 
-// SchoolsAt returns the schools of the districts on a day, according to the history.
+// SchoolsAt returns the schools of the districts on a day, according to the history. If the history has no district of
+// a school on that day, the other data decides, as for a run.
 func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	own := make(map[string]Set)
 	for school, spans := range k.spans {

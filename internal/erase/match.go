@@ -33,8 +33,8 @@ func GivesNumbers(table *schemas.Table) bool {
 // extraColumn holds the members of a record without a column of their own.
 const extraColumn = "_extra"
 
-// Columns returns the columns of a file that a Match needs: for students all text columns, and otherwise the columns
-// that hold a bid or identify the record of a child row.
+// Columns returns the columns of a file that a Match needs: for students all text columns, and otherwise the text
+// columns that hold the bid of a school or district, or identify the record of a child row.
 func (t *Target) Columns(file, table *schemas.Table, dataset *schemas.Dataset) *schemas.Table {
 	if t.Students != nil {
 		return TextColumns(file)
@@ -67,7 +67,8 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	return key
 }
 
-// Records are the keys of erased records from calls for other schools or perspectives. There are only a few: results of
+// Records are the keys of erased records whose elements cannot be recognized by the call that returned them: the
+// records of erased students, and records of erased schools and districts from calls for others, such as results of
 // students who have moved. Records with an incomplete key cannot be told apart. If one of them is erased, so are the
 // elements of all such records in the response to the same call.
 type Records map[string]bool
@@ -77,7 +78,7 @@ type Records map[string]bool
 type Match struct {
 	*Target
 
-	// Seen are the bids and listed numbers found in rows.
+	// Seen are the bids and numbers of the target that were found in rows.
 	Seen Set
 	// Gives holds the numbers found in rows of the students.
 	Gives map[string]Given
@@ -181,7 +182,8 @@ func (m *Match) LosesExtra(batch *rows.Batch, i int) bool {
 }
 
 // Owner reports whether row i belongs to the target, because of the call that returned it (requested) or because of its
-// own columns (own). It does not recognize elements of an erased record.
+// own columns (own). If requested is true, own may be false although a column of the row matches. Owner does not
+// recognize elements of an erased record.
 func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	if m.Students != nil {
 		return false, m.ofStudent(batch, i)
@@ -338,7 +340,7 @@ func (m *Match) hasNumber(batch *rows.Batch, i int) bool {
 	})
 }
 
-// sees records a bid or listed number.
+// sees records a bid or number of the target.
 func (m *Match) sees(text []byte) { m.Seen.add(text) }
 
 // Record returns the key of the row's record.

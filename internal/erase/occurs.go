@@ -33,8 +33,8 @@ func (o Occurs) Add(other Occurs) {
 	}
 }
 
-// OnlyElsewhere returns the listed bids or numbers that occur, but only in columns that do not hold ids of students, and
-// these columns.
+// OnlyElsewhere returns the listed bids or numbers that occur, but only in columns that do not hold ids of students,
+// and these columns.
 func (s *Students) OnlyElsewhere(o Occurs) (listed, columns []string) {
 	named := make(Set)
 	for _, text := range s.listed {

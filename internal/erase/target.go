@@ -24,10 +24,10 @@ type Target struct {
 }
 
 // Students are the students of an erasure. A row belongs to them if a column for the bid of a student holds one of
-// their bids. If a table has such columns, and all of them are null in a row, the row belongs to them if it mentions
-// one of their bids or numbers as a whole value of a column or in _extra. Elements of their records belong to them too.
-// Every other row that mentions them in _extra loses _extra. Their numbers are the listed numbers, and the numbers in
-// rows that have their bid or one of their numbers.
+// their bids. If a table has such columns, and all of them are empty in a row, the row belongs to them if it mentions
+// one of their bids or numbers as a whole value of a text column, or within JSON, as in _extra. Elements of their
+// records belong to them too. Every other row that mentions them in _extra loses _extra. Their numbers are the listed
+// numbers, and the numbers in rows that have their bid or one of their numbers.
 type Students struct {
 	// ByNumber means that the students were listed by their numbers, because the service does not give them a bid.
 	ByNumber bool
@@ -55,8 +55,8 @@ const (
 	numberKind  = "student_number"
 )
 
-// NewStudents returns the students of a list of bids or numbers, which are not pseudonyms. The key is needed if rows
-// hold pseudonyms.
+// NewStudents returns the students of a list of bids or numbers. With a key, rows that hold pseudonyms of these under
+// the key belong to the students too.
 func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 	s := &Students{
 		ByNumber: byNumber, key: key, listed: slices.Compact(slices.Sorted(slices.Values(listed))), asked: make(Set), numbers: make(map[string]int),

@@ -32,7 +32,8 @@ func newDepartures(lost *lostResults) *departures {
 // start sets the unit of the next rows.
 func (d *departures) start(unit, district string) { d.unit, d.district, d.here = unit, district, nil }
 
-// forget drops the removed rows of all units. It is called when all tables of the dataset have been read.
+// forget drops the removed rows of all units. It may be called when all tables of the dataset have been read for these
+// units.
 func (d *departures) forget() { clear(d.gone) }
 
 // cause returns why a row is gone from the unit: a reason, or the number of the lost result that determines the reason.

@@ -13,7 +13,7 @@ import (
 )
 
 // Describe describes the changes in a table, such as "1,204 new results, 87 changed (rit 3), 12 gone: 9 superseded, 3
-// unexplained". Every change comes with a new modified_date_time, so that column is left out.
+// unexplained". The column modified_date_time is left out, because it normally changes with any other column.
 func Describe(table string, t *snapshot.TableComparison) string {
 	thing := "new row"
 	if table == resultsTable {
@@ -30,8 +30,8 @@ func Describe(table string, t *snapshot.TableComparison) string {
 	return text + ": " + describeReasons(t.Because, snapshot.ReasonText)
 }
 
-// DescribeVersions describes the versions of a table that begin and end with a snapshot, such as "0 new, 12 ended: 12 list
-// changed; 512 the same".
+// DescribeVersions describes the versions of a table that begin and end with a snapshot, such as "0 new, 12 ended: 12
+// list changed; 512 the same".
 func DescribeVersions(table string, c *TableCounts) string {
 	text := fmt.Sprintf("%s new, %s ended", wording.Count(c.Begun), wording.Count(c.Ended))
 	if c.Ended > 0 {

@@ -214,7 +214,8 @@ func (d *differ) total() {
 	}
 }
 
-// compared reports whether every per-school dataset that both snapshots hold was compared for a school.
+// compared reports whether every per-school dataset that both snapshots hold was compared for a school. It returns
+// false if there is no such dataset.
 func (d *differ) compared(school string) bool {
 	both := schemas.SharedBySchool(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)
 	for _, name := range both {

@@ -17,15 +17,16 @@
 //
 // A fold merges the open versions of every table with one snapshot. Several snapshots are folded one after the other,
 // and each fold is published on its own. A rebuild repeats all folds in a workspace, starting from an empty history,
-// and publishes the result. The bytes of a history therefore depend only on the snapshots, and not on the number of
-// commands.
+// and publishes the result. Apart from purges and dropped versions, the bytes of a history therefore depend only on the
+// snapshots, and not on the number of commands.
 //
 // The open versions of a table are split into files at some schools, chosen by the hash of their bid. A file whose rows
-// all stay is kept; the others are written again. Versions that end are written to one file for the day. A file's name
-// holds the id of the fold that wrote it, which is a hash of the snapshots folded.
+// do not change is kept; the others are written again. The versions of a table that end are written to one file for the
+// day. A file's name holds the id of the fold or purge that wrote it. The id of a fold is a hash of the snapshots
+// folded.
 //
 // Why a test result is gone depends on other schools. Removed results are therefore collected first, with a few of
-// their columns and up to maxLost at a time, and then explained by a scan of the snapshot.
+// their columns and about maxLost at a time, and then explained by a scan of the snapshot.
 //
 // If the snapshot of the last date is replaced, the history before that fold is restored first (undo). The manifest
 // lists its files, which are made again from the current ones.

@@ -25,7 +25,8 @@ type endedRows struct {
 	made    []sink.File
 }
 
-// maxPendingRows and maxPendingText bound the rows that are collected before they are written.
+// maxPendingRows and maxPendingText bound the rows that are collected before they are written. maxPendingRows also
+// bounds the batches of a snapshot's coverage.
 const (
 	maxPendingRows = 4096
 	maxPendingText = 8 << 20

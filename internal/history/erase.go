@@ -21,7 +21,7 @@ type EraseOptions struct {
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex
-	// Runs holds the published runs by id, after rows have been erased from them.
+	// Runs holds the published runs by id.
 	Runs map[string]*snapshot.Manifest
 	// Workspace has the same meaning as in Options. If it is nil, the history is never rebuilt.
 	Workspace func() (sink.Store, func() error, error)
@@ -36,9 +36,9 @@ type Erasure struct {
 	// Schools are the schools that belonged to the districts on any night, and Moved are the schools among them that
 	// belonged to other districts on other nights.
 	Schools, Moved erase.Set
-	// Anew is true if the history is to be rebuilt from its snapshots instead of being changed. It is set if all
-	// snapshots still exist and versions would have to be cut, because schools have changed districts or records have
-	// changed owners.
+	// Anew is true if the history is to be rebuilt from its snapshots instead of being changed. It is set if rows were
+	// found, a workspace is available, all snapshots still exist, and versions would have to be cut, because schools have
+	// changed districts or records have changed owners.
 	Anew bool
 	// Seen has the same meaning as in erase.Match.
 	Seen erase.Set
@@ -48,11 +48,13 @@ type Erasure struct {
 	// numbers.
 	ByNumber int64
 	Numbers  erase.Set
-	// Files, Rows and Bytes count the data that was read, and RowsFound the rows of the target.
+	// Files, Rows and Bytes count the data that was read, and RowsFound the rows that are removed, begin later or lose
+	// _extra.
 	Files       int
 	Rows, Bytes int64
 	RowsFound   int64
-	// Mentioning counts, by table.column, the rows of others that mention the target.
+	// Mentioning counts, by table.column, the rows of others that mention the target. It is filled in if all text columns
+	// are read.
 	Mentioning map[string]int64
 
 	opts       EraseOptions
@@ -200,7 +202,7 @@ func (e *Erasure) Pending() (bool, error) {
 	return !slices.Equal(folded, e.Manifest.Snapshots), err
 }
 
-// folded returns the snapshots folded with the current hashes of their manifests. Only erasures may have changed these.
+// folded returns the folded snapshots, with the current hashes of the manifests that purges have changed.
 func (e *Erasure) folded(runs map[string]*snapshot.Manifest) ([]snapshot.FoldedSnapshot, error) {
 	folded := slices.Clone(e.Manifest.Snapshots)
 	for i := range folded {

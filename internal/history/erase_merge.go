@@ -36,7 +36,7 @@ type merge struct {
 // beginning is the day on which a version begins, and the ordinal of its row on that day.
 type beginning struct{ from, ordinal int32 }
 
-// bareVersion is a version without _extra.
+// bareVersion is a version as it is after the purge, which may have cleared _extra.
 type bareVersion struct {
 	place
 	beginning
@@ -116,7 +116,8 @@ func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *e
 	return nil
 }
 
-// bare returns the version of row i without _extra. A column that the file lacks counts as null.
+// bare returns the version of row i, without _extra if the purge clears it. A column that the file lacks counts as
+// null.
 func (m *versionMatch) bare(batch *rows.Batch, i int) bareVersion {
 	v := bareVersion{to: m.to, cleared: m.LosesExtra(batch, i)}
 	var values []byte

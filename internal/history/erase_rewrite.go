@@ -17,9 +17,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewrite publishes the history without the rows that were found. Files that lose no rows stay, unless the next part
-// loses its first school: each part begins with a certain school, and without that school the rest of the part belongs
-// to the previous part.
+// rewrite publishes the history without the rows that were found. Files whose rows do not change stay, unless the next
+// part loses its first school: each part begins with a certain school, and without that school the rest of the part
+// belongs to the previous part.
 func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge string) error {
 	sum := sha256.Sum256([]byte(e.Manifest.HistoryID + " without " + purge))
 	files := newFileMaker(catalog, hex.EncodeToString(sum[:8]))
@@ -167,7 +167,7 @@ func (e *Erasure) copyRows(
 	return err
 }
 
-// copies reports whether a version is copied, sets its new first day, and counts the change.
+// copies reports whether a version is copied, sets its new first day and ordinal, and counts the change.
 func (t *erasedTable) copies(m *versionMatch, batch *rows.Batch, i int, at place, now *erasedFile) bool {
 	v := m.version(batch, i)
 	if !v.stays {

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// eraseConcurrency is the number of files that are searched at once.
+// eraseConcurrency is the maximum number of files that are searched at once.
 const eraseConcurrency = 4
 
 // erasedTable is a table of the history.
@@ -20,8 +20,8 @@ type erasedTable struct {
 	table   *schemas.Table // the declared table, without the columns of versions
 	dataset *schemas.Dataset
 	files   []erasedFile
-	// records maps the keys of erased records to the days on which each is erased. It omits records that were requested for
-	// an erased school or district. All tables of a dataset share the map.
+	// records maps the keys of erased records to the days on which each is erased. It omits records that were requested
+	// for an erased school or district. All tables of a dataset share the map.
 	records map[string][]days
 	merges  map[place]merge
 }
@@ -277,12 +277,13 @@ type versionFate struct {
 	stays bool
 	from  int32  // its first day after the purge
 	own   []days // the days on which the row itself belongs to the target
-	cut   bool   // it is removed, although it belonged to another owner on some days
+	cut   bool   // it is a child row that belonged to another owner on some days
 }
 
 // version determines the effect of a purge on a version. A version that began while it belonged to the target now
 // begins when that period ended, or is removed. A version that began earlier stays, because it belonged to another
-// owner first. A child row may not contain its owner, so it is removed even if it belonged to the target only later.
+// owner first. A child row may not contain its owner, so it is shortened or removed even if it belonged to the target
+// only later.
 func (m *versionMatch) version(batch *rows.Batch, i int) versionFate {
 	began := batch.Cols[m.from].I32[i]
 	requested, own := m.Owner(batch, i)

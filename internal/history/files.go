@@ -21,8 +21,8 @@ type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
 	files   []sink.File // still to be read
-	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being read:
-	// if the hash is wrong, next or close returns an error, and the rows must not be used.
+	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being
+	// read: if the hash is wrong, next or close returns an error, and the rows must not be used.
 	checked *checkedFiles
 	// history is true for files of a history, whose errors are *DamagedError.
 	history bool
@@ -51,7 +51,8 @@ func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.Fi
 // filesAhead is how many files a reader opens ahead on a remote store. Each holds up to 256 KiB.
 const filesAhead = 8
 
-// openAhead returns an opener of files that are read in their order, or nil if opening is fast.
+// openAhead returns an opener of files that are read in their order, or nil if opening is fast or there are fewer than
+// two files.
 func openAhead(catalog snapshot.Catalog, files []sink.File) *sink.Ahead {
 	if len(files) < 2 || catalog.Info().Folder != "" {
 		return nil
@@ -223,7 +224,8 @@ func (r *fileReader) pick(stored *schemas.Table) (_ *schemas.Table, err error) {
 	return some, err
 }
 
-// read appends the rows of the next page. Columns that the file lacks get the values of their members in _extra.
+// read appends the rows of the next page. Columns that the file lacks get the values of their members in _extra, or
+// null.
 func (r *fileReader) read(to *rows.Batch) error {
 	if len(r.lacking) == 0 {
 		return r.file.Read(to)

@@ -40,7 +40,7 @@ func (s *side) isScattered(units []Unit) bool {
 	return false
 }
 
-// gather copies the rows of the units to a draft of a fold. It reads every file once.
+// gather copies the rows of the units to a draft of a fold. It reads each of their files once.
 func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) error {
 	draft, err := files.draft(ctx, snapshot.HistoryFilesPrefix+r.table.Name+"/rows")
 	if err != nil {

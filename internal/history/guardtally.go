@@ -15,13 +15,14 @@ type guardTally struct {
 
 	district *districtCounts
 	group    guardGroup
-	// gone and came hold the identified rows that only one side has in this unit, as hashes of their values without the
-	// key. If a removed row and a row added under another key are otherwise equal, the row counts as changed. Rows with
-	// equal hashes count as equal; a rare collision hardly affects a count.
+	// gone and came hold, outside child tables, the rows that only one side has in this unit, as hashes of their content.
+	// If the content of a removed row and of a row added under another key is equal, and a row can be recognized by it,
+	// the row counts as changed. Rows with equal hashes count as equal; a rare collision hardly affects a count.
 	gone, came []uint64
 }
 
-// guardGroup counts the outcomes of the rows of a group: for child rows, a group is the rows of one parent.
+// guardGroup counts the outcomes of the rows of one group, or of several groups of equal rows. For child rows, a group
+// is the rows of one parent.
 type guardGroup struct {
 	blocks, same, parents int
 	parentGone            bool
@@ -39,8 +40,8 @@ type districtCounts struct {
 	// had a value, and emptied counts those of them that no longer have one.
 	columns                   []int
 	had, has, values, emptied []int64
-	// quiet is true for columns whose changes the limits ignore: a row that changes only in such columns does not
-	// count. content lists the other columns outside the key.
+	// quiet is true for columns whose changes the limits ignore: a row that changes only in such columns does not count.
+	// content lists the other optional columns outside the key.
 	quiet   []bool
 	content []int
 	// telling lists the columns in content by which a row can be recognized.

@@ -195,7 +195,8 @@ func (m *merger) match(from *rows.Batch, old []int, to *rows.Batch, current []in
 	return nil
 }
 
-// complete reports whether every key column of a row has a value: neither null nor an empty text.
+// complete reports whether a row has a value, neither null nor an empty text, in every column of its key except the
+// unit and the ordinal.
 func (m *merger) complete(b *rows.Batch, row int) bool {
 	for _, column := range m.group {
 		v := &b.Cols[column]

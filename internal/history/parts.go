@@ -44,8 +44,8 @@ type parts struct {
 // schoolsPerPart is how many schools a part holds on average.
 const schoolsPerPart = 32
 
-// beginsPart reports whether a school begins a part. The answer depends only on the bid, so adding or removing schools
-// does not change other parts.
+// beginsPart reports whether a school begins a part. The answer depends only on the bid, so adding or removing a school
+// affects only the parts next to it.
 func beginsPart(school string) bool {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, school) // it always succeeds
@@ -200,7 +200,7 @@ func (p *parts) finish(ctx context.Context) error {
 	return p.files.settle()
 }
 
-// fileMaker stages the files of a fold.
+// fileMaker stages the files of a fold, a purge or a restored history.
 type fileMaker struct {
 	catalog snapshot.Catalog
 	id      string

@@ -32,7 +32,8 @@ type lostResults struct {
 	list   []*lostResult // in the order in which they were found
 }
 
-// maxLost is the number of removed results that are explained at once. They take about 25 MB.
+// maxLost is the number of removed results at which they are explained. They take about 25 MB. A comparison may collect
+// more, because it explains them only between schools or files.
 const maxLost = 50_000
 
 // newLostResults returns an empty collection for a snapshot with this date.

@@ -135,8 +135,8 @@ func (u *updater) makeAnew(
 	return nil
 }
 
-// dropLast removes the last date from the history, because that snapshot was replaced by one that does not belong to the
-// history. If a rebuild is not possible because earlier snapshots are pruned, it undoes the last fold.
+// dropLast removes the last date from the history, because that snapshot was replaced by one that does not belong to
+// the history. If a rebuild is not possible because earlier snapshots are pruned, it undoes the last fold.
 func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if len(pruned(before, all)) == 0 {
 		if err := u.rebuild(ctx, before, all); err != nil {
@@ -216,8 +216,8 @@ func (u *updater) replace(
 	return u.publish(ctx, before, after, staged, remove, folded...)
 }
 
-// transfer stages a file of the workspace at the destination. It returns nil if the destination already holds that
-// file.
+// transfer stages a file of the workspace at the destination. It returns nil if the workspace does not hold the file,
+// or if the destination already does.
 func (u *updater) transfer(ctx context.Context, w *workspace, file sink.File) (_ []byte, err error) {
 	object, err := w.Store.Open(ctx, file.Path)
 	if errors.Is(err, sink.ErrNotFound) {

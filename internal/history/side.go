@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// side is one of two snapshots that are compared.
+// side is a snapshot that is compared with another one or folded into a history.
 type side struct {
 	catalog  snapshot.Catalog
 	manifest *snapshot.Manifest
@@ -98,7 +98,7 @@ type reader struct {
 	gathered *gathered // nil if the units are read from the files
 }
 
-// noBucket is the bucket of a reader that has no file open.
+// noBucket is the bucket of a reader that has no file open, and the bucket before the first unit in isScattered.
 const noBucket = -1
 
 func (s *side) reader(table *schemas.Table) *reader {
@@ -173,7 +173,8 @@ func value(b *rows.Batch, column, row int) (string, bool) {
 	return string(found), len(found) > 0
 }
 
-// textOf returns the text in a column of a row, or nil for a null. It is valid until the batch changes.
+// textOf returns the text in a column of a row, or nil for a null, or if column is -1. It is valid until the batch
+// changes.
 func textOf(b *rows.Batch, column, row int) []byte {
 	if column < 0 || b.Cols[column].Null(row) {
 		return nil

@@ -31,7 +31,7 @@ type Comparer struct {
 	dataset    *schemas.Dataset
 	bucket     int
 	gone       *departures
-	turnover   *turnover // nil unless the dataset is test_results
+	turnover   *turnover // nil unless the dataset is test_results and the baseline has it
 	tables     []*stagedTable
 	districts  map[string][]*districtCounts // by table; nil for tables that the baseline lacks
 	notCovered []string
@@ -104,7 +104,8 @@ func (c *Comparer) School(ctx context.Context, s School) error {
 	return nil
 }
 
-// addArrivals adds all results of a school to the turnover. It is called if the baseline has no results of that school.
+// addArrivals adds all results of a school that was read completely to the turnover. It is called for schools that are
+// not compared.
 func (c *Comparer) addArrivals(s School) error {
 	if c.turnover == nil || !s.Complete {
 		return nil
@@ -127,7 +128,8 @@ func (c *Comparer) Save(ctx context.Context, last bool) error {
 	return c.turnover.save(ctx, c.baseline.side.catalog, task, c.baseline.plan.RunID)
 }
 
-// Lookup compares the rows of a lookup dataset. It compares only the parts that were read, according to the ledger.
+// Lookup compares the rows of a lookup dataset. It compares only the parts that were read for both snapshots, according
+// to their ledgers.
 func (c *Comparer) Lookup(ctx context.Context, ledger []snapshot.LedgerRow, all Rows) error {
 	for i := range c.tables {
 		stop := c.start(i, all)

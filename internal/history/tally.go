@@ -8,7 +8,7 @@ import (
 // tally is the visitor that counts the outcomes.
 type tally struct {
 	merger *merger
-	counts *snapshot.TableComparison // of the unit's school, district or table
+	counts *snapshot.TableComparison // the counts to which the outcomes are added
 	table  int                       // position in the dataset
 	gone   *departures
 	// turnover, if not nil, receives the added test results and both versions of the changed ones.

@@ -15,8 +15,8 @@ import (
 
 // turnover holds the test results that a task added or removed. Why a result was removed is not known while the run is
 // being staged, because another school may list it, so the turnover is written to files of the run. Once everything is
-// staged, Explain derives the results of all schools from these files and the baseline. It cannot read the staged tables
-// themselves, because a store such as S3 does not return them before they are published.
+// staged, Explain derives the results of all schools from these files and the baseline. It cannot read the staged
+// tables themselves, because a store such as S3 does not return them before they are published.
 type turnover struct {
 	resultColumns
 
@@ -24,7 +24,7 @@ type turnover struct {
 	files []sink.File // written so far
 }
 
-// maxTurnover is the size, in bytes, of the batch that is written to a file.
+// maxTurnover is the size, in bytes, at which the batch is written to a file.
 const maxTurnover = 8 << 20
 
 // The columns of the turnover. They are followed by a count of rows for each table of the dataset.

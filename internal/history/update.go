@@ -33,8 +33,8 @@ const (
 // Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is
 // complete. If Update fails, readers find the history as it was after the last fold listed in the report.
 //
-// A *NeedsRebuildError means that a snapshot was replaced after later ones had been folded; a *DamagedError means that
-// an object of the history cannot be read.
+// A *NeedsRebuildError means that a snapshot was replaced after later ones had been folded, or that a rebuild needs
+// snapshots that are pruned. A *DamagedError means that an object of the history cannot be read.
 func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Report, err error) {
 	unlock, err := catalog.LockHistory(ctx)
 	if err != nil {
@@ -214,8 +214,8 @@ func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
 	return found, nil
 }
 
-// choose returns the snapshots to fold into a history, and reports the others. If like has snapshots, the chosen ones
-// must have its base URL and scope.
+// choose returns the snapshots to fold into a history, and reports those that it leaves out. If like has snapshots, the
+// chosen ones must have its base URL and scope.
 func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*published) []*published {
 	var chosen []*published
 	u.report.LeftOut = u.report.LeftOut[:0]
@@ -245,7 +245,8 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 	return chosen
 }
 
-// tooLate returns why a snapshot is not added to a history that holds later ones. gone are the dates that a rebuild lacks.
+// tooLate returns why a snapshot is not added to a history that holds later ones, or another one of its date. gone are
+// the dates that a rebuild lacks.
 func tooLate(before *snapshot.HistoryManifest, date string, gone []string) string {
 	why := "the history already holds later snapshots"
 	if i := slices.IndexFunc(before.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == date }); i >= 0 {
@@ -260,7 +261,8 @@ func tooLate(before *snapshot.HistoryManifest, date string, gone []string) strin
 // MaxDates is the maximum number of dates that a message lists.
 const MaxDates = 5
 
-// NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
+// NeedsRebuildError reports that the history cannot be brought up to date without a rebuild, or that pruned snapshots
+// make a rebuild impossible.
 type NeedsRebuildError struct {
 	// Dates lists the dates of snapshots that were replaced after later ones had been folded.
 	Dates []string
@@ -316,9 +318,9 @@ func Stopped(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunS
 	return reason, nil
 }
 
-// StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced a run that the history
-// holds. If there are any, the history could no longer be extended. It returns nil if the history is not affected or cannot be
-// read.
+// StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced a run that the
+// history holds. If there are any, the history could no longer be extended. It returns nil if the history is not
+// affected or cannot be read.
 func StoppedBy(ctx context.Context, catalog snapshot.Catalog, replaced *snapshot.Manifest) []string {
 	held, err := catalog.ReadHistory(ctx)
 	if held == nil || err != nil || replaced.SnapshotDate >= held.Manifest.Through() ||

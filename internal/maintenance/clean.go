@@ -16,11 +16,12 @@ import (
 // no process is working on the run.
 const MinCleanAge = 15 * time.Minute
 
-// Clean removes the leftovers of dead runs and of other killed processes, and returns the ids of these runs. The id of
-// a run without a plan is escaped as in paths. A run is dead if no process holds it and it is published or replaced. A
-// run without a plan, or in the state staging, is also dead if no process holds it and it has made no progress for
-// longer than age. A run that was staging is removed with its documents: it can be started again from the beginning,
-// but not resumed. Clean never touches runs that are staged, held or being published.
+// Clean removes the leftovers of dead runs and of other killed processes, and returns the ids of these runs, and of the
+// histories that killed folds have staged files for. The id of a run without a plan is escaped as in paths. A run is
+// dead if no process holds it and it is published or replaced. A run without a plan, or in the state staging, is also
+// dead if no process holds it and it has made no progress for longer than age. A run that was staging is removed with
+// its documents, unless some of them cannot be read or its manifest was lost: it can be started again from the
+// beginning, but not resumed. Clean never touches runs that are staged, held or being published.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	if err := catalog.Check(ctx); err != nil {
 		return nil, err
@@ -65,8 +66,8 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	return cleaned, nil
 }
 
-// dead reports whether a run is dead, judging by its documents and staged files. The state of a run without a plan is
-// nil.
+// dead reports whether a run is dead, judging by its documents and staged files. The state of a run with neither a plan
+// nor a manifest is nil.
 func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bool {
 	switch {
 	case state == nil:
@@ -92,8 +93,8 @@ func removable(state *snapshot.RunState) bool {
 	return state.State == snapshot.StateStaging && len(state.Problems) == 0 && !state.ManifestMissing
 }
 
-// cleanRun removes the staged files of a run and, if the run was staging, the run itself. done is false if a process
-// holds the run.
+// cleanRun removes the staged files of a run and, if the run was staging, the run itself or, if its documents have to
+// be kept, only its checkpoints and heartbeat. done is false if a process holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (done bool, err error) {
 	release, err := hold(ctx, catalog, run, state)
 	if errors.Is(err, sink.ErrLocked) {

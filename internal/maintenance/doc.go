@@ -1,6 +1,7 @@
 // Package maintenance looks after published data: Verify checks it, Purge removes the rows of schools, districts or
-// students and proves that they are gone, Prune removes whole snapshots, and Clean removes the leftovers of dead runs.
-// Every change to a published run is a snapshot.Change; this package does not write manifests or pointers itself.
+// students and proves that they are gone, Prune removes whole snapshots, DropEnded removes old versions from the
+// history, and Clean removes the leftovers of dead runs. Find only looks for the rows of students. Every change to a
+// published run is a snapshot.Change; this package does not write manifests or pointers itself.
 //
 // A purge rewrites the affected files, run by run, and ends by reading every file again. It is recorded in the
 // manifests, whose counts then differ from the counts in the ledger, and in its proof, _purges/<id>.json.

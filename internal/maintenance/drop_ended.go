@@ -114,8 +114,8 @@ func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport
 	return report, d.drop(ctx, report)
 }
 
-// drop removes the versions that a report specifies, and stores the report as the proof. It stores nothing if the
-// report is new and there is nothing to drop.
+// drop removes the versions that a report specifies, and stores the report as the proof. It stores nothing in a dry
+// run, or if the report is new and there is nothing to drop.
 func (d *dropper) drop(ctx context.Context, report *PurgeReport) error {
 	for attempt := 1; ; attempt++ {
 		before, err := d.read(ctx, report.Asked.EndedBefore)

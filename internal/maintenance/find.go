@@ -32,9 +32,10 @@ const maxFound = 20
 
 // FindReport lists the rows that Find has found. It contains personal data.
 type FindReport struct {
-	// Students are the students who were found, sorted by bid.
+	// Students are the students who were found, sorted by bid, with the students without a bid at the end.
 	Students []*FoundStudent `json:"students"`
-	// WithoutBid counts rows that hold a requested name, but neither a bid nor a number that identifies a student.
+	// WithoutBid counts rows that hold a requested number or name, but neither a bid nor a number that identifies a
+	// student.
 	WithoutBid int64 `json:"rows_without_bid"`
 	// Runs is the number of searched runs, and History reports whether a history was also searched.
 	Runs    int  `json:"runs"`
@@ -53,13 +54,14 @@ type FindReport struct {
 // FoundStudent is a student and the places where the student's rows are.
 type FoundStudent struct {
 	// Bid is the student's bid in the form that rows hold. It is empty for a student who has only numbers; a purge can
-	// erase such rows by number. If Pseudonym is set, only the pseudonym of the bid is known.
+	// erase such rows by number. If Pseudonym is set, only the pseudonym of the bid is known or, for a student without a
+	// bid, only pseudonyms of the numbers.
 	Bid       string   `json:"student_bid"`
 	Pseudonym bool     `json:"pseudonym,omitempty"`
 	Names     []string `json:"names"`
 	Numbers   []string `json:"numbers"`
 	Schools   []string `json:"school_bids"` // the schools that list the student
-	// Places are the places of the rows, and Records the rows. They are nil if more than maxFound students were found.
+	// Places are the places of the rows, and Records the rows. They are empty if more than maxFound students were found.
 	Places  []FoundPlace  `json:"places"`
 	Records []FoundRecord `json:"records,omitempty"`
 	// SharedNumbers counts, for each number by which rows without a bid were found, the students with a bid who have

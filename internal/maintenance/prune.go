@@ -22,7 +22,8 @@ type PruneOptions struct {
 	// KeepDays is the age in days up to which snapshots are kept. The age of full and delta snapshots is counted from
 	// their dates, and the age of as-of snapshots from the day on which they were taken, regardless of their dates.
 	KeepDays int
-	// LeftOut lets Prune also remove snapshots that do not belong to the history because of their settings or their service.
+	// LeftOut lets Prune also remove snapshots that do not belong to the history because of their settings or their
+	// service.
 	LeftOut bool
 	// Now returns the time.
 	Now func() time.Time
@@ -71,10 +72,10 @@ type PrunedRun struct {
 	Bytes        int64         `json:"bytes"`
 }
 
-// Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs that
-// are older than all snapshots kept. It never removes the run that _latest.json refers to or should refer to, or a
-// snapshot that is not in an existing history, except as LeftOut allows. If only a rebuild of the history can add such
-// a snapshot, the snapshots that the rebuild needs are kept too. Prune does not change the history.
+// Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs from
+// before the dates to keep. It never removes the run that _latest.json refers to or should refer to, or a full snapshot
+// that is not in an existing history, except as LeftOut allows. If only a rebuild of the history can add such a
+// snapshot, the snapshots that the rebuild needs are kept too. Prune does not change the history.
 //
 // A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
 // the manifest is removed last. The next command that changes the destination finishes an interrupted removal

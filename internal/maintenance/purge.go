@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// purgeRounds is the number of times that a purge starts over because its final search has found rows again: in runs
-// that were started or published since the first search, or replaced while they were being purged.
+// purgeRounds is the maximum number of times that a purge starts over because its final search has found rows again: in
+// runs that were started or published since the first search, or replaced while they were being purged.
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, of some districts and their schools, or of some students, from every
@@ -27,18 +27,20 @@ const purgeRounds = 3
 // schools whose agreements have ended. No document that a purge writes identifies a student.
 //
 // Only files that hold such rows are rewritten, run by run: the new files are staged, and a Change replaces the old
-// files with them. Calling Purge again finishes a purge that was killed, and any command finishes a change that has
-// begun (Recover). Finally every file is read again, and the report is stored as the proof, _purges/<id>.json. Its
-// state is done, or incomplete if rows of others still mention the students.
+// files with them. Calling Purge again finishes a purge that was killed, and any command that changes the destination
+// finishes a change that has begun (Recover). Finally every file is read again, and the report is stored as the proof,
+// _purges/<id>.json. Its state is done, or incomplete if rows of others still mention the students.
 //
 // Purge cannot reach backups, copies, or old versions of removed objects that the store keeps (NotReached). It fails
 // with a *RefusedError if a process is working on a run or something else blocks the purge, with an *UnknownBidsError
 // if a bid does not occur anywhere, with a *WrongKindError if a school's bid was given as a district's or the other way
 // round, with a *HasBidError if a listed number belongs to a student with a bid, with a *NotIDError if a listed bid or
-// number occurs only in columns that do not hold ids of students, with a *PseudonymError if a student cannot be found
-// everywhere by a listed pseudonym, and with a *KeyNeededError if students cannot be found without a key. In all of
-// these cases nothing was changed. Purge also fails if data files that are listed neither in a run nor in the history
-// hold rows: it reports these files, but does not change them.
+// number occurs only in columns that do not hold ids of students, with a *NotAloneError if a listed text holds more
+// than a bid or number, with a *PseudonymError if a student cannot be found everywhere by a listed pseudonym, and with
+// a *KeyNeededError if students cannot be found without a key. In these cases nothing was changed, except that a
+// *RefusedError may also be due to a process that began to work on a run during the purge. Purge also fails if data
+// files that are listed neither in a run nor in the history hold rows: it reports these files, but does not change
+// them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
 		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long agreements must have ended")
@@ -173,8 +175,10 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 	return newlyPublished, p.findUnfinished(ctx, folders)
 }
 
-// findUnfinished finds the runs that are neither published nor being published, and that have staged files or a plan
-// with a purged bid. It also finds staged files that dead runs have left behind.
+// findUnfinished finds the runs that are neither published nor being published, and that have staged files, documents
+// besides the plan, no readable plan, or a plan with a purged bid. It also finds staged files that processes of
+// published runs or killed folds have left behind. It returns a *RefusedError if one of the runs was published and has
+// lost its manifest.
 func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) error {
 	list := p.catalog.AllStaged
 	if p.opts.DryRun {
@@ -284,9 +288,9 @@ func (p *purger) summarize(ctx context.Context) error {
 	return nil
 }
 
-// carryOut makes the necessary changes, and repeats the search until it finds no more rows. Files that another process
-// has staged since the last search, for a new run or because no lock excluded that process, are found and dropped as
-// well.
+// carryOut makes the necessary changes, and repeats the search until it finds no more rows, or fails after purgeRounds
+// repetitions. Files that another process has staged since the last search, for a new run or because no lock excluded
+// that process, are found and dropped as well.
 func (p *purger) carryOut(ctx context.Context) error {
 	if err := p.lockAndRecord(ctx); err != nil {
 		return err
@@ -403,7 +407,8 @@ func (p *purger) changesLeft(ctx context.Context) ([]string, error) {
 	return changes, err
 }
 
-// writeProof checks that nothing remains and stores the report as the proof.
+// writeProof stores the report as the proof. It fails if data files that are not listed hold rows to purge, or if runs
+// are being published.
 func (p *purger) writeProof(ctx context.Context) error {
 	if err := p.report.OrphansError(); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (p *purger) dropUnfinished(ctx context.Context) error {
 	return p.sweepLeftovers(ctx)
 }
 
-// sweepLeftovers drops staged files that processes of published runs have left behind.
+// sweepLeftovers drops staged files that processes of published runs, or killed folds, have left behind.
 func (p *purger) sweepLeftovers(ctx context.Context) error {
 	if err := p.lockRuns(ctx, p.leftovers); err != nil {
 		return err

@@ -48,10 +48,10 @@ func (e *evidence) note(school, dataset, night, status string) {
 }
 
 // endedSchools returns the schools whose agreement ended at least the given number of days ago, sorted by bid: at least
-// two snapshots, spanning that time, requested every dataset that the school once had, and received none of them. A
-// school that was never exported has no rows and is left out. A school that an earlier purge erased counts as ended
-// until it is ok again, because rows of other schools may contain its bid. The second result lists other schools that
-// lack a dataset they once had.
+// two snapshots, spanning that time, requested every dataset that the school once had, and received none of them, and
+// no request for the school has failed since it was last ok. A school that was never exported has no rows and is left
+// out. A school that an earlier purge erased counts as ended until it is ok or fails again, because rows of other
+// schools may contain its bid. The second result lists other schools that lack a dataset they once had.
 func endedSchools(
 	ctx context.Context, catalog snapshot.Catalog, days int, earlier []*PurgeReport,
 ) ([]EndedSchool, []NearlyEnded, error) {

@@ -21,9 +21,10 @@ import (
 // agreement has ended.
 type PurgeOptions struct {
 	Schools, Districts []string
-	// Students are bids, not pseudonyms. If runs hold pseudonyms of these bids, Key is the key of those runs.
+	// Students are bids; see PseudonymError for pseudonyms. If runs hold pseudonyms of these bids, Key is the key of those
+	// runs.
 	Students []string
-	// StudentNumbers identify students to whom the service gives no bid. They are not pseudonyms either.
+	// StudentNumbers identify students to whom the service gives no bid.
 	StudentNumbers []string
 	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
@@ -321,12 +322,13 @@ func (r *PurgedRun) add(other *PurgedRun) {
 	r.LedgerRowsRemoved += other.LedgerRowsRemoved
 }
 
-// EndedSchool is a school whose agreement seems to have ended: in every full snapshot from Since on, all of its
-// datasets were denied or it was missing from the school list.
+// EndedSchool is a school whose agreement seems to have ended: in every full snapshot from Since on that requested all
+// of its datasets, these were denied or the school was missing from the school list.
 type EndedSchool struct {
 	Bid  string `json:"school_bid"`
 	Name string `json:"school_name,omitempty"` // as in the school list
-	// LastOK is the last night on which a dataset of the school was exported, and Since the first snapshot after it.
+	// LastOK is the last night on which a dataset of the school was exported, and Since the first snapshot after it that
+	// requested all of the school's datasets.
 	LastOK string `json:"last_ok"`
 	Since  string `json:"since"`
 }
@@ -336,13 +338,15 @@ type EndedSchool struct {
 type NearlyEnded struct {
 	Bid  string `json:"school_bid"`
 	Name string `json:"school_name,omitempty"` // as in the school list
-	// Missing are the datasets that were denied, or that lacked the school, in every snapshot from Since on. StillRead
-	// are the other datasets that the school once had.
+	// Missing are the datasets that at least one snapshot has requested since they were last exported, but none has
+	// received: they were denied, they failed, or the school was not listed. StillRead are the other datasets that the
+	// school once had.
 	Missing   []string `json:"missing"`
 	StillRead []string `json:"still_read,omitempty"`
-	Since     string   `json:"since"`   // the first of these snapshots
+	Since     string   `json:"since"`   // the first snapshot that lacks one of them (all, if StillRead is empty)
 	LastOK    string   `json:"last_ok"` // the last night on which any dataset was exported
-	// Snapshots is the number of these snapshots, and Days the number of days they span.
+	// Snapshots is the number of snapshots from Since on that lack one of these datasets (all, if StillRead is empty), and
+	// Days the number of days they span.
 	Snapshots int `json:"snapshots"`
 	Days      int `json:"days"`
 	// NotCounted is the number of further snapshots since Since that prove nothing, because they did not request all

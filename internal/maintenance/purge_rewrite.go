@@ -19,11 +19,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewriteConcurrency is the number of files that are rewritten at once. Each needs memory for a row group.
+// rewriteConcurrency is the maximum number of files that are rewritten at once. Each needs memory for a row group.
 const rewriteConcurrency = 2
 
-// rewrittenPath returns the path of the file that replaces the file at path. It fails if the path has no generation
-// left.
+// rewrittenPath returns the path of the file that replaces the file at path. It fails if the path is not the path of a
+// data file, or has no generation left.
 func rewrittenPath(path string, generation int) (string, error) {
 	part, ok := sink.ParsePart(path)
 	next, left := part.Next(generation)
@@ -144,7 +144,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 	return change, nil
 }
 
-// rewriteUnit rewrites and stages those files of a unit from which rows are removed.
+// rewriteUnit rewrites and stages those files of a unit from which rows are removed, or in which rows lose _extra.
 func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
 	of := make(erase.Records)
 	for i := range unit.files {

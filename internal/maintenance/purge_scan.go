@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// verifyPurged searches every text column of every file, including files that are not listed in any run, for purged
-// rows, and adds the result to the report.
+// verifyPurged searches every text column of all runs and of the history, and files that are not listed in either, for
+// rows to purge, and adds the result to the report.
 func (p *purger) verifyPurged(ctx context.Context) error {
 	if err := p.findAndCount(ctx); err != nil {
 		return err

@@ -281,7 +281,7 @@ func (e *HasBidError) Error() string {
 }
 
 // NotIDError means that listed bids or numbers occur only in columns that do not hold such ids of students: the listed
-// texts are names, or bids of something else. A purge would erase every row that mentions them.
+// texts are names, or bids of something else. A purge could erase rows that merely mention them.
 type NotIDError struct {
 	// Listed are the bids or numbers. They must not be logged.
 	Listed []string
@@ -321,7 +321,7 @@ func isAlone(text string) bool {
 	return value == text || !usual
 }
 
-// trimStudents removes whitespace around listed students that occur only without it. A bid may begin or end with
+// trimStudents removes whitespace around listed students that do not occur with it. A bid may begin or end with
 // whitespace, but at the end of a line in a list it is usually a mistake.
 func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (PurgeOptions, error) {
 	list := &opts.Students

@@ -18,7 +18,8 @@ import (
 // Most likely they are mistyped.
 type UnknownBidsError struct {
 	Bids []string
-	// Students is the length of a list of students none of whom has a row. The error does not contain their bids.
+	// Students is the length of a list of students none of whom has a row or, in Unsuppress, is on the suppression list.
+	// The error does not contain their bids.
 	Students int
 	// OtherForms are the listed students whose text differs from the bid of a student only in case or hyphens. They
 	// must not be logged.

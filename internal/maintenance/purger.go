@@ -30,8 +30,9 @@ type purger struct {
 	listed     bool      // the store can list all staged files
 	recorded   bool      // the report was written when the purge began
 	alive      erase.Set // folders of runs with a heartbeat
-	// leftovers are published runs that still have staged files or checkpoints, because one of their processes was
-	// killed, or was still running when another one published the run.
+	// leftovers are published runs that still have staged files or checkpoints, because one of their processes was killed,
+	// or was still running when another one published the run. The ids of killed folds with staged files are also among
+	// them.
 	leftovers  []string
 	locks      bool                    // the destination has locks
 	held       map[string]func() error // releases the lock, by run

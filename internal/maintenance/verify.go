@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// hashConcurrency is the number of files that are hashed at once, because a remote store takes tens of milliseconds
-	// to answer each request.
+	// hashConcurrency is the maximum number of files that are hashed at once, because a remote store takes tens of
+	// milliseconds to answer each request.
 	hashConcurrency = 16
-	// scanConcurrency is the number of files that are decoded at once. Each needs memory for a page.
+	// scanConcurrency is the maximum number of files that are decoded, or whose last bytes are read, at once. Decoding a
+	// file needs memory for a page.
 	scanConcurrency = 4
 )
 
@@ -28,8 +29,8 @@ const (
 // altered objects are listed as problems. An error means that Verify cannot read the destination. A *RefusedError means
 // that no trace of the target exists, or that the target is not published or was replaced.
 //
-// A snapshot that another process replaces or purges at the same time is not reported as damaged. If a problem is found, the
-// pointers are read again, and if they have changed, everything else is read again too.
+// A snapshot that another process replaces or purges at the same time is not reported as damaged. If a problem is
+// found, the pointers are read again, and if they have changed, everything else is read again too.
 func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) (*VerifyReport, error) {
 	for {
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}

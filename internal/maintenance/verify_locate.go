@@ -22,8 +22,8 @@ type VerifyTarget struct {
 // located describes the run to verify. If run is empty, no run was found.
 type located struct {
 	run string
-	// pointer is the document that refers to the run, and hash the hash of the manifest in that document. Both are
-	// empty if no pointer could be read.
+	// pointer is the document that refers to the run, and hash the hash of the manifest in that document. Both are empty
+	// if no readable pointer refers to the run.
 	pointer, hash string
 }
 

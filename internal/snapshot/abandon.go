@@ -14,12 +14,13 @@ import (
 )
 
 // Abandon removes everything that an unpublished run has staged or committed, and its documents. It fails with a
-// *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it. If
-// the run's plan and change are lost, its data files are found by their names.
+// *RefusedError if the run does not exist, is or was published, or may be the run that a damaged pointer refers to, and
+// with a *LockedError if a process is working on it. If neither the run's plan nor its change can be read, its data
+// files are found by their names.
 //
 // Abandon removes the run's change only after the files that the change lists. If Abandon is killed, it therefore
-// leaves either an interrupted publish, which Recover undoes, or an unfinished run. Calling Abandon again removes the
-// rest.
+// leaves either an interrupted publish, which Recover finishes or undoes, or an unfinished run. Calling Abandon again
+// removes the rest.
 func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	release, err := c.HoldRunExclusive(ctx, run)
 	if err != nil {
@@ -166,7 +167,7 @@ func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date
 }
 
 // lostFiles finds, by name, the data files of a run that has neither a plan nor a change. It fails with a *RefusedError
-// if a pointer refers to the run, or is damaged and may refer to it.
+// if the pointer of one of their dates refers to the run, or is damaged and may refer to it.
 func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	entries, err := sink.ListAll(ctx, c, "")
 	if err != nil {
@@ -192,8 +193,8 @@ func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	return found, nil
 }
 
-// checkNotNamed returns a *RefusedError if the pointer at path refers to a run whose manifest is missing, or is damaged
-// and may refer to that run. The path is empty if the date has no pointer.
+// checkNotNamed returns a *RefusedError if the pointer at path refers to the run, whose manifest is missing, or is
+// damaged and may refer to the run. The path is empty if the date has no pointer.
 func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) error {
 	if path == "" {
 		return nil
@@ -208,7 +209,8 @@ func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) erro
 	return err
 }
 
-// FileOfRun returns the kind and date of a data file of a run from its path. It returns false for other files.
+// FileOfRun returns the kind and date of the folder that a path is in. It returns false if the folder is not one for
+// data files of runs. It does not check the name of the file.
 func FileOfRun(path string) (kind Kind, date string, ok bool) {
 	above, below, found := strings.Cut(path, "/snapshot_date=")
 	table := above[strings.LastIndexByte(above, '/')+1:]

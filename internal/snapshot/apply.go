@@ -11,8 +11,9 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Apply records a change and carries it out. If it returns ErrConflict or ErrStagedLost, the run or history is
-// unchanged. If it fails, staged files remain only if a recorded change still needs them.
+// Apply records a change and carries it out. If it returns ErrConflict or ErrStagedLost, the change has had no effect
+// on the run or history. If it fails, staged files remain only if a recorded change may still need them or if they
+// could not be removed.
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
@@ -36,7 +37,7 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 
 // beginChange checks that the change can be made visible and writes it. damaged is the version of the damaged change
 // that it replaces, or empty. The error is ErrConflict if another change of the run, or of the history, has begun.
-// After any other error it aborts the staged files, unless the change was written after all.
+// After any other error it aborts the staged files, unless the change was, or may have been, written after all.
 func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
 	path := changePath(change.folder())
 	var err error
@@ -61,12 +62,13 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 	return err
 }
 
-// applyChange carries out the remaining steps of a change and returns the manifest of its run.
+// applyChange carries out the remaining steps of a change and returns the manifest of its run. The manifest is nil if
+// it could not be read or written, and for a change that prunes a run or changes the history.
 //
 // ErrConflict means that the change was given up because another run keeps the date or another process has changed the
-// run. ErrStagedLost means that the change was undone because the store has lost staged files, and ErrVersionRefused
-// that it was undone because the pointer cannot be replaced. An *UnfinishedError means that the change is visible, but
-// a later step failed.
+// run or the history. ErrStagedLost means that the store has lost staged files, and ErrVersionRefused that the pointer
+// cannot be replaced. In both cases the change was undone, unless the error also reports that undoing it failed. An
+// *UnfinishedError means that the run is published, but a later step failed.
 func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
 	if change.History == nil {
 		c.changed.add(change.RunID)
@@ -100,7 +102,8 @@ type applying struct {
 	catalog Catalog
 	change  *Change
 	version string // of the change's document
-	// manifest is the run's manifest and hash its SHA-256; nil once the run is pruned.
+	// manifest is the run's manifest and hash its SHA-256. They stay empty if the change prunes the run or changes the
+	// history.
 	manifest *Manifest
 	hash     string
 }
@@ -120,8 +123,9 @@ func (a *applying) readManifest(ctx context.Context) (version string, err error)
 	return version, nil
 }
 
-// run carries out the steps in order: files, manifest, pointer, removal of the objects that readers no longer find,
-// removal of the change.
+// run carries out the steps in order: files, manifest, ledger of a purge, pointer, removal of the objects that readers
+// no longer find, removal of the change. If the run of a publish loses the date to another run, it withdraws the run
+// and returns ErrConflict.
 func (a *applying) run(ctx context.Context) error {
 	if a.change.History != nil {
 		if err := a.moveHistory(ctx); err != nil {
@@ -254,8 +258,8 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	return lost, err
 }
 
-// finish carries out the steps after the pointer was moved: it marks the runs that a published run replaces, then
-// removes the objects that readers no longer find, and finally the change.
+// finish carries out the steps after the pointer was moved: for a publish, it updates _latest.json and marks the
+// replaced runs. It then removes the objects that readers no longer find, and finally the change.
 func (a *applying) finish(ctx context.Context) error {
 	c := a.change
 	if c.Publishes() && c.Kind != Delta {
@@ -300,7 +304,8 @@ func (a *applying) finish(ctx context.Context) error {
 
 // undo removes the objects that the change has made visible, then the change. If another process has replaced or
 // removed the run, files that the run had before are removed too. If the store refused the pointer of a run being
-// published, the run's manifest is removed first: once it is gone, no process can move the pointer to the run.
+// published, the run's manifest is removed first, unless the pointer refers to the run: once the manifest is gone, no
+// process can move the pointer to the run.
 func (a *applying) undo(ctx context.Context, refused bool) error {
 	c := a.change
 	if refused && c.Publishes() {
@@ -344,7 +349,9 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	return a.end(ctx)
 }
 
-// named returns the paths that the current manifest of the run, with its ledger, or of the history lists.
+// named returns the paths of the data files and the ledger that the run's current manifest lists or, for a change to
+// the history, the paths of the current history's files and manifest. It returns nil if the run is not published or
+// there is no history.
 func (a *applying) named(ctx context.Context) (map[string]bool, error) {
 	if a.change.History != nil {
 		current, err := a.catalog.ReadHistory(ctx)

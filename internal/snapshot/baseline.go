@@ -19,7 +19,8 @@ type Baseline struct {
 	SnapshotDate string `json:"snapshot_date"`
 	// ManifestSHA256 is the hash of the manifest. The hash changes when the snapshot is replaced or purged.
 	ManifestSHA256 string `json:"manifest_sha256"`
-	// SchoolsGone and DistrictsGone are the schools and districts of the baseline that are not in the run.
+	// SchoolsGone and DistrictsGone are the schools of the baseline, and their districts, that are not in the run. They
+	// are empty if the baseline's plan cannot be read.
 	SchoolsGone   []string `json:"schools_gone,omitempty"`
 	DistrictsGone []string `json:"districts_gone,omitempty"`
 	// Names are the names of these schools and districts in the baseline's plan, by bid.
@@ -30,14 +31,15 @@ type Baseline struct {
 // (Lost).
 type SchoolsLost struct{ Had, Lost int64 }
 
-// The reasons why a run is not compared with another snapshot.
+// Two of the reasons why a run is not compared with another snapshot.
 const (
 	NoEarlierSnapshot = "there is no earlier full snapshot"
 	NotToCompare      = "the comparison is turned off"
 )
 
 // PinBaseline finds the baseline of a full run and records it in the plan, or the reason why there is none. Damaged
-// snapshots of dates before the run's are skipped, and skipped is called with the path of their pointer.
+// snapshots that are newer than the baseline are skipped, and skipped is called with the paths of their pointers. For
+// other kinds of runs, PinBaseline does nothing.
 func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(pointer string)) error {
 	if plan.Kind != Full {
 		return nil
@@ -90,7 +92,8 @@ func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(point
 	return nil
 }
 
-// listed returns the bids of the plan's schools and of their districts.
+// listed returns the bids of the plan's schools and of their districts. The district of a school without one is an
+// empty string.
 func (p *Plan) listed() (schools, districts map[string]bool) {
 	schools, districts = make(map[string]bool, len(p.Schools)), make(map[string]bool)
 	for i := range p.Schools {

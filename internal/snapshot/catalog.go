@@ -26,14 +26,15 @@ func At(store sink.Store) Catalog {
 // Store returns the store, for objects that the catalog does not own, such as pages and Delta logs.
 func (c Catalog) Store() sink.Store { return c.store }
 
-// Counting returns a copy of the catalog that calls committed for each file of a run that becomes visible. The calls
-// come from several goroutines.
+// Counting returns a copy of the catalog that calls committed for each file that it commits. The calls come from
+// several goroutines.
 func (c Catalog) Counting(committed func()) Catalog {
 	c.committed = committed
 	return c
 }
 
-// changedRuns are the runs that a process has published, purged, pruned or abandoned, by itself or in a recovery.
+// changedRuns are the runs that a process has published, purged, pruned, abandoned or cleaned, or has tried to, by
+// itself or in a recovery.
 type changedRuns struct {
 	mu   sync.Mutex
 	runs map[string]bool

@@ -25,9 +25,9 @@ type Chain struct {
 // starts at least margin before the previous run was planned.
 //
 // A run counts only if it is published, unfiltered and from the service at baseURL, holds all changes that the scope
-// covers, and has no failed school in these datasets. Runs planned in the future, because of a wrong clock, are
-// ignored, and so are runs with unreadable manifests, plans or ledgers: starting from an earlier run only reaches
-// further back.
+// covers, and has no failed school in these datasets. Runs planned in the future by more than margin, because of a
+// wrong clock, are ignored, and so are runs with unreadable manifests, plans or ledgers: starting from an earlier run
+// only reaches further back.
 func (c Catalog) LatestChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
 ) (*Chain, error) {

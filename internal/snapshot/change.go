@@ -25,7 +25,7 @@ type Change struct {
 	Kind         Kind   `json:"kind,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
 	// Before is the SHA-256 of the manifest that After replaces, or of the pointer to the history that History replaces.
-	// If it is empty, there must be nothing to replace.
+	// It is empty if the change publishes or prunes a run, or if there is no history yet.
 	Before  string           `json:"before,omitempty"`
 	After   *Manifest        `json:"after,omitempty"`
 	History *HistoryManifest `json:"history,omitempty"`
@@ -85,7 +85,7 @@ func changePath(folder string) string {
 }
 
 // givenUp reports whether an error from applying the change means that nothing is left to do: another run or process
-// was first, or the purge has to be requested again.
+// was first, or the purge or the fold has to be repeated.
 func (c *Change) givenUp(err error) bool {
 	return errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost)
 }
@@ -103,8 +103,8 @@ func (c *Change) equal(other *Change) (bool, error) {
 	return bytes.Equal(a, b), err
 }
 
-// check returns ErrDamaged if this program cannot have written the change into the run's folder. The check matters
-// because a change that has lost its After would prune the run.
+// check returns ErrDamaged if this program cannot have written the change for the run with the given folder or, if the
+// folder is empty, for the history. The check matters because a change that has lost its After would prune the run.
 func (c *Change) check(folder string) error {
 	sound := sink.Escape(c.RunID) == folder && c.SnapshotDate != "" && slices.Contains([]Kind{Full, AsOf, Delta}, c.Kind)
 	switch {
@@ -141,8 +141,8 @@ func (c *Change) files() []sink.File {
 	return files
 }
 
-// byOwner returns, by owner, the files that the change commits. The run is always among the owners. The files of a
-// history belong to the folds that made them.
+// byOwner returns, by owner, the files that the change commits. If the change is to a run, the run is the only owner,
+// even without files. The owner of a history's file is the id of the history that it was written for.
 func (c *Change) byOwner() map[string][]sink.File {
 	if c.History == nil {
 		return map[string][]sink.File{c.RunID: c.files()}
@@ -237,8 +237,8 @@ func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
 	return len(ledger) > 0 && len(change) == 0 || named, err
 }
 
-// BeingPruned reports whether a run has been removed or is being removed. Files written into its folder in that state
-// may be left behind.
+// BeingPruned reports whether a run has been removed or is being removed. A run without a plan counts as removed. Files
+// written into its folder in that state may be left behind.
 func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 	// The order matters: a removal that begins later finds the written files, and after a completed removal there is no
 	// plan.

@@ -37,7 +37,8 @@ type Checkpoint struct {
 	// Comparison describes how the task differs from the baseline; nil if it was not compared.
 	Comparison *TaskComparison `json:"comparison,omitempty"`
 	Requests   Requests        `json:"requests"`
-	// Activity is the activity since the previous checkpoint.
+	// Activity is the activity since the previous checkpoint of the process, plus the activity in an earlier checkpoint of
+	// the task.
 	Activity activity.Log `json:"activity"`
 	StagedAt time.Time    `json:"staged_at"`
 }
@@ -54,7 +55,7 @@ func (c *Checkpoint) Failed() bool {
 }
 
 // covers reports whether the checkpoint has a file for every table of its dataset and a ledger row for every school of
-// its bucket, and no others.
+// its bucket, and no others. It does not check the ledger of a lookup.
 func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	if len(c.Files) != len(dataset.Tables) {
 		return false
@@ -79,9 +80,10 @@ func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	return slices.Equal(listed, wanted)
 }
 
-// WriteCheckpoint records that a task is staged. If the task's earlier checkpoint has a failed school, this is a retry,
-// and the earlier staged files are aborted. Otherwise, an earlier checkpoint comes from another process, which may
-// already be publishing its files, so they are left to Sweep.
+// WriteCheckpoint records that a task is staged, and adds the requests and the activity of the task's earlier
+// checkpoint to the new one. If the earlier checkpoint has a failed school, this is a retry, and the earlier staged
+// files are aborted. Otherwise, an earlier checkpoint comes from another process, which may already be publishing its
+// files, so they are left to Sweep.
 func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Checkpoint) error {
 	path := CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)
 	earlier, err := ReadIfSound[Checkpoint](ctx, c, path)

@@ -21,7 +21,7 @@ type Claim struct {
 	Replaces []string `json:"replaces"`
 }
 
-// compare orders runs by the time at which they were planned.
+// compare orders the claiming run and another run by the time at which they were planned, then by id.
 func (c *Claim) compare(run string, otherPlannedAt time.Time, other string) int {
 	return cmp.Or(c.PlannedAt.Compare(otherPlannedAt), cmp.Compare(run, other))
 }
@@ -146,7 +146,7 @@ func (a *applying) withdraw(ctx context.Context) error {
 	return a.end(ctx)
 }
 
-// removeOthers removes the files of the date that are not in the manifest.
+// removeOthers removes the files of the date that belong to other runs.
 //
 // Files of runs that this run replaces are always removed. Files of another run are kept if that run has a change: it
 // either takes the date and removes the files of others, or gives up the date and removes its own. Changes are listed

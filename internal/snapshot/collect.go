@@ -16,10 +16,10 @@ import (
 // StagedRun is the sum of a run's checkpoints.
 type StagedRun struct {
 	Plan *Plan
-	// Missing are the tasks without a checkpoint, or with a checkpoint whose staged files the store no longer holds.
-	// The other fields do not count these tasks.
+	// Missing are the tasks that are not staged: they have no valid checkpoint, or the store no longer holds the files of
+	// their checkpoint. The counts in the other fields leave them out.
 	Missing []Task
-	// Damaged are the missing tasks that have a checkpoint: their staged files are gone or have changed.
+	// Damaged are the missing tasks that have a valid checkpoint: their staged files are gone or have changed.
 	Damaged []Task
 	// Failed are the tasks with a failed school. Running the command again repeats them.
 	Failed   []Task
@@ -36,7 +36,8 @@ type StagedRun struct {
 	// Checks are the results of checking the service's own rules.
 	Checks   []review.Check
 	Activity activity.Log
-	// Baseline is the manifest of the plan's baseline; nil if there is none or it no longer exists.
+	// Baseline is the manifest of the plan's baseline; nil if there is none, if it has changed or was removed since, or if
+	// its ledger cannot be read.
 	Baseline *Manifest
 	// Replaced is the manifest of the published run that this run replaces and that has the same scope; nil if there is
 	// none.
@@ -45,8 +46,8 @@ type StagedRun struct {
 	NewlyDenied []LedgerRow
 	// Warnings are the warnings that the comparison has produced, and the warnings that do not need a comparison.
 	Warnings []review.Reason
-	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until everything is
-	// staged.
+	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil without a baseline, and
+	// until everything is staged.
 	Lost map[string]SchoolsLost
 	// Comparison describes how a full run differs from its baseline, and Districts has the counts by district.
 	// Comparison is nil if the run is incomplete, or if it was not compared for the reason in NotCompared.
@@ -54,7 +55,7 @@ type StagedRun struct {
 	NotCompared string
 	Districts   DistrictComparisons
 	// Turnover lists files with the added and removed test results. Comparison and Districts do not contain the reasons
-	// for removals yet.
+	// for removals until history.Explain adds them.
 	Turnover []sink.File
 }
 
@@ -169,7 +170,8 @@ func addBits(to, set []byte) []byte {
 	return to
 }
 
-// countStudents counts the students of a cohort who have a row, and the suppressed students whom the service still lists.
+// countStudents counts the students of a cohort who have a row, and the suppressed students whom the service still
+// lists.
 func (g *StagedRun) countStudents(found, suppressed []byte) {
 	if g.Plan.Scope.Students != nil {
 		students := *g.Plan.Scope.Students
@@ -198,7 +200,8 @@ func (g *StagedRun) addRow(row LedgerRow) {
 	g.Datasets[row.Dataset] = counts
 }
 
-// addFailedSchools adds a ledger row per dataset for each school that could not be fetched at all.
+// addFailedSchools adds, for each school that could not be fetched at all, a ledger row for each dataset that is
+// fetched per school.
 func (g *StagedRun) addFailedSchools() {
 	for _, d := range g.Plan.datasets() {
 		if d.IsLookup() {
@@ -227,7 +230,8 @@ func (g *StagedRun) incompleteSchools() []bool {
 }
 
 // finish sorts the ledger, the files and the drift, and classifies the schools: failed if one of a school's datasets
-// failed, denied if one was denied, and ok otherwise.
+// failed, denied if one was denied, and ok if none of its tasks is missing. Other schools are not counted yet, except
+// in the total.
 func (g *StagedRun) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {

@@ -38,7 +38,7 @@ func (s *checkSums) list(ledger []LedgerRow) []review.Check {
 
 // countUnknownTerms compares the terms of all results with the enrollment sessions of all schools. Comparing school by
 // school would not work, because results follow the student: a transfer student's result may have a term of the former
-// district. Results of schools whose academic years are not in the run are not checked.
+// district. Results of schools whose academic years the run has not read are not checked.
 func (s *checkSums) countUnknownTerms(ledger []LedgerRow) {
 	covered := make(map[string]bool)
 	for i := range ledger {

@@ -10,8 +10,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// addBaseline reads the plan's baseline. If that snapshot has changed since the run was planned, the run has no
-// baseline: some tasks may have read the snapshot before the change, others after it.
+// addBaseline reads the plan's baseline and, if everything is staged, counts the schools that have lost all rows since.
+// If that snapshot has changed since the run was planned, the run has no baseline: some tasks may have read the
+// snapshot before the change, others after it. It also has none if the baseline's ledger cannot be read.
 func (g *StagedRun) addBaseline(ctx context.Context, c Catalog) (err error) {
 	g.NotCompared = g.Plan.NoBaseline
 	if g.Plan.Baseline == nil {

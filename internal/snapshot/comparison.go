@@ -11,7 +11,7 @@ import (
 const (
 	// Moved test results are listed under another school.
 	Moved = "moved"
-	// Superseded test results were replaced by another result of the same student and subject.
+	// Superseded test results belong to a student who has another result in the same subject.
 	Superseded = "superseded"
 	// AgedOut test results were taken more than a year before the snapshot.
 	AgedOut = "aged_out"
@@ -19,7 +19,8 @@ const (
 	LeftRoster = "left_roster"
 	// Unexplained test results are gone, but for none of these reasons.
 	Unexplained = "unexplained"
-	// ElementsChanged is the reason for child rows whose parent still exists.
+	// ElementsChanged is the reason for child rows whose parent still exists. In a history, it is also the reason for
+	// versions that a new version of the same row replaces.
 	ElementsChanged = "changed"
 	// Removed is the reason for all other rows.
 	Removed = "removed"
@@ -40,8 +41,8 @@ type Comparison struct {
 	SnapshotDate string `json:"snapshot_date"`
 	// Tables holds the tables that both snapshots have, by name.
 	Tables map[string]*TableComparison `json:"tables"`
-	// SchoolsCompared counts the schools all of whose datasets were compared, SchoolsNotCompared all other schools of
-	// either snapshot.
+	// SchoolsCompared counts the schools that were compared in all datasets that both snapshots have, SchoolsNotCompared
+	// the other schools in the plans of the two runs.
 	SchoolsCompared    int64           `json:"schools_compared"`
 	SchoolsNotCompared int64           `json:"schools_not_compared"`
 	Warnings           []review.Reason `json:"warnings"`
@@ -149,8 +150,8 @@ type TaskComparison struct {
 	// Problem is the reason why the task could not be compared. The other fields are then empty.
 	Problem   string              `json:"problem,omitempty"`
 	Districts DistrictComparisons `json:"districts,omitempty"`
-	// NotCovered are the schools of the task that were not compared, because one of the snapshots lacks them or did not read
-	// them completely.
+	// NotCovered are the schools of the task that were not compared, because one of the snapshots lacks them or did not
+	// read them completely.
 	NotCovered []string `json:"not_covered,omitempty"`
 	// Turnover lists files with the added and removed test results of the task. The reasons for removals are not in
 	// Districts, because they depend on all schools.

@@ -25,7 +25,7 @@
 // steps are: commit the staged files, write the manifest, move the pointer of the date or of the history in one
 // conditional write, then remove objects that readers no longer find, and the change last. Every step can safely be
 // repeated, and the change holds everything that the steps need, so any process can finish a change that a killed
-// process has begun: every command that changes a destination calls [Recover] first. A change that cannot be made,
+// process has begun: commands that change a destination call [Recover] first. A change that cannot be made, for example
 // because the store has lost staged files, is undone.
 //
 // Two publishers cannot both win a date. On disk, a lock makes the second publisher wait. On a store without locks, its

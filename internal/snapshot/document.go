@@ -27,7 +27,8 @@ func (e *FormatError) Error() string {
 		"use a later release", e.Path, e.Version, FormatVersion)
 }
 
-// CheckDocumentFormat returns a *FormatError if the document has a later format. Documents without a version pass.
+// CheckDocumentFormat returns a *FormatError if the document has a later format. Documents without a version pass, and
+// so do documents that cannot be decoded.
 func CheckDocumentFormat(path string, data []byte) error {
 	const member = "format_version"
 	if !bytes.Contains(data, []byte(`"`+member+`"`)) {
@@ -85,7 +86,7 @@ func WriteDocument(ctx context.Context, store sink.Store, path string, document 
 }
 
 // ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged. If the error is one of the
-// accepted ones, it returns a nil document and no error.
+// accepted ones, it returns a nil document, an empty version and no error.
 func ReadDocument[T any](ctx context.Context, store sink.Reader, path string, accepted ...error) (*T, string, error) {
 	data, version, err := store.Read(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {

@@ -34,7 +34,7 @@ type DriftSums struct {
 	full   int             // number of counts at which fields are merged
 }
 
-// minDriftCounts is the minimum number of counts that a DriftSums holds before it merges fields.
+// minDriftCounts is the minimum number of counts that a DriftSums holds before Add merges fields.
 const minDriftCounts = 20_000
 
 // Add adds a count to the sums.

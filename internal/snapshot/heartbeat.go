@@ -12,16 +12,17 @@ import (
 // heartbeat at least every five minutes.
 const HeartbeatInterval = 4 * time.Minute
 
-// Heartbeat is alive.json. It shows that a process is working on the run. Only the modification time that the store
-// records matters.
+// Heartbeat is alive.json. It shows that a process is working on the run. Clean goes by the modification time that the
+// store records, Purge by WrittenAt.
 type Heartbeat struct {
 	WrittenAt time.Time `json:"written_at"`
 	PID       int       `json:"pid"`
 	Host      string    `json:"host"`
 }
 
-// KeepAlive writes heartbeats for a run until stop is called. stop waits for the last write and removes the heartbeat.
-// On stores without locks, Clean relies on heartbeats. Errors are passed to failed and otherwise ignored.
+// KeepAlive writes heartbeats for a run until stop is called or ctx is done. stop waits for the last write and removes
+// the heartbeat. On stores without locks, Clean and Purge rely on heartbeats. Errors are passed to failed and otherwise
+// ignored.
 func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -51,7 +52,7 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 	}
 }
 
-// RemoveHeartbeat removes the heartbeat of a run that no process is working on.
+// RemoveHeartbeat removes the heartbeat of a run. It must be called only if no process is working on the run.
 func (c Catalog) RemoveHeartbeat(ctx context.Context, run string) error {
 	return c.store.Remove(ctx, AlivePath(run))
 }

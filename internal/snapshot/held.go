@@ -27,7 +27,8 @@ func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
 	return *held, nil
 }
 
-// Release removes the record that Hold has written. It is called when the run is resumed or published.
+// Release removes the record that Hold has written. It is called when the run is resumed. Publishing the run removes
+// the record with RemoveStaging.
 func (c Catalog) Release(ctx context.Context, run string) error {
 	return c.store.Remove(ctx, HeldPath(run))
 }

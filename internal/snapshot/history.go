@@ -39,7 +39,7 @@ type HistoryPointer struct {
 }
 
 // HistoryManifest is _history/<id>/manifest.json. It lists the files of a history. Its bytes depend only on the folded
-// snapshots and on purges.
+// snapshots, on purges and on the versions that were dropped.
 type HistoryManifest struct {
 	FormatVersion int          `json:"format_version"`
 	HistoryID     string       `json:"history_id"` // the last part of the names of the newest files
@@ -296,8 +296,8 @@ func HistoryTable(table *schemas.Table) *schemas.Table {
 	return &versions
 }
 
-// CoverageTable returns the declaration of the table that records from which date on a school's dataset has been read.
-// Like the other tables, it gets the columns that HistoryTable adds.
+// CoverageTable returns the declaration of the table that records the status of each school and dataset, and since
+// when. Like the other tables, it gets the columns that HistoryTable adds.
 func CoverageTable() *schemas.Table {
 	return &schemas.Table{
 		Name: coverageTable, Doc: "Which schools and datasets the snapshots in the history cover.",
@@ -339,7 +339,7 @@ func (c Catalog) NoHistory(ctx context.Context) *RefusedError {
 }
 
 // ReadHistory returns the current history, or nil if there is none. ErrDamaged means that the pointer or the manifest
-// has changed since it was written, or that the pointer was lost.
+// has changed since it was written, or was lost.
 func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	for {
 		pointer, version, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
@@ -367,8 +367,8 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	}
 }
 
-// lostHistory returns ErrDamaged if there are files of a history, but no document at HistoryPointerPath that refers to
-// its manifest. begun is true if another process has just made the history.
+// lostHistory returns ErrDamaged if there are data files of a history, but neither a pointer to it nor a change that
+// has begun. begun is true if another process has just written the pointer.
 func (c Catalog) lostHistory(ctx context.Context) (begun bool, err error) {
 	for entry, err := range c.List(ctx, HistoryFilesPrefix) {
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// LockHistory locks out other processes that change the history, and finishes an interrupted change.
+// LockHistory locks out other processes that change the history, and finishes or undoes an interrupted change.
 func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err error) {
 	unlock, err = c.store.Lock(ctx, historyLock, sink.Exclusive, publishPatience)
 	if err != nil {
@@ -26,7 +26,8 @@ func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err erro
 	return unlock, nil
 }
 
-// recoverHistory finishes an interrupted change to the history, unless another process holds the lock of the history.
+// recoverHistory finishes or undoes an interrupted change to the history, unless another process holds the lock of the
+// history.
 func (c Catalog) recoverHistory(ctx context.Context) (err error) {
 	if _, _, err := c.readChangeIn(ctx, ""); errors.Is(err, sink.ErrNotFound) {
 		return nil
@@ -42,8 +43,8 @@ func (c Catalog) recoverHistory(ctx context.Context) (err error) {
 	return c.finishHistoryChange(ctx)
 }
 
-// finishHistoryChange finishes or undoes a change that has begun. A damaged change is dropped; the next fold repeats
-// it.
+// finishHistoryChange finishes or undoes a change that has begun. A damaged change is dropped. The next fold or purge
+// repeats the change.
 func (c Catalog) finishHistoryChange(ctx context.Context) error {
 	change, version, err := c.readChangeIn(ctx, "")
 	switch {
@@ -62,7 +63,8 @@ func (c Catalog) finishHistoryChange(ctx context.Context) error {
 
 // ChangeHistory replaces the history whose id is before; before is empty if there is no history or it cannot be read.
 // The staged files are committed first, and the files to remove are removed last. ErrConflict means that another
-// process has changed the history. If it fails, staged files remain only if a recorded change still needs them.
+// process has changed the history. If it fails, staged files remain only if a recorded change may still need them or if
+// they could not be removed.
 func (c Catalog) ChangeHistory(ctx context.Context, before string, after *HistoryManifest, staged []sink.File, remove []string) error {
 	change := &Change{FormatVersion: FormatVersion, History: after, Staged: make(map[string]json.RawMessage), Remove: remove}
 	for _, file := range staged {
@@ -83,7 +85,8 @@ func (c Catalog) ChangeHistory(ctx context.Context, before string, after *Histor
 	return errors.Join(err, c.AbortAll(context.WithoutCancel(ctx), "", staged))
 }
 
-// moveHistory commits the files, writes the manifest and moves the pointer.
+// moveHistory commits the files, writes the manifest and moves the pointer. It returns ErrConflict if another process
+// has moved the pointer since the change was recorded.
 func (a *applying) moveHistory(ctx context.Context) error {
 	c, change := a.catalog, a.change
 	after, err := EncodeDocument(change.History)

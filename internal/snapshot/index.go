@@ -19,7 +19,7 @@ type RunFolder struct {
 	contents map[string]sink.Entry // by name in the folder
 }
 
-// Index lists the folders of runs, sorted by name.
+// Index lists the folders of runs in the order of the paths in them.
 func (c Catalog) Index(ctx context.Context) (Index, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	var index Index
@@ -86,9 +86,9 @@ func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (m
 	return documents, err
 }
 
-// WithoutPlan returns the id of the run that was planned last among the published runs without a plan, if it was
-// planned later than the given run. It returns "" otherwise, and also if the plan of the given run is missing or
-// damaged.
+// WithoutPlan returns the id of the run that was planned last among the published and replaced runs without a plan, if
+// it was planned later than the given run, and "" otherwise. Runs with a change are ignored. It also returns "" if the
+// plan of the given run is missing or damaged.
 func (c Catalog) WithoutPlan(ctx context.Context, run string) (string, error) {
 	plan, err := c.ReadPlan(ctx, run)
 	if Unreadable(err) {

@@ -37,7 +37,7 @@ func (p *PurgedLedger) Rows() int64 {
 
 // PurgeLedger returns the ledger of a run without the rows of the schools and districts for which goes returns true, or
 // nil if neither the ledger nor the manifest contains any of them. It does not write anything. It returns ErrDamaged if
-// the ledger's hash is not the one in the manifest.
+// the ledger contains such rows, or the manifest such schools, and the ledger's hash is not the one in the manifest.
 func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school, district string) bool) (_ *PurgedLedger, err error) {
 	object, err := c.Open(ctx, m.Ledger.Path)
 	if err != nil {

@@ -29,8 +29,8 @@ type Plan struct {
 	// StudentsKey is the key of the digest of the scope's students, in hexadecimal; empty if the digest uses the
 	// privacy key.
 	StudentsKey string `json:"students_key,omitempty"`
-	// Suppressed describes the students whom the run leaves out; nil for a run without a privacy key. NotSuppressed are
-	// purged students whom the run cannot leave out.
+	// Suppressed describes the students whom the run leaves out; nil if there are no such students, as without a privacy
+	// key. NotSuppressed are purged students whom the run cannot leave out.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 	// Filters are the optional parameters of the enrollment operations, as pinned by the plan.
@@ -93,8 +93,8 @@ type Bucket struct {
 	District string `json:"district,omitempty"`
 }
 
-// Task is the unit of work: one dataset of one bucket. Each task has its own checkpoint, and a resumed run skips the
-// tasks that have one.
+// Task is the unit of work: one dataset of one bucket. Each task has its own checkpoint. A resumed run skips the tasks
+// whose checkpoint has no failed school and whose files are intact.
 type Task struct {
 	Bucket  int
 	Dataset string

@@ -173,7 +173,7 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 }
 
 // NightsBefore returns the states of the last published full snapshots before the run's date, the oldest first. It
-// reads at most the given number of snapshots, and skips those that are unreadable or have different settings.
+// considers at most the given number of snapshots, and skips those that are unreadable or have different settings.
 func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
 	var nights []RunState
 	read := 0
@@ -217,9 +217,10 @@ func (c Catalog) newestBefore(
 	return nil, nil
 }
 
-// UpdateLatest makes _latest.json refer to the newest unfiltered published full run, and reports whether it has changed
-// the document. It looks for that run after reading the document that it replaces. If two publishers do this at once,
-// the publisher that saw the older state therefore gets a conflict and looks again.
+// UpdateLatest makes _latest.json refer to the newest unfiltered published full run, or removes the document if there
+// is no such run. It reports whether it has written the document. It looks for that run after reading the document that
+// it replaces. If two publishers do this at once, the publisher that saw the older state therefore gets a conflict and
+// looks again.
 func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	err = sink.Swap(ctx, LatestPath, func() error {
 		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)

@@ -39,8 +39,8 @@ func (c Catalog) LostPointers(ctx context.Context, runs []RunState) ([]RunState,
 	return lost, nil
 }
 
-// CheckPointers returns an error that wraps sink.ErrDamaged if the pointer of a published full run is lost. named are
-// the runs that were found through their pointers.
+// CheckPointers returns an error that wraps sink.ErrDamaged if the pointer of a published full run is lost or damaged.
+// It does not check the runs in named, which were found through their pointers.
 func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -87,8 +87,9 @@ func (c Catalog) firstLost(ctx context.Context, folders []string, match func(*Ma
 }
 
 // hasLostPointer reports whether the pointer at path, which belongs to the date of a published run, is missing or
-// damaged. Other processes may be publishing or pruning the run. Such a process records its change first, and removes
-// the change last, after it has changed the pointer. A prune also removes the manifest.
+// damaged. It returns false if the run is no longer published, or has a change: other processes may be publishing or
+// pruning the run. Such a process records its change first, and removes the change last, after it has changed the
+// pointer. A prune also removes the manifest.
 func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, error) {
 	changing := func() (bool, error) {
 		_, _, err := c.Read(ctx, ChangePath(run))
@@ -141,8 +142,8 @@ func (c Catalog) CheckManifest(ctx context.Context, run string) error {
 	return err
 }
 
-// RestorePointer writes the pointer of a published run again if it is lost or damaged, and reports whether it has done
-// so.
+// RestorePointer writes the pointer of a published run again if it is lost or damaged and the run has no change, and
+// reports whether it has done so.
 func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool, err error) {
 	path := PointerPath(m.Kind, m.SnapshotDate)
 	if m.Status != Published || path == "" {

@@ -22,13 +22,13 @@ type PublishOptions struct {
 	Accepted []review.Reason
 }
 
-// Publish makes a staged run visible, or finishes an interrupted Publish of that run. If it returns a manifest, the run
-// is published.
+// Publish makes a staged run visible, or finishes an interrupted Publish of that run. If it returns a manifest without
+// an error, the run was published, although the status in the manifest may be replaced.
 //
-// A *RefusedError means that the run may not replace the current run and nothing is visible. An *UnfinishedError comes
-// with the manifest: the run is the snapshot of its date, but a later step failed. ErrConflict means that a run planned
-// later took the date; the status in the manifest is replaced. A *MissingError or ErrStagedLost means that nothing is
-// visible and the command has to be run again.
+// A *RefusedError means that the run must not be published at this destination or may not replace the current run, and
+// that nothing is visible. An *UnfinishedError comes with the manifest: the run is the snapshot of its date, but a
+// later step failed. ErrConflict means that another run keeps the date; the status in the manifest is replaced. A
+// *MissingError or ErrStagedLost means that nothing is visible and the command has to be run again.
 func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions) (_ *Manifest, err error) {
 	unlock, err := c.lockPublishing(ctx)
 	if err != nil {

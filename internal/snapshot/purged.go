@@ -125,8 +125,8 @@ func (u UnfinishedPurge) Finding() string {
 	return u.Proof + ": this purge began at " + u.BegunAt.UTC().Format(time.RFC3339) + " and has not ended, so rows that it erases may remain"
 }
 
-// UnfinishedPurges returns the purges that have begun but not ended, oldest first. A purge of schools or districts counts
-// as ended once a later purge has erased all of them.
+// UnfinishedPurges returns the purges that have begun but not ended, oldest first. A purge of schools or districts
+// counts as ended once a later purge has erased all of them.
 func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error) {
 	records, err := c.purgeRecords(ctx)
 	if err != nil {
@@ -280,8 +280,8 @@ func areRepeated(ids []string, before time.Time) bool {
 	})
 }
 
-// isCoveredBy reports whether the other purge, which began no earlier and has ended, has erased the same schools and
-// districts.
+// isCoveredBy reports whether the other purge began no earlier, has ended, and has erased all schools and districts of
+// this purge. It returns false if this purge erases students, or versions of the history by their end.
 func (r *purgeRecord) isCoveredBy(other purgeRecord) bool {
 	within := func(bids, others []string) bool {
 		return !slices.ContainsFunc(bids, func(bid string) bool { return !slices.Contains(others, bid) })

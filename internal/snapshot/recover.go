@@ -12,9 +12,9 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Recovered lists the changes that Recover has finished or undone.
+// Recovered lists publishes and prunes that Recover has finished, and changes that it could not finish.
 type Recovered struct {
-	// Published are the runs whose interrupted publish was finished.
+	// Published are the runs whose interrupted publish was finished, including runs that lost their date to another run.
 	Published []string
 	// Pruned are the changes of the runs whose interrupted removal was finished.
 	Pruned []*Change
@@ -39,13 +39,13 @@ type StuckError struct {
 	Run string
 	// Change is publish, purge or prune; empty if the change cannot be read.
 	Change string
-	// Kind and Date identify the run's snapshot; empty if its change cannot be read.
+	// Kind and Date identify the run's snapshot; empty if neither its change nor its manifest can be read.
 	Kind Kind
 	Date string
-	// Published is set if the run is published and a later step failed.
+	// Published is set if the run is published: a later step of the publish failed, or the change is a purge or a prune.
 	Published bool
-	// Undone is set if staged files are lost or damaged. No files of the run are visible, and its command has to be run
-	// again.
+	// Undone is set if the change was undone, because staged files are lost or the pointer cannot be replaced. No files of
+	// the run are visible, and its command has to be run again.
 	Undone bool
 	Err    error
 }
@@ -64,14 +64,15 @@ func (e *StuckError) Cause() error {
 
 func (e *StuckError) Unwrap() error { return e.Err }
 
-// Blocks reports whether another run of that kind and date would find files of the stuck run already visible. Delta
+// Blocks reports whether another run of that kind and date might find files of the stuck run already visible. Delta
 // runs do not replace one another.
 func (e *StuckError) Blocks(kind Kind, date string) bool {
 	return !e.Published && !e.Undone && kind != Delta && e.Kind == kind && e.Date == date
 }
 
-// Recover finishes every interrupted change: purges and prunes first, then runs being published, in the order of their
-// plans. Every command that changes the destination calls it first.
+// Recover finishes or undoes the interrupted changes: first a change to the history, then purges and prunes, then runs
+// being published, in the order of their plans. If no publish was interrupted and another process holds the publish
+// lock, it leaves the changes to that process.
 func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	publishing := 0
 	begun, err := c.Changes(ctx, func(change *Change) bool {
@@ -98,8 +99,8 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	return c.recoverAll(ctx)
 }
 
-// RecoverAndLock finishes every interrupted change, and prevents other changes until unlock is called. Even if it
-// fails, it may return the changes that were finished.
+// RecoverAndLock works like Recover, but keeps the publish lock until unlock is called, and fails if a change cannot be
+// finished. Even if it fails, it may return the changes that were finished.
 func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
 	if unlock, err = c.lockPublishing(ctx); err != nil {
 		return nil, nil, err

@@ -66,8 +66,9 @@ func (c *Candidate) advice() string {
 const replace = wording.Setting("replace")
 
 // CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
-// may not replace that run: because the scope or the service differs, or because it is a full snapshot of a past date.
-// An as-of run may replace an as-of run of equal scope on any day. Delta runs replace nothing.
+// may not replace that run: because the scope or the service differs, because it is a full snapshot of a past date, or
+// because the current run cannot be read. With Candidate.Replace, it never refuses. An as-of run may replace an as-of
+// run of equal scope on any day. Delta runs replace nothing.
 //
 // A published run whose pointer is lost or damaged is replaced too.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {

@@ -66,12 +66,12 @@ func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
 	return slices.DeleteFunc(deltas, func(m *Manifest) bool { return m.Kind != Delta || m.Status != Published }), nil
 }
 
-// ByPlan compares published runs by the time at which they were planned.
+// ByPlan compares published runs by the time at which they were planned, then by id.
 func ByPlan(a, b *Manifest) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
 }
 
-// filesOfDate lists the data files of all runs for a date.
+// filesOfDate lists the data files of all runs of a kind for a date.
 func (c Catalog) filesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
 	found, err := sink.Map(ctx, sink.MaxConcurrency, schemas.Tables(), func(ctx context.Context, table *schemas.Table) ([]sink.Entry, error) {
 		return sink.ListAll(ctx, c, DatePath(kind, table.Name, date))

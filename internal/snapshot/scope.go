@@ -80,7 +80,8 @@ func (s Scope) Filtered() bool {
 	return len(s.Schools) > 0 || len(s.Districts) > 0 || s.Students != nil
 }
 
-// Equal reports whether two scopes are the same, regardless of the order of their lists.
+// Equal reports whether two scopes are the same, regardless of the order of their lists. The fingerprints of privacy
+// keys count only if both scopes have one.
 func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
 
 const includeRemoved = wording.Setting("include-removed")

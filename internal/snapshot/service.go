@@ -19,7 +19,8 @@ const ServicePath = "_destination.json"
 type serviceDocument struct {
 	FormatVersion int    `json:"format_version"`
 	BaseURL       string `json:"base_url"`
-	// First is the base URL of the first service of the destination; empty if an earlier release moved the destination.
+	// First is the base URL of the first service of the destination; empty if it is unknown, for example because an
+	// earlier release moved the destination.
 	First string `json:"first_base_url,omitempty"`
 }
 
@@ -90,7 +91,7 @@ func (c Catalog) FirstService(ctx context.Context, earliest *Manifest) (string, 
 }
 
 // PreviousService returns the base URL of the service that the destination belongs to; empty if that is the service at
-// baseURL, or if the destination does not belong to a service yet.
+// baseURL, if the destination does not belong to a service yet, or if the document that records the service is damaged.
 func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -105,7 +106,8 @@ func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, e
 
 const acceptBaseURL = wording.Setting("accept-base-url")
 
-// checkService returns a *RefusedError if the destination belongs to another service. The index lists all runs.
+// checkService returns a *RefusedError if the destination belongs to another service, or if the document that records
+// its service is damaged. The index lists all runs.
 func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, staged bool) error {
 	owner, run, err := c.serviceOf(ctx, index, staged)
 	if errors.Is(err, sink.ErrDamaged) {

@@ -152,8 +152,9 @@ func (c Catalog) AbortAll(ctx context.Context, owner string, files []sink.File) 
 	})
 }
 
-// RemoveStaging removes the leftover staged files of a published run: files of a killed publisher, or of processes that
-// did not know that the run was published. The change stays, because a publisher may still need it.
+// RemoveStaging removes the checkpoints, held.json, the heartbeat and the leftover staged files of a published run:
+// files of a killed publisher, or of processes that did not know that the run was published. The change stays, because
+// a publisher may still need it.
 func (c Catalog) RemoveStaging(ctx context.Context, run string) error {
 	if err := c.removeAllIn(ctx, runPath(run)+CheckpointFolder, HeldPath(run), AlivePath(run)); err != nil {
 		return err

@@ -30,10 +30,10 @@ type RunState struct {
 	Kind         Kind   `json:"kind"`
 	SnapshotDate string `json:"snapshot_date"`
 	State        string `json:"state"`
-	// PlannedAt is when the run was planned; zero if its plan cannot be read.
+	// PlannedAt is when the run was planned; zero if neither its plan nor its manifest can be read.
 	PlannedAt time.Time `json:"planned_at"`
-	// LastProgress is when a file or document of the run was last written. A working process writes at least every five
-	// minutes.
+	// LastProgress is when the run was published or, before that, when a file or document of it was last written. A
+	// working process writes at least every five minutes.
 	LastProgress time.Time `json:"last_progress"`
 	// Staged counts the staged tasks of the run, and Tasks all tasks in its plan. For a published run, they are equal.
 	Staged int `json:"staged"`

@@ -16,10 +16,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// draftBuffer collects the many small writes of a Parquet footer.
+// draftBuffer is the size, in bytes, of the buffer that collects small writes, such as the many writes of a Parquet
+// footer.
 const draftBuffer = 64 << 10
 
-// Tables creates the table files of one run and reuses their buffers. It is safe for concurrent use.
+// Tables creates the table files of one run, or of histories, and reuses their buffers. It is safe for concurrent use.
 type Tables struct {
 	catalog Catalog
 	run     string // empty for a history

@@ -194,7 +194,7 @@ func LinkTree(t *testing.T, root, to string) {
 	}))
 }
 
-// Few makes a plan small: two tables, one bucket.
+// Few makes a plan small: two datasets, one bucket.
 func Few(p *snapshot.Plan) {
 	Datasets("schools", "students")(p)
 	p.Schools, p.Buckets = p.Schools[:2], p.Buckets[:1]

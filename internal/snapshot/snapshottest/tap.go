@@ -10,7 +10,8 @@ import (
 )
 
 // Tap is an observed FileSystem. Before is called before each call below and may make the call fail. After, if it is
-// set, is called after successful calls, except for reading, closing, and opening an existing file.
+// set, is called after each write and after other successful calls, except for reading, closing, and opening an
+// existing file.
 type Tap struct {
 	sink.FileSystem
 
