@@ -106,13 +106,13 @@ func expandRange(word string) ([]string, error) {
 	}
 	var dates []string
 	for n := 0; ; n++ {
+		if n == maxDates {
+			return nil, fmt.Errorf("%s is more than %d dates: use larger steps", quoted(word), maxDates)
+		}
 		date := addStep(first, n*size, match[2])
 		if !date.Before(last) {
 			// The last date is part of the range even if no step reaches it.
 			return append(dates, last.Format(time.DateOnly)), nil
-		}
-		if n == maxDates {
-			return nil, fmt.Errorf("%s is more than %d dates: use larger steps", quoted(word), maxDates)
 		}
 		dates = append(dates, date.Format(time.DateOnly))
 	}

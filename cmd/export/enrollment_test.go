@@ -31,7 +31,12 @@ func TestExpandDates(t *testing.T) {
 		_, err := expandDates([]string{bad})
 		require.Error(t, err, bad)
 	}
-	_, err := expandDates([]string{"2025-09-01..2026-06-01"})
+	dates, err := expandDates([]string{"2000-01-01..2027-05-18/1d"})
+	require.NoError(t, err)
+	require.Len(t, dates, maxDates)
+	_, err = expandDates([]string{"2000-01-01..2027-05-19/1d"})
+	require.ErrorContains(t, err, "more than 10000 dates")
+	_, err = expandDates([]string{"2025-09-01..2026-06-01"})
 	require.ErrorContains(t, err, `"2025-09-01..2026-06-01" has no step: write 2025-09-01..2026-06-01/1mo (or 1d, 1w: d is days, w weeks, mo months)`)
 }
 

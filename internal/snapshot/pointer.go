@@ -223,6 +223,7 @@ func (c Catalog) newestBefore(
 // looks again.
 func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	err = sink.Swap(ctx, LatestPath, func() error {
+		written = false
 		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)
 		when := sink.Condition{Version: version}
 		switch {

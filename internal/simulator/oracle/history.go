@@ -297,7 +297,7 @@ func (h *History) GrowthPairs() []Pair {
 				compare(a["test_result_bid"], b["test_result_bid"]))
 		})
 		for i := 1; i < len(rows); i++ {
-			before, _ := rows[i-1]["term_bid"].(string) // an empty term is no term
+			before, _ := rows[i-1]["term_bid"].(string)
 			if term, _ := rows[i]["term_bid"].(string); before != term {
 				pairs = append(pairs, Pair{rows[i-1], rows[i]})
 			}
