@@ -13,7 +13,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitPartial     = 3 // done, but with failed schools, other problems or, for schema --diff, differences
+	exitPartial     = 3 // done, but with failed schools or other problems; for schema --diff, differences that break no reader
 	exitRefused     = 4 // the service rejected the credentials, or denied access to everything
 	exitHeld        = 5 // staged, but not published
 	exitInterrupted = 130

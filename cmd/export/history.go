@@ -41,7 +41,7 @@ func (a *app) historyCommand() *cobra.Command {
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "History"}
 	g.toggle(&o.rebuild, "rebuild", "rebuild the whole history from the snapshots; readers see the old one until it is done")
-	define(g, &o.dropBefore, "drop-ended-before", "DATE", "", parseDate, "add nothing, but remove the rows that ended before this date, with a proof under _purges")
+	define(g, &o.dropBefore, "drop-ended-before", "DATE", "", parseDate, "instead of adding snapshots, remove the rows that ended before this date, and write a proof to _purges")
 	g.toggle(&o.dryRun, "dry-run", "with --drop-ended-before, print what would be removed and change nothing")
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write an HTML page about the removed rows, to print and sign")
 	g.toggle(&o.yes, "yes", "do not ask for confirmation on a terminal")

@@ -75,12 +75,11 @@ func (a *app) writeResult(code int, err error) error {
 	return writeText(a.stdout, a.repeat.inJSON(escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n"))
 }
 
-// escapeJSON returns JSON with escapes for the characters that JSON allows in strings but that would control a
-// terminal.
+// escapeJSON escapes the characters that JSON allows unescaped in strings but that would control a terminal.
 func escapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
-		if r > unicode.MaxASCII && wording.IsControl(r) {
+		if r >= '\u007f' && wording.IsControl(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)

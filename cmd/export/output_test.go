@@ -57,10 +57,10 @@ func requireErrorAsJSON(t *testing.T, stdout []byte, code int) string {
 func TestEscapeJSON(t *testing.T) {
 	t.Parallel()
 	a, stdout, _ := testApp(nil)
-	name := "Ж \u0085\u009b31m\u2028\u202e\u2066 é"
+	name := "Ж \u007f\u0085\u009b31m\u2028\u202e\u2066 é"
 	require.NoError(t, a.writeOutput(outputJSON, map[string]string{"name": name}, ""))
 	require.NoError(t, a.writeResult(exitOK, nil))
-	require.Contains(t, stdout.String(), `"Ж \u0085\u009b31m\u2028\u202e\u2066 é"`)
+	require.Contains(t, stdout.String(), `"Ж \u007f\u0085\u009b31m\u2028\u202e\u2066 é"`)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &got))
 	require.Equal(t, name, got["name"])

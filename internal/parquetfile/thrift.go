@@ -56,7 +56,7 @@ func (s *thriftScanner) skipStruct(depth int) {
 		if head>>4 == 0 { // the number of the field follows
 			s.readVarint()
 		}
-		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // the type of a boolean is its value
+		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // no bytes follow for a boolean: its type is its value
 			s.skipValue(kind, depth)
 		}
 	}

@@ -32,13 +32,14 @@ type interval struct {
 	At       string
 	Retries  int64
 	From, to percent
-	// idle is true if time passed since the previous interval, and gap is true if part of that time is cut out.
+	// idle is true if there is a pause before the interval, and gap is true if that pause is cut short. Both are true for
+	// the first interval.
 	idle, gap bool
 }
 
 // tip describes the interval.
 func (i *interval) tip() tip {
-	text := fmt.Sprintf("%s: %s requests, %s retries", i.At, wording.Count(i.Requests), wording.Count(i.Retries))
+	text := fmt.Sprintf("%s: %s, %s", i.At, wording.Many(i.Requests, "request"), wording.Retries(i.Retries))
 	if i.P50 != "" {
 		text += fmt.Sprintf("; %s (p50), %s (p90), %s (p99)", i.P50, i.P90, i.P99)
 	}
@@ -56,7 +57,9 @@ type span struct {
 }
 
 const (
-	maxIdleSteps   = 12 // without requests, drawn to scale
+	// Pauses of up to maxIdleSteps steps or minIdleSeconds, whichever is longer, are drawn to scale. Longer ones are cut
+	// short.
+	maxIdleSteps   = 12
 	minIdleSeconds = 60
 	maxTicks       = 8
 )

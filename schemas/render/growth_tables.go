@@ -22,7 +22,7 @@ func termResults(grade, school []schemas.Column) *schemas.Table {
 			text("school_bid", "School of the result."), school,
 			copied(schemas.TestResults, "rit", "standard_error", "administration_start_date_time"),
 			derived("achievement_percentile", schemas.Int32, schemas.Score, newestAchievement),
-			derived("growth_percentile", schemas.Int32, schemas.Score, "Growth percentile that the service sends with the result, in the newest edition; the service does not say which span it is for."),
+			derived("growth_percentile", schemas.Int32, schemas.Score, "Growth percentile that the service sends with the result, from the newest edition of its norms; the service does not say which span it is for."),
 		),
 	}
 }
@@ -32,7 +32,7 @@ func norms() *schemas.Table {
 	number := func(name, doc string) []schemas.Column { return derived(name, schemas.Double, schemas.None, doc) }
 	return &schemas.Table{
 		Name: normsView,
-		Doc:  "One row per subject, span, grade and score in the file of sql --norms; without a file, no rows. Norms that occur twice in the file are null.",
+		Doc:  "One row per subject, span, grade and score in the file of sql --norms; without a file, no rows. If the file has several rows for one of these, their growth columns are null.",
 		Columns: slices.Concat(
 			text("subject_area", "Subject in lower case (measurementscale)."), text("span", "Span in lower case (growth_window)."),
 			number("grade_number", "Grade at the beginning of the span (startgrade)."), number("rit", "Score at the beginning (startrit)."),
@@ -61,7 +61,7 @@ func growthSpans() *schemas.Table {
 	double := func(name, doc string) []schemas.Column { return derived(name, schemas.Double, schemas.Score, doc) }
 	return &schemas.Table{
 		Name: analysisPrefix + "growth_spans",
-		Doc:  "One row per student, subject and span with a result that counts at both ends. Columns that compare with norms need sql --norms.",
+		Doc:  "One row per student, subject and span with a result that counts at both ends. Columns based on norms are null unless sql --norms is given.",
 		Columns: slices.Concat(
 			columns,
 			derived("observed_growth", schemas.Int32, schemas.Score, "Score at the end minus score at the beginning, in RIT."),
@@ -70,12 +70,12 @@ func growthSpans() *schemas.Table {
 			double("typical_growth", "Typical growth according to the norms, in RIT."),
 			double("growth_sd", "Standard deviation of growth according to the norms, in RIT."),
 			derived("met_projected_growth", schemas.String, schemas.Score,
-				"Yes if the observed growth is at least the projected growth, otherwise No; with * if the difference is less than the standard error. Without a "+
-					"standard error at both ends there is no *."),
+				"Yes if the observed growth is at least the projected growth, No if it is less, null without a projection; followed by * if the difference is "+
+					"less than observed_growth_se, unless a result has no standard error."),
 			double("conditional_growth_index", "Observed minus projected growth in standard deviations."),
 			derived("conditional_growth_percentile", schemas.Int32, schemas.Score,
-				"Percentile of that index in the normal distribution, from 1 to 99. It does not take the weeks of instruction into account."),
-			derived("growth_quintile", schemas.String, schemas.Score, "Quintile of that percentile: Low, LoAvg, Avg, HiAvg or High."),
+				"Percentile of conditional_growth_index in the normal distribution, from 1 to 99. It does not take the weeks of instruction into account."),
+			derived("growth_quintile", schemas.String, schemas.Score, "Quintile of conditional_growth_percentile: Low, LoAvg, Avg, HiAvg or High."),
 			derived("service_growth_percentile", schemas.Int32, schemas.Score,
 				"The growth percentile that the service sends with the result at the end, if any. It takes the weeks of instruction into account, but the service does "+
 					"not say which span it is for. Prefer it only if the span begins at the student's previous test."),

@@ -24,8 +24,8 @@ func (s *Store) failed(verb, path string, err error) error {
 	return fmt.Errorf("%s %s%s/%s%s: %w", verb, Scheme, s.bucket, s.prefix, path, s.describe(err))
 }
 
-// describe returns an error of the SDK as one line that says what happened and what to do, without request ids and
-// URLs. errors.Is and errors.As still find the cause. Other errors are returned as they are.
+// describe rewrites an error of the SDK as one line: what happened and, if there is advice, what to do. It leaves out
+// request ids and the URL of the request, but includes a custom endpoint. errors.Is and errors.As still find the cause. Other errors are returned as they are.
 func (s *Store) describe(err error) error {
 	_, sdk := errors.AsType[*smithy.OperationError](err)
 	_, described := errors.AsType[*remote.DescribedError](err)
@@ -113,7 +113,7 @@ func permission(err error) string {
 	}
 }
 
-// reason returns the store's or the system's own words.
+// reason returns the message of the store or of the operating system or, if there is none, says what went wrong.
 func reason(err error) string {
 	status := statusOf(err)
 	api, isAPI := errors.AsType[smithy.APIError](err)
