@@ -216,17 +216,17 @@ func (c Catalog) ReadPlan(ctx context.Context, run string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.check(run); err != nil {
+	if err := plan.check(sink.Escape(run)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return plan, nil
 }
 
-func (p *Plan) check(run string) error {
+func (p *Plan) check(folder string) error {
 	if p.FormatVersion != FormatVersion {
 		return fmt.Errorf("its format version is %d, but this growth-export reads only version %d", p.FormatVersion, FormatVersion)
 	}
-	if p.RunID != run && sink.Escape(p.RunID) != run {
+	if sink.Escape(p.RunID) != folder {
 		return fmt.Errorf("%w: it is the plan of another run", sink.ErrDamaged)
 	}
 	for _, b := range p.Buckets {
