@@ -104,12 +104,13 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	switch f.Name {
 	case "datasets":
 		return completeDatasets
-	case "config", "dest", "scratch", "to":
-		return nil
 	case "modified-since":
 		words = []string{pipeline.SinceAuto}
 	}
-	if f.Value.Type() == "PERCENT" {
+	switch f.Value.Type() {
+	case "FILE", "FOLDER", "DEST":
+		return nil
+	case "PERCENT":
 		words = []string{"off", "10%", "20%", "50%", "75%"}
 	}
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)

@@ -60,7 +60,7 @@ func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session
 	var err error
 	s.Recovered, err = catalog.Recover(ctx)
 	for _, run := range s.Recovered.Published {
-		opts.Log.WarnContext(ctx, "an interrupted publish was finished: the run is published", "run", run)
+		opts.Log.WarnContext(ctx, "an interrupted publish was finished", "run", run)
 	}
 	for _, change := range s.Recovered.Pruned {
 		opts.Log.InfoContext(ctx, "an interrupted prune was finished: the run is removed", "run", change.RunID)

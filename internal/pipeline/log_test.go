@@ -73,7 +73,7 @@ func TestASchoolIsLoggedOnce(t *testing.T) {
 	require.Equal(t, denied.Name, lines[0]["name"])
 }
 
-// TestManySchoolsAreNotLogged checks that only a few schools are logged, and that further ones are only in the report.
+// TestManySchoolsAreNotLogged checks that only a few schools are logged, and that a note then refers to the ledger.
 func TestManySchoolsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, Results: 40, Schools: 20}, simulator.ServerOptions{})
@@ -86,5 +86,5 @@ func TestManySchoolsAreNotLogged(t *testing.T) {
 	require.Len(t, summary.Denials, 20)
 	lines := out.lines(t, "access to school denied")
 	require.Len(t, lines, 3)
-	require.Equal(t, "further schools are only in the report", lines[2]["note"])
+	require.Equal(t, "the ledger lists all other such schools", lines[2]["note"])
 }

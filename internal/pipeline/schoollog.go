@@ -40,7 +40,7 @@ func (l *schoolLog) level(what, bid string, normal slog.Level) (level slog.Level
 	}
 	schools[bid] = true
 	if len(schools) == maxLoggedSchools {
-		note = append(note, slog.String("note", "further schools are only in the report"))
+		note = append(note, slog.String("note", "the ledger lists all other such schools"))
 	}
 	return normal, note
 }

@@ -255,7 +255,7 @@ func TestUnreadableChange(t *testing.T) {
 }
 
 // TestRecoverDoesNotWaitForAPurge checks that a run that starts during a purge does not wait, because the purge
-// finishes its own change.
+// finishes its own change. It finishes an interrupted change to the history, here a damaged one that is dropped.
 func TestRecoverDoesNotWaitForAPurge(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -264,7 +264,11 @@ func TestRecoverDoesNotWaitForAPurge(t *testing.T) {
 	require.ErrorIs(t, purgeSchool(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, today()}, snapshottest.Gone), snapshottest.ErrKilled)
 	unlock, err := store.Lock(t.Context(), snapshot.PublishLock, sink.Exclusive, 0) // as the purge would hold it
 	require.NoError(t, err)
+	historyChange := filepath.Join(root, snapshot.HistoryPrefix+snapshot.ChangeName)
+	require.NoError(t, os.MkdirAll(filepath.Dir(historyChange), 0o700))
+	require.NoError(t, os.WriteFile(historyChange, []byte("{"), 0o600))
 	require.Equal(t, &snapshot.Recovered{}, recoverAll(t, snapshottest.NewDir(t, root)))
+	require.NoFileExists(t, historyChange)
 	require.NoError(t, unlock())
 	require.NoError(t, recoverAll(t, store).Err())
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})

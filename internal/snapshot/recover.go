@@ -72,7 +72,7 @@ func (e *StuckError) Blocks(kind Kind, date string) bool {
 
 // Recover finishes or undoes the interrupted changes: first a change to the history, then purges and prunes, then runs
 // being published, in the order of their plans. If no publish was interrupted and another process holds the publish
-// lock, it leaves the changes to that process.
+// lock, it leaves the changes to runs to that process.
 func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	publishing := 0
 	begun, err := c.Changes(ctx, func(change *Change) bool {
@@ -91,7 +91,7 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	unlock, err := c.store.Lock(ctx, publishLock, sink.Exclusive, patience)
 	switch {
 	case errors.Is(err, sink.ErrLocked) && patience == 0:
-		return &Recovered{}, nil // The process that holds the lock finishes its change.
+		return &Recovered{History: c.recoverHistory(ctx)}, nil // The process that holds the lock finishes the other changes.
 	case err != nil:
 		return &Recovered{}, err
 	}
