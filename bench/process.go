@@ -60,7 +60,7 @@ func timed(ctx context.Context, command, env []string) (cost, error) {
 	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return cost{}, errors.New("no resource usage on this system")
+		return cost{}, errors.New("resource usage is not available on this system")
 	}
 	return cost{
 		cpu:  time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
@@ -92,7 +92,7 @@ func parquetBytes(folder string) (int64, error) {
 	return sum, err
 }
 
-// spread is the median and range of a figure over the turns.
+// spread is the median and range of a figure over the turns of a benchmark.
 type spread struct {
 	median, least, greatest float64
 }

@@ -107,7 +107,7 @@ func (t *tables) write(school string, results []Result) error {
 	return errors.Join(t.results.write(results), t.norms.write(norms), t.areas.write(areas))
 }
 
-// table is the file of a table; its writer serves one goroutine at a time.
+// table writes the file of one table, for one goroutine at a time.
 type table[Row any] struct {
 	mu     sync.Mutex
 	file   *os.File

@@ -37,7 +37,7 @@ func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*s
 
 // publishedRun returns the manifest of the full snapshot of snapshotDate or of the as-of snapshot of effectiveDate. If
 // both dates are empty, it returns the manifest of the latest snapshot. If no snapshot covers all schools and students,
-// as at the destination of a cohort, the latest snapshot is the newest full snapshot of any scope.
+// as is the case at the destination of a cohort, the latest snapshot is the newest full snapshot of any scope.
 func publishedRun(ctx context.Context, catalog snapshot.Catalog, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
 	var manifest *snapshot.Manifest
 	var err error

@@ -300,7 +300,7 @@ func parseBool(text string) (bool, error) {
 	return value, nil
 }
 
-// oneOf accepts one of several words.
+// oneOf returns a parser that accepts only the given words.
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {

@@ -49,8 +49,8 @@ func (s sources) pick(names ...string) (string, error) {
 	return chosen, nil
 }
 
-// ignoreUnlessFlags drops settings that a command only takes as flags. In the environment or a file that commands
-// share, the same names are settings of run.
+// ignoreUnlessFlags drops the given settings unless they were set by flags, because the command only takes them as
+// flags. In the environment or a file that commands share, the same names are settings of run.
 func (s sources) ignoreUnlessFlags(names ...string) {
 	for _, name := range names {
 		if s[name].rank != byFlag {

@@ -50,7 +50,7 @@ func findStoreKind(scheme string) (kind storeKind, known bool) {
 	return storeKind{}, false
 }
 
-// parseDest parses the value of --dest. It returns an error if the kind of destination is not supported.
+// parseDest parses the value of --dest. It returns an error if the value is malformed or its kind is not supported.
 func parseDest(text string) (place, error) {
 	scheme, _, _ := strings.Cut(text, ":")
 	kind, known := findStoreKind(strings.ToLower(scheme))

@@ -31,7 +31,7 @@ type state struct {
 	txns     map[string]int64 // versions by application
 	// live holds the live files by path, decoded and relative to the table.
 	live map[string]liveFile
-	seed maphash.Seed // of the hashes
+	seed maphash.Seed // for the hashes in liveFile.stats
 	// foreign are the commits of other programs, the earliest first.
 	foreign []Foreign
 }
@@ -42,8 +42,7 @@ type liveFile struct {
 	raw string
 	// rows is -1 if the number of rows is unknown.
 	size, rows int64
-	// odd means that the partition values differ from those in the path, and foreign that another program has added the
-	// file.
+	// odd is true if the partition values differ from those in the path, and foreign if another program added the file.
 	odd, foreign bool
 	// stats is a hash of the statistics.
 	stats uint64
@@ -108,8 +107,8 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	return nil
 }
 
-// replay reads the log up to the listed version, or until it finds a problem, and returns the sum of its commits. If
-// committed is not nil, it is called after each commit. If no commit may be added, the table's problem says why.
+// replay reads the log up to the version that was listed, or until it finds a problem, and returns the table's state.
+// If committed is not nil, it is called after each commit. If no commit may be added, the table's problem says why.
 func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state) error) (*state, error) {
 	s := &state{
 		version: -1, own: -1, live: make(map[string]liveFile), txns: make(map[string]int64), seed: maphash.MakeSeed(),
@@ -143,7 +142,7 @@ func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*s
 // commitBatch is the maximum number of commits that are read at once. It is limited because commits may be large.
 const commitBatch = sink.MaxConcurrency
 
-// readCommits returns the actions of commits. It returns ErrDamaged if one of them cannot be decoded.
+// readCommits returns the actions of commits. It returns ErrDamaged if a commit cannot be decoded.
 func (t *table) readCommits(ctx context.Context, store sink.Reader, versions []int64) ([][]action, error) {
 	return sink.Map(ctx, commitBatch, versions, func(ctx context.Context, version int64) ([]action, error) {
 		path := t.commitPath(version)
@@ -195,7 +194,7 @@ func (s *state) apply(t *table, actions []action) {
 	}
 }
 
-// liveFile returns the properties to keep of a file that the last commit has added.
+// liveFile returns what replay keeps of a file that the last commit added.
 func (s *state) liveFile(a *add, path string) liveFile {
 	return liveFile{
 		raw: a.Path, size: a.Size, rows: rowsOf(a), odd: !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText),
@@ -203,9 +202,10 @@ func (s *state) liveFile(a *add, path string) liveFile {
 	}
 }
 
-// rowsOf returns the number of rows of a file, or -1.
+// rowsOf returns the number of rows of a file, or -1 if it is unknown.
 func rowsOf(a *add) int64 {
-	// The statistics of this program begin with the number. Decoding them all would take as long as the rest of a log.
+	// Statistics written by this program begin with the number of rows. Decoding the statistics of every file would take
+	// as long as decoding the rest of the log.
 	digits, _, _ := strings.Cut(strings.TrimPrefix(a.Stats, `{"numRecords":`), ",")
 	if rows, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return rows
@@ -247,7 +247,7 @@ func equalText(a, b *string) bool {
 // encodePath returns the path of a file, percent-encoded for the log.
 func encodePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
-// decodePath returns the path that encodePath encoded. It returns a path that is not encoded correctly as it is.
+// decodePath returns the path that encodePath encoded. If a path is not encoded correctly, it is returned unchanged.
 func decodePath(path string) string {
 	if decoded, err := url.PathUnescape(path); err == nil {
 		return decoded

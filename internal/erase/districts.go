@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// DistrictIndex finds the district of a school. A school belongs to its own district according to the list of schools
+// DistrictIndex finds the schools of districts. A school belongs to its own district according to the list of schools
 // (specification 4.1), which plans and tables hold. Schools change districts, so for the rows of a run the data of that
 // run decides. If that data does not contain the school's district, the data of any other run decides. A school without
 // a district in any run belongs to the districts whose school lists contain it (4.3), but only if all of these
@@ -156,14 +156,14 @@ func (k *DistrictIndex) AddHistory(ctx context.Context, catalog snapshot.Catalog
 // validFrom is the column of a version's first day.
 const validFrom = "valid_from"
 
-// districtSpan is the district of a school in a range of days, which does not include the day to.
+// districtSpan is the district of a school from the day from to the day before to.
 type districtSpan struct {
 	district string
 	from, to int32
 }
 
-// SchoolsAt returns the schools of the districts on a day, according to the history. If the history has no district of
-// a school on that day, the other data decides, as for a run.
+// SchoolsAt returns the schools of the districts on a day, according to the history. If the history has no district
+// for a school on that day, the other data decides, as for a run.
 func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	own := make(map[string]Set)
 	for school, spans := range k.spans {

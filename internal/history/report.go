@@ -16,7 +16,7 @@ type LeftOut struct {
 	Date   string `json:"date"`
 	RunID  string `json:"run_id"`
 	Reason string `json:"reason"`
-	// Late is true if the history already holds later snapshots, or another one of the date.
+	// Late is true if the history already holds later snapshots, or another snapshot of the same date.
 	Late bool `json:"-"`
 }
 
@@ -33,7 +33,7 @@ type TableCounts struct {
 	Same  int64 `json:"same"`
 	Begun int64 `json:"begun"`
 	Ended int64 `json:"ended"`
-	// Because counts the versions that ended by reason.
+	// Because counts, for each reason, the versions that ended.
 	Because map[string]int64 `json:"because"`
 }
 

@@ -15,7 +15,7 @@ import (
 
 // comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. If the
 // baseline cannot be read, the run does not fail: it is then published without a comparison, and its manifest says why.
-// Errors of scratch files, and of saving the comparison, end the run.
+// An error in a scratch file or in saving the comparison ends the run.
 type comparison struct {
 	run      *exportRun
 	baseline *history.Baseline
@@ -96,8 +96,7 @@ func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
 	return t.saveComparison(ctx, false)
 }
 
-// saveComparison writes the turnover of the task to a file beside its checkpoint, if it has become large or last is
-// true.
+// saveComparison writes the turnover of the task to a file beside its checkpoint, if it is large or last is true.
 func (t *task) saveComparison(ctx context.Context, last bool) error {
 	if t.comparer == nil || t.comparison.problem.Load() != nil {
 		return nil

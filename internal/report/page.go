@@ -23,7 +23,7 @@ const (
 	Published State = "published"
 	Replaced  State = "replaced"
 	Held      State = "held"
-	// Staged runs have finished all tasks, but their results were not checked yet.
+	// Staged runs have finished all tasks, but their results have not been checked yet.
 	Staged State = "staged"
 	// Incomplete runs have tasks left to do.
 	Incomplete State = "incomplete"

@@ -9,7 +9,7 @@ import (
 // filler completes records: a declared column that the world does not send gets a value made up from its type, so that
 // a new column needs no code here.
 type filler struct {
-	draw Rand // of the record
+	draw Rand // the random values of the record
 }
 
 // filled returns the list of a call with complete records.
@@ -22,7 +22,7 @@ func (w *World) filled(c *Call, list List) List {
 	return list
 }
 
-// fill drops absent members from an object and the objects in it, adds missing members to them, and returns the result.
+// fill removes absent members from an object and its nested objects, adds missing members, and returns the result.
 // s is nil for an object without columns.
 func (f *filler) fill(members []Member, s *Shape) []Member {
 	var missing *unsentMembers

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// renderer appends records to a page as JSON. A style number determines the order of members, spaces and escapes, which
-// have no meaning: clients have met members in any order.
+// renderer appends records to a page as JSON. A style number selects the order of members, the spacing and the escapes.
+// None of these is significant: clients have received members in any order.
 type renderer struct {
 	dst    []byte
 	spaced bool // a space after each comma and colon
 	ascii  bool // escape everything beyond ASCII, and /
-	// canonical omits the insignificant parts of odd values.
+	// canonical writes odd values as an export keeps them, not as they were sent.
 	canonical bool
 }
 
@@ -175,7 +175,7 @@ func AppendEscape(dst []byte, c rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, c)
 }
 
-// JSON returns the value as _extra holds it: without white space, and with its members in their own order.
+// JSON returns the value as _extra holds it: without white space, and with its members in their original order.
 func (v *Value) JSON() string {
 	r := renderer{canonical: true}
 	r.value(v)

@@ -77,7 +77,7 @@ func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 }
 
 // inherited returns the read permissions of group and others on the nearest folder above name, as bits of a folder's
-// mode, so that a destination created with GroupReadable stays readable for the group. The user may have created the
+// mode, so that a destination created with GroupReadable stays readable by the group. The user may have created the
 // root with any mode, so the mode of _runs, which is created first, is used instead of the mode of the root.
 func inherited(root FileSystem, name string) fs.FileMode {
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {

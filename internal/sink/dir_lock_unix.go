@@ -9,8 +9,8 @@ import (
 )
 
 // lockFile locks an open file until the file is closed or the process ends. It replaces a lock that this process
-// already has on the file. It fails with ErrLocked if another holder excludes it, and with errors.ErrUnsupported if the
-// file system has no locks. The previous lock may be lost after an error.
+// already has on the file. It returns ErrLocked if another holder has a conflicting lock, and errors.ErrUnsupported if
+// the file system does not support locks. The previous lock may be lost after an error.
 func lockFile(f FileHandle, mode LockMode) error {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if mode == Exclusive {

@@ -12,8 +12,8 @@ import (
 const lockOffset = 1 << 30
 
 // lockFile locks an open file until the file is closed or the process ends. It replaces a lock that this process
-// already has on the file. It fails with ErrLocked if another holder excludes it, and with errors.ErrUnsupported if the
-// file system has no locks. The previous lock is lost after an error.
+// already has on the file. It returns ErrLocked if another holder has a conflicting lock, and errors.ErrUnsupported if
+// the file system does not support locks. The previous lock is lost after an error.
 func lockFile(f FileHandle, mode LockMode) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == Exclusive {

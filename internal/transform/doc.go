@@ -4,10 +4,10 @@
 // privacy profile withholds or changes, and the order of rows.
 //
 // It is pure: it uses no network, disk, clock or goroutine, and imports only schemas, rows and privacy. The result of a
-// Decoder depends only on its plan, its parameters, limits and Only, and the pages it reads.
+// Decoder depends only on its plan, its parameters, its limits, its Only, and the pages it reads.
 //
-// A Plan is compiled once per dataset and shared. A Decoder collects one chain of calls: all pages of one list, or one
-// single read.
+// A Plan is compiled once per dataset and shared. A Decoder collects the records of one call chain: all pages of
+// one list, or a single object.
 //
 //	Compile                     compile.go     the plan of a dataset's tables
 //	                            names.go       finds a member by its name
@@ -29,8 +29,8 @@
 //	WriteRun ... MergeRuns      runs.go        the same for a list that does not fit in memory
 //	                            block.go       a part of such a list
 //
-// The fast path reads values in their usual form only (plain ASCII text, short numbers) and leaves everything else, at
-// the same position, to the slow path. A record with a duplicate member is discarded and read again, once it is known
+// The fast path reads values in their usual form only (plain ASCII text, short numbers). For anything else, the slow
+// path takes over at the same position. A record with a duplicate member is discarded and read again, once it is known
 // which members count. Both rules keep the fast path free of special cases. A fuzz test compares the decoder with a
 // slow reference built on encoding/json.
 //

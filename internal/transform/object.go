@@ -6,7 +6,7 @@ import (
 )
 
 // readRecords reads the array of records. pos is after its opening bracket; the result is after its closing one. If the
-// body is read through a window, it drops the records that it has read, and continues reading the body.
+// body is read through a window, readRecords removes the records that it has read from the window and reads on.
 //
 // If the rows take too much memory, it only counts the remaining records, because ErrTooManyRecords, if it applies, is
 // the more helpful error.

@@ -4,8 +4,8 @@ import "io"
 
 const (
 	// windowSize is the number of bytes of a body that are held at a time. A page of a thousand results is three times
-	// as large. With a window, data stays in the processor's cache from its arrival to the end of its scan. With half
-	// the size, an export took 3 % more CPU time, and 3 MB less memory per eight concurrent requests. A larger window
+	// as large. With a window, data stays in the processor's cache from its arrival to the end of its scan. At half
+	// this size, an export took 3 % more CPU time, but 3 MB less memory with eight concurrent requests. A larger window
 	// gained nothing.
 	windowSize = 512 << 10
 	// maxKeptWindow is the maximum size of a window that is kept for the next page. A large record may need a larger
@@ -13,12 +13,12 @@ const (
 	maxKeptWindow = 1 << 20
 )
 
-// ReadPage reads one page, and its body to the end. It usually holds only part of the body: scanned records are
-// replaced by the bytes that follow.
+// ReadPage reads one page, and its body to the end. The decoder usually holds only part of the body: the bytes that
+// follow replace the records already scanned.
 //
 // After an error the decoder holds nothing of the page, so that the page can be requested again. That makes sense after
-// ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. An error of source is
-// returned, too.
+// ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. ReadPage also returns
+// errors of source.
 func (d *Decoder) ReadPage(source io.Reader) (Page, error) {
 	if d.body = d.window[:0]; cap(d.body) == 0 {
 		d.body = make([]byte, 0, windowSize)

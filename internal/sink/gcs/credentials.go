@@ -94,7 +94,7 @@ type credentialError struct {
 func (e *credentialError) Error() string { return e.text }
 func (e *credentialError) Unwrap() error { return e.cause }
 
-// explainToken returns the error of a request for a token. Its text has at most the code and description of the
+// explainToken converts the error of a failed token request. The text contains at most the code and description of the
 // response, because the rest may repeat parts of the request.
 func explainToken(err error) error {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)

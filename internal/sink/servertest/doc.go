@@ -1,2 +1,2 @@
-// Package servertest runs the servers that tests of stores use, as processes: a real S3 server and emulators of clouds.
+// Package servertest starts the server processes for the tests of stores: an S3 server and emulators of cloud storage.
 package servertest

@@ -83,7 +83,7 @@ func Paths(t *testing.T, root string) []string {
 	return slices.Sorted(maps.Keys(Tree(t, root)))
 }
 
-// FilesIn returns the names of the files in a folder.
+// FilesIn returns the names of the files and folders in a folder.
 func FilesIn(t testing.TB, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -151,7 +151,7 @@ func (s *Server) Uploads(t testing.TB, bucket string) []string {
 func (s *Server) User(t testing.TB, accessKeyID string) (secret string) {
 	t.Helper()
 	secret = rand.Text()
-	command := exec.CommandContext(t.Context(), s.binary, "admin", "--allow-insecure", //nolint:gosec // As above.
+	command := exec.CommandContext(t.Context(), s.binary, "admin", "--allow-insecure", //nolint:gosec // the server's binary
 		"--endpoint-url", s.Endpoint, "--access", s.AccessKeyID, "--secret", s.SecretAccessKey,
 		"create-user", "--access", accessKeyID, "--secret", secret, "--role", "user")
 	if output, err := command.CombinedOutput(); err != nil {
