@@ -41,7 +41,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Checks service, credentials and destination, and prints fixes",
 		Long: "Checks, in order, everything that a run needs from the service and the destination, and prints one line per check," +
 			" with advice on what to fix. It reads the school list and one page of one school, which it discards, and leaves" +
-			" nothing at the destination. The exit code is 0, or the one that a run would end with.",
+			" nothing at the destination. The exit code is 0 or, if a check fails, usually the one that a run would end with.",
 		Example: "  growth-export doctor --simulate\n" +
 			"  growth-export doctor --base-url https://host --dest s3://bucket/prefix",
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -66,7 +67,10 @@ func (a *app) credentials() (extract.Credentials, error) {
 // privacyKey returns the key for pseudonyms, or nil if it is not set.
 func (a *app) privacyKey() (*privacy.Key, error) {
 	text, file, err := a.secret(privacyKeyVariable)
-	if text == "" || err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errEmptyFile):
+		return nil, withKeyAdvice(err)
+	case text == "" || err != nil:
 		return nil, err
 	}
 	key, err := privacy.ParseKey(text)
@@ -108,9 +112,16 @@ func (a *app) readableKeyFile() string {
 }
 
 func badPrivacyKey(variable string, err error) error {
-	return usagef("%s: %w; a key has at least %d bytes in hexadecimal or base64: make one with openssl rand -hex 32, keep it in a file, "+
-		"and set %s%s to its path", variable, err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
+	return withKeyAdvice(fmt.Errorf("%s: %w", variable, err))
 }
+
+// withKeyAdvice returns a usage error with the text of err that also says how to make a privacy key.
+func withKeyAdvice(err error) error {
+	return usagef("%w; a key has at least %d bytes in hexadecimal or base64: make one with openssl rand -hex 32, keep it in a file, "+
+		"and set %s%s to its path", err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
+}
+
+var errEmptyFile = errors.New("the file is empty")
 
 // secret returns a secret and, if it was read from a file, the path of the file. Both are empty if the secret is not
 // set.
@@ -130,7 +141,7 @@ func (a *app) secret(variable string) (value, file string, err error) {
 		}
 		value = strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), "\r\n") // some editors write a byte order mark
 		if value == "" {
-			return "", "", usagef("%s: file %s is empty", variable, quoted(file))
+			return "", "", usagef("%s: read %s: %w", variable, quoted(file), errEmptyFile)
 		}
 	}
 	return value, file, nil

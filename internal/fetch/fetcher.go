@@ -50,6 +50,7 @@ type Fetcher struct {
 	// filters are the optional parameters; feedFilters apply to lists that only supply identifiers for other calls.
 	filters, feedFilters map[string]string
 	asOf                 bool
+	profile              schemas.Profile
 	check                checker
 	maxRecords           int64
 	maxHeldBytes         int
@@ -69,8 +70,8 @@ func New(client *extract.Client, o Options) (*Fetcher, error) {
 	f := &Fetcher{
 		client: client, datasets: make(map[string]*Dataset), feeds: make(map[string]*Dataset), maxRecords: o.MaxSchoolRecords,
 		maxHeldBytes: cmp.Or(o.MaxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: o.Scratch},
-		processors: newProcessors(),
-		window:     2 * o.Concurrency, fanning: make(chan struct{}, 2*o.Concurrency), cohort: o.Students != nil,
+		processors: newProcessors(), profile: o.Privacy,
+		window: 2 * o.Concurrency, fanning: make(chan struct{}, 2*o.Concurrency), cohort: o.Students != nil,
 	}
 	students := transform.NewCohort(o.Students)
 	for _, declared := range schemas.Datasets() {
@@ -106,7 +107,7 @@ func (f *Fetcher) SetParameters(p Parameters) (err error) {
 	f.feedFilters = maps.Clone(p.Filters)
 	delete(f.feedFilters, schemas.ModifiedSince) // unchanged records are needed too
 	f.addCanaries(&p)
-	f.check, err = newChecker(&p)
+	f.check, err = newChecker(&p, f.datasets[schemas.TestResults].Tables[0], f.profile)
 	return err
 }
 

@@ -99,6 +99,9 @@ func countOlder(results *rows.Batch, moment int64) int64 {
 	return n
 }
 
+// itemColumns are the columns of a result's numbers of items, which are in ascending order.
+var itemColumns = []string{"items_correct", "items_shown", "items_total"}
+
 // countDisordered counts the rows in which a value is lower than the value of the column before it. The values should
 // ascend.
 func countDisordered(results *rows.Batch, names ...string) int64 {
@@ -214,17 +217,19 @@ func hashTerm(bid string) string {
 // of test_results, and from there to the manifest.
 type checker struct {
 	oldest  int64           // results from before this time are older than a year
+	items   bool            // whether the privacy profile keeps the numbers of items
 	terms   bool            // whether results and academic years are compared
 	schools map[string]bool // the schools of the run, by bid
 	seed    maphash.Seed
 }
 
-func newChecker(p *Parameters) (checker, error) {
+func newChecker(p *Parameters, results *schemas.Table, profile schemas.Profile) (checker, error) {
 	oldest, err := snapshot.YearBefore(p.Date)
 	if err != nil {
 		return checker{}, err
 	}
 	c := checker{oldest: oldest, seed: maphash.MakeSeed(), schools: make(map[string]bool)}
+	c.items = results.Columns[results.Column(itemColumns[0])].Under(profile) != schemas.Withhold
 	c.terms = slices.Contains(p.Datasets, schemas.TestResults) && slices.Contains(p.Datasets, schemas.AcademicYears)
 	for i := range p.Schools {
 		c.schools[p.Schools[i].Bid] = true

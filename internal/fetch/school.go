@@ -99,7 +99,7 @@ func (f *Fetcher) readResults(ctx context.Context, d *Dataset, r *Result, calls 
 		repeats.addHashes(results)
 		older += countOlder(results, check.oldest)
 		disorderedRIT += countDisordered(results, "rit_score_low", "rit", "rit_score_high")
-		disorderedItems += countDisordered(results, "items_correct", "items_shown", "items_total")
+		disorderedItems += countDisordered(results, itemColumns...)
 		if check.terms {
 			terms.add(results)
 		}
@@ -119,7 +119,9 @@ func (f *Fetcher) readResults(ctx context.Context, d *Dataset, r *Result, calls 
 	r.note(review.CheckPageSize, r.oddPages)
 	r.note(review.CheckOlderThanAYear, older)
 	r.note(review.CheckRITOrder, disorderedRIT)
-	r.note(review.CheckItemsOrder, disorderedItems)
+	if check.items {
+		r.note(review.CheckItemsOrder, disorderedItems)
+	}
 	if check.terms {
 		r.Terms = terms.counts()
 	}

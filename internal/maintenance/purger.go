@@ -130,8 +130,8 @@ func (p *purger) targetOf(run string) *erase.Target {
 func (p *purger) notReached() []string {
 	places := unreachable()
 	if p.report.Asked.Students == nil {
-		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests of runs "+
-			"restricted to certain schools, which list schools and districts but hold no student data")
+		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests and "+
+			"reports of runs restricted to certain schools, which list schools and districts but hold no student data")
 	} else {
 		again := "the next run exports them again"
 		if s := p.report.Suppressed; s != nil {

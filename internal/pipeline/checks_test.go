@@ -14,6 +14,7 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // broken returns a world that breaks rules, with lists of several pages.
@@ -88,7 +89,7 @@ func TestChecksOfAnOddWorld(t *testing.T) {
 }
 
 // TestChecksThatAreNotMade expects that a check is not made if the dataset with which results are compared is missing,
-// or for schools whose lists could not be read.
+// if the privacy profile withholds its columns, or for schools whose lists could not be read.
 func TestChecksThatAreNotMade(t *testing.T) {
 	skipWithRaceDetector(t)
 	t.Parallel()
@@ -103,6 +104,13 @@ func TestChecksThatAreNotMade(t *testing.T) {
 	settings.RunID = "without-results"
 	settings.Replace = true
 	require.Empty(t, s.run(settings).Checks)
+
+	// The profile minimal withholds the numbers of items.
+	settings = pseudonymous(t, 0)
+	settings.Privacy, settings.RunID, settings.Replace = schemas.Minimal, "minimal", true
+	minimal := s.run(settings)
+	require.Len(t, minimal.Checks, 6)
+	require.Equal(t, int64(-1), counted(minimal.Checks, review.CheckItemsOrder))
 
 	// The students of one school and the academic years of another are denied.
 	without := s.world.Schools()

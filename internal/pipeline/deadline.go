@@ -161,7 +161,7 @@ func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
 			if err != nil {
 				stop(err)
 			} else if missing > 0 {
-				f.log.WarnContext(ctx, "the deadline has passed: publishing without the schools that are missing",
+				f.log.WarnContext(ctx, "the deadline has passed: continuing without the schools that are missing",
 					"deadline", DeadlineText(f.deadline), "missing", missing)
 			}
 			return
