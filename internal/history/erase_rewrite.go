@@ -56,6 +56,9 @@ func (e *Erasure) after(ctx context.Context, files *fileMaker, purge string) (*s
 			return nil, err
 		}
 		after.Tables[name] = snapshot.NewManifestTable(left...)
+		if after.Previous.Tables == nil {
+			continue // the last fold was undone, so the files before it are not known
+		}
 		previous, replaced := before.Previous.Tables[name]
 		if !replaced { // versions that the last fold kept may now begin or end on the day of that fold
 			previous = []sink.File{}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
 	"example.org/growthexport/internal/wording"
@@ -108,6 +109,37 @@ func ignorePrevious(files map[string]string) {
 	maps.DeleteFunc(files, func(path, _ string) bool { return strings.HasPrefix(path, "_history") })
 }
 
+// TestPurgeAfterTheLastFoldWasUndone purges a school from a history whose last date was replaced and left out, so that it
+// does not know the files before its last fold.
+func TestPurgeAfterTheLastFoldWasUndone(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	for i := range 3 {
+		n := nightOf(i, []string{strconv.Itoa(i)}, i)
+		require.NoError(t, n.publish(t.Context(), store))
+		_, err := update(t.Context(), t, store, false)
+		require.NoError(t, err)
+		if i < 2 {
+			n.prune(t, root)
+		}
+	}
+	other := nightOf(2, []string{"9"}, 0)
+	other.run, other.only = "other", other.schools
+	require.NoError(t, other.publish(t.Context(), store))
+	_, err := update(t.Context(), t, store, false)
+	require.NoError(t, err)
+
+	_, err = maintenance.Purge(t.Context(), snapshot.At(store), maintenance.PurgeOptions{Schools: []string{"s"}, Now: snapshottest.PublishedAt})
+	require.NoError(t, err)
+	require.Empty(t, rowsOf(t, store))
+	next := nightOf(3, []string{"1"}, 0)
+	require.NoError(t, next.publish(t.Context(), store))
+	_, err = update(t.Context(), t, store, false)
+	require.NoError(t, err)
+	require.NotEmpty(t, rowsOf(t, store))
+}
+
 // TestOnlySnapshotIsReplaced replaces the only snapshot of a history. The history begins again with one of another scope,
 // but cannot hold one of some schools.
 func TestOnlySnapshotIsReplaced(t *testing.T) {
@@ -150,7 +182,11 @@ func TestOnlySnapshotIsReplaced(t *testing.T) {
 func (n *night) prune(t *testing.T, root string) {
 	t.Helper()
 	require.NoError(t, os.Remove(filepath.Join(root, snapshot.PointerPath(snapshot.Full, n.date))))
-	require.NoError(t, os.RemoveAll(filepath.Join(root, "_runs", n.run)))
+	folders, err := filepath.Glob(filepath.Join(root, "*", "snapshot_date="+n.date))
+	require.NoError(t, err)
+	for _, folder := range append(folders, filepath.Join(root, "_runs", n.run)) {
+		require.NoError(t, os.RemoveAll(folder))
+	}
 }
 
 // TestReplacedSnapshotAfterTableWasEmpty replaces a snapshot that brought rows back to a table without open versions,
