@@ -298,7 +298,8 @@ func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
 func (a *app) purgeOnce(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, options maintenance.PurgeOptions) (*maintenance.PurgeReport, error) {
 	sessionOptions := a.sessionOptions(&o.destination)
 	sessionOptions.DryRun, sessionOptions.Purge = options.DryRun, true
-	report, err := changingWith(ctx, sessionOptions, catalog, func(*session) (*maintenance.PurgeReport, error) {
+	report, err := changingWith(ctx, sessionOptions, catalog, func(s *session) (*maintenance.PurgeReport, error) {
+		options.WriteReports = s.RewriteReports
 		return maintenance.Purge(ctx, catalog, options)
 	})
 	if err == nil {

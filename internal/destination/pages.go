@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.org/growthexport/internal/pipeline"
@@ -23,6 +24,33 @@ func (s *Session) WriteReport(ctx context.Context, run string) (string, error) {
 	s.warnOfPage(ctx, ctx, snapshot.IndexPath, pipeline.WriteIndex(ctx, s.Catalog))
 	return snapshot.ReportPath(run), nil
 }
+
+// RewriteReports writes the reports of runs, and the pages of any other runs that were changed. It returns an error if
+// one of the given reports cannot be written. Runs that were removed are ignored.
+func (s *Session) RewriteReports(ctx context.Context, runs []string) error {
+	_, err := sink.Map(ctx, reportConcurrency, runs, func(ctx context.Context, run string) (struct{}, error) {
+		_, err := pipeline.WriteReport(ctx, s.Catalog, run, pipeline.Ending{})
+		if err != nil && !errors.Is(err, sink.ErrNotFound) {
+			return struct{}{}, fmt.Errorf("report of run %s: %w", run, err)
+		}
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	others := make(map[string]pipeline.Ending)
+	for _, run := range s.Catalog.TakeChanged() {
+		if !slices.Contains(runs, run) {
+			others[run] = pipeline.Ending{}
+		}
+	}
+	s.writeReports(ctx, others)
+	s.warnOfPage(ctx, ctx, snapshot.IndexPath, pipeline.WriteIndex(ctx, s.Catalog))
+	return nil
+}
+
+// reportConcurrency is the maximum number of reports that RewriteReports writes at once.
+const reportConcurrency = 8
 
 // writePages writes the reports of the runs that were changed since the last call, and the page of all runs. If no run
 // was changed, it writes nothing. A failure is only logged.

@@ -309,6 +309,9 @@ func (p *purger) carryOut(ctx context.Context) error {
 			return err
 		}
 		if len(changes) == 0 && !pending {
+			if err := p.writeReports(ctx); err != nil {
+				return err
+			}
 			return p.writeProof(ctx)
 		}
 		if round == purgeRounds {
@@ -405,6 +408,24 @@ func (p *purger) changesLeft(ctx context.Context) ([]string, error) {
 		changes = append(changes, change.RunID)
 	}
 	return changes, err
+}
+
+// writeReports writes the HTML reports of all runs that this purge has changed, also before it was killed.
+func (p *purger) writeReports(ctx context.Context) error {
+	if p.opts.WriteReports == nil {
+		return nil
+	}
+	var changed []string
+	for run, m := range p.all {
+		if slices.ContainsFunc(m.Purges, func(purge snapshot.ManifestPurge) bool { return purge.ID == p.report.ID }) {
+			changed = append(changed, run)
+		}
+	}
+	slices.Sort(changed)
+	if err := p.opts.WriteReports(ctx, changed); err != nil {
+		return fmt.Errorf("purge: all rows are removed, but reports of runs still have to be written: %w", err)
+	}
+	return nil
 }
 
 // writeProof stores the report as the proof. It fails if data files that are not listed hold rows to purge, or if runs

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,6 +41,9 @@ type PurgeOptions struct {
 	// Workspace returns an empty store for a history that is rebuilt, and a function that removes the store; see
 	// history.Options. If it is nil, the history is always rewritten in place.
 	Workspace func() (sink.Store, func() error, error)
+	// WriteReports writes the HTML reports of the runs that the purge has changed, because earlier reports may contain
+	// purged schools. It is called before the proof is written; nil writes none.
+	WriteReports func(ctx context.Context, runs []string) error
 }
 
 // kinds returns in how many ways rows were selected: by school, by district, by student and so on.
