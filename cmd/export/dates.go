@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// runDates takes an as-of snapshot for each effective date until there is an error, and writes the summaries. The
-// command ends with the most serious exit code.
+// runDates takes an as-of snapshot for each effective date and writes the summaries; see pipeline.RunDates for errors.
+// The command ends with the most serious exit code.
 func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, settings pipeline.Settings, stop func()) error {
 	summaries, err := await(ctx, func() ([]*pipeline.Summary, error) {
 		s, err := work.Open(ctx, deps.Catalog, a.sessionOptions(&o.destination))
@@ -63,7 +63,10 @@ func newJSONSummaries(summaries []*pipeline.Summary, code int, err error) jsonSu
 	all := jsonSummaries{Runs: []jsonSummary{}, ExitCode: code}
 	for i, s := range summaries {
 		var failed error
-		if i == len(summaries)-1 {
+		if s.Ending != nil {
+			failed = s.Ending.Failure
+		}
+		if i == len(summaries)-1 && (s.Ending == nil || errors.Is(err, errInterrupted)) {
 			failed = err
 		}
 		run := newJSONSummary(s, worse(exitCode(failed), outcomeCode(s)), failed)

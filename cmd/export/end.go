@@ -124,8 +124,11 @@ func interrupted(summary *pipeline.Summary) error {
 	if summary == nil || summary.RunID == "" {
 		return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
 	}
-	return fmt.Errorf("%w: run %s is not published; %s resumes it (on another day, add --run-id %s)",
-		errInterrupted, summary.RunID, sameCommand(summary), summary.RunID)
+	later := ""
+	if summary.Kind != snapshot.AsOf { // the id of an as-of run does not depend on the day
+		later = fmt.Sprintf(" (on another day, add --run-id %s)", summary.RunID)
+	}
+	return fmt.Errorf("%w: run %s is not published; %s resumes it%s", errInterrupted, summary.RunID, sameCommand(summary), later)
 }
 
 // sameCommand describes the command that resumes a run.

@@ -177,6 +177,33 @@ func TestAsOfAndDeltaRuns(t *testing.T) {
 	require.Equal(t, full, s.hashes())
 }
 
+// TestDeniedDateDoesNotEndTheOthers takes as-of snapshots of several dates, one of which is denied.
+func TestDeniedDateDoesNotEndTheOthers(t *testing.T) {
+	skipWithRaceDetector(t)
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	dates := []string{"2026-09-15", "2026-10-15", "2026-11-15"}
+	var summaries []*pipeline.Summary
+	err := pipeline.RunDates(t.Context(), s.deps(nil), defaults(), dates, func(summary *pipeline.Summary) {
+		summaries = append(summaries, summary)
+		s.server.SetFaults(nil)
+		if len(summaries) == 1 {
+			s.server.SetFaults([]simulator.Fault{
+				{Operation: "student_school_associations", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "school_classes", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "educator_school_associations", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "academic_years", Kind: simulator.FaultStatus, Status: 403},
+			})
+		}
+	})
+	require.ErrorIs(t, err, extract.ErrRefused)
+	require.ErrorContains(t, err, "as of 2026-10-15: ")
+	require.Len(t, summaries, 3)
+	require.ErrorIs(t, summaries[1].Ending.Failure, extract.ErrRefused)
+	s.requireAsOf(dates[0])
+	s.requireAsOf(dates[2])
+}
+
 // TestAutoLeavesNoGap checks that a one-off delta run does not move the start of the next automatic one past changes
 // that no run contains.
 func TestAutoLeavesNoGap(t *testing.T) {

@@ -30,6 +30,8 @@ func (p *publisher) run(ctx context.Context) error {
 	return p.runPhase(ctx, SpanPublish, p.plan.RunID, p.checkAndPublish)
 }
 
+var errAllDenied = fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused)
+
 func (p *publisher) checkAndPublish(ctx context.Context) error {
 	staged, err := p.collect(ctx)
 	if err != nil {
@@ -40,9 +42,7 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 		return adoptPublished(ctx, &p.Deps, p.plan.RunID, p.summary, incomplete(staged))
 	}
 	if allDenied(staged) {
-		return errors.Join(
-			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
-			p.Catalog.DropCheckpoints(ctx, p.plan.RunID))
+		return errors.Join(errAllDenied, p.Catalog.DropCheckpoints(ctx, p.plan.RunID))
 	}
 	if err := p.warnOfPurged(ctx, staged); err != nil {
 		return err

@@ -98,8 +98,9 @@ func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 }
 
 // RunDates takes an as-of snapshot for each of the dates, in their order, and passes each summary to done. It checks
-// all dates before it requests anything. It continues with the next date after a run that is held back, but not after
-// an error, which it returns.
+// all dates before it requests anything. It continues with the next date after a run that is held back, and after an
+// error that concerns only one date: access to all its datasets is denied, or an interrupted change to a run of that
+// date cannot be finished. Any other error ends it. It returns all errors.
 func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done func(*Summary)) error {
 	for _, date := range dates {
 		s.EffectiveDate = date
@@ -110,17 +111,22 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 			return err
 		}
 	}
+	var errs []error
 	for _, date := range dates {
 		s.EffectiveDate = date
 		summary, err := Run(ctx, deps, s)
 		if summary != nil {
 			done(summary)
 		}
-		if err != nil {
-			return fmt.Errorf("as of %s: %w", date, err)
+		if err == nil {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("as of %s: %w", date, err))
+		if _, stuck := errors.AsType[*snapshot.StuckError](err); !stuck && !errors.Is(err, errAllDenied) {
+			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // runToEnd continues the run from its current state to its end.
