@@ -20,7 +20,7 @@ type build struct {
 
 // fips describes Go's cryptographic module for FIPS 140-3.
 type fips struct {
-	// Enabled is true in FIPS mode. Only is also true if the use of algorithms that are not approved fails.
+	// Enabled is true in FIPS mode. Only is also true if it is an error to use an algorithm that is not approved.
 	Enabled bool `json:"enabled"`
 	Only    bool `json:"only"`
 	// Module is the version of the frozen cryptographic module, or "latest" if the module is part of this version of Go

@@ -14,8 +14,8 @@ import (
 )
 
 // readConfig reads a configuration file, which is a YAML mapping of flag names to values. known holds the names of the
-// flags of all commands. It returns the settings with known names, and a mistake for each other entry and each name
-// that is set again. If the file cannot be read, that is the only mistake.
+// flags of all commands. readConfig returns the settings with known names, and a mistake for each other entry and each
+// repeated name. If the file cannot be read, that is the only mistake.
 func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	root, err := readMapping(path)
 	if err != nil {

@@ -124,9 +124,9 @@ func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources
 }
 
 // checkOwner returns an error if root is about to change a destination whose runs belong to another user. That user's
-// later runs could not write to files that root creates there. There is no error if the folder gives new files another
-// owner, as some network shares do. The owner of the folder itself does not matter: a container that runs as root may
-// write to a folder of the machine's user, night after night.
+// later runs could not write to files that root creates there. There is no error if new files in the folder get another
+// owner, as on some network shares. The owner of the folder itself does not matter, because a container that runs as
+// root may write every night to a folder that belongs to a user of the host.
 func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 	folder := catalog.Info().Folder
 	if folder == "" {

@@ -80,7 +80,7 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	}
 	var earlier, later *snapshot.Manifest
 	found, err := await(ctx, func() (*history.Difference, error) {
-		var err error // the caller has its own, because await may return before this does
+		var err error // the caller has its own err, because await may return before this function does
 		if earlier, later, err = snapshotsToCompare(ctx, catalog, o); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ const (
 // errInterrupted ends a command after SIGINT or SIGTERM.
 var errInterrupted = errors.New("interrupted")
 
-// exitCode returns the code of a command that ended with err.
+// exitCode returns the exit code of a command that ended with err.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -38,7 +38,7 @@ func exitCode(err error) int {
 	}
 }
 
-// outcomeCode returns the code of a run that ended without an error.
+// outcomeCode returns the exit code of a run that ended without an error.
 func outcomeCode(s *pipeline.Summary) int {
 	switch {
 	case s.Outcome == pipeline.HeldBack:

@@ -195,8 +195,8 @@ func checkOutside(file string, catalog snapshot.Catalog, setting string) error {
 	return nil
 }
 
-// foundStudentsText lists the students and, unless there are more than maxLocated, the places of their rows. The map
-// schools holds names of schools by bid.
+// foundStudentsText lists the students and, unless there are more than maxLocated, the places of their rows. schools
+// maps the bids of schools to their names.
 func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *findOptions, schools map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
@@ -267,8 +267,8 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 	return b.String()
 }
 
-// next returns the commands that a user may want next. If the user has not typed the bid or number, the commands read
-// it from a file, so that it does not appear in the arguments of the process.
+// next returns the commands that a user may want to run next. If the user has not typed the bid or number, the commands
+// read it from a file, to keep it out of the arguments of the process.
 func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 	value, list, noun := s.Bid, "students", "bid"
 	if value == "" {

@@ -20,7 +20,7 @@ func (a *app) newLogger(o *general) *slog.Logger {
 		a.records = logger
 	}
 	for _, warning := range a.pending {
-		logger.Warn(warning) //nolint:sloglint // the warning was written before there was a logger
+		logger.Warn(warning) //nolint:sloglint // the warning was raised before there was a logger
 	}
 	a.pending = nil
 	return logger

@@ -29,7 +29,7 @@ type privacyColumn struct {
 	Meaning string        `json:"meaning"`
 }
 
-// exported returns the datasets that the runs export.
+// exported returns the names of the datasets that the runs export.
 func exported(runs []*pipeline.Estimate) []string {
 	var names []string
 	for _, run := range runs {

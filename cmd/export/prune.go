@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// allKinds is the value of --kind for every kind of snapshot.
+// allKinds is the value of --kind that selects every kind of snapshot.
 const allKinds = "all"
 
 // pruneOptions holds the settings of prune.
@@ -84,7 +84,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if report == nil {
 		return err
 	}
-	// A prune that fails reports the runs that it has removed.
+	// Even a failed prune reports the runs that it has removed.
 	unwritten := a.writeOutput(o.output, report, pruneText(report, err != nil))
 	if err != nil {
 		return fmt.Errorf("prune %s: %w", catalog, err)

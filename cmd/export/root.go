@@ -134,7 +134,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usagef("unknown command %s%s; see growth-export --help", quoted(name), didYouMean("", name, commandNames(root)))
 }
 
-// flagError rewords an error of pflag. It never repeats the value of an unknown flag, which may be a secret.
+// flagError rewords an error from pflag. It never repeats the value of an unknown flag, which may be a secret.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := "; see " + cmd.CommandPath() + " --help"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {

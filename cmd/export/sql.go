@@ -107,11 +107,11 @@ const tableViews = "tables"
 // viewsNames returns the values of --views, indexed by render.Views.
 func viewsNames() []string { return []string{tableViews, "analysis", "sector"} }
 
-// kind returns the value of --views.
+// kind returns the kind of views that --views selects.
 func (o *sqlOptions) kind() render.Views { return render.Views(slices.Index(viewsNames(), o.views)) }
 
-// checkNorms returns a usage error if the views do not use norms, or if a local file of norms is not valid. If --views
-// is not given, it selects the views for analysts, because the views of tables do not use norms.
+// checkNorms returns a usage error if the views do not use norms, or if a local file of norms is not valid. If norms
+// are given without --views, it selects the views for analysts, because the views of tables do not use norms.
 func (o *sqlOptions) checkNorms(from sources) error {
 	switch {
 	case o.norms == "":

@@ -233,10 +233,11 @@ func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, e
 // verifiedAll holds the reports of everything at a destination.
 type verifiedAll struct {
 	Runs []any `json:"runs"`
-	// History and DeltaLake are nil if the destination has none, or if damage keeps them from being verified.
+	// History is nil if there is no history, and DeltaLake if there are no Delta logs. Each is also nil if damage
+	// prevents its verification.
 	History   any `json:"history,omitempty"`
 	DeltaLake any `json:"delta_lake,omitempty"`
-	// Unnamed holds the unlisted data files: those that neither a published run nor the history lists.
+	// Unnamed holds the data files that neither a published run nor the history lists.
 	Unnamed []*maintenance.UnnamedFiles `json:"unnamed_files,omitempty"`
 }
 

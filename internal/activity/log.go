@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// The limits of a log. When there are more than maxSteps steps, their length is doubled. maxSlowest limits Slowest.
+// The limits of a log. When there are more than maxSteps steps, their length is doubled. maxSlowest is the maximum
+// length of Slowest.
 const (
 	maxSteps   = 240
 	maxSlowest = 20
@@ -59,8 +60,8 @@ type SchoolTime struct {
 	Retries  int64   `json:"retries"`  // requests that repeated an earlier request
 }
 
-// Add adds another log, which it does not change. If a step of the other log is malformed, it ignores all steps of that
-// log, because they come from a file, and bad statistics must not fail a run.
+// Add adds other to l, and does not change other. If a step of other is malformed, Add ignores all steps of other,
+// because they come from a file, and bad statistics must not fail a run.
 func (l *Log) Add(other *Log) {
 	if len(other.Steps) > 0 && other.Sound() {
 		l.StepSeconds = cmp.Or(l.StepSeconds, other.StepSeconds)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Recorder records the activity of one process. It is safe for concurrent use; the zero value is ready.
+// Recorder records the activity of one process. It is safe for concurrent use; the zero value is ready to use.
 type Recorder struct {
 	mu  sync.Mutex
 	log Log
@@ -16,7 +16,7 @@ type Request struct {
 	Operation string
 	Ended     time.Time
 	Took      time.Duration
-	Bytes     int64 // of its body, decompressed
+	Bytes     int64 // the size of its body, decompressed
 	InFlight  int64 // concurrent requests when it started, including itself
 	Limit     int64 // concurrency limit when it ended
 }

@@ -52,8 +52,8 @@ func (s *Session) writePagesOf(ctx context.Context, summary *pipeline.Summary) {
 	}
 }
 
-// writeReports writes the reports of runs and of the runs that they replaced, then the page of all runs. It reports
-// which runs have a new report.
+// writeReports writes the reports of runs and of the runs that they replaced, then the page of all runs. It returns,
+// for each run in ends, whether its report was written.
 func (s *Session) writeReports(ctx context.Context, ends map[string]pipeline.Ending) map[string]bool {
 	written := make(map[string]bool)
 	if len(ends) == 0 || ctx.Err() != nil {

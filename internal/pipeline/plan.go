@@ -131,8 +131,8 @@ func neededLookups(s *Settings) fetch.Lists {
 	return fetch.Lists{Districts: lists || slices.Contains(selected, schemas.Districts), DistrictSchools: lists}
 }
 
-// setPerspectives records through which districts each school's enrollment is read: its own and, unless the settings
-// select only this one, the districts that list it.
+// setPerspectives records through which districts each school's enrollment is read: the school's own district and,
+// unless the settings select only this one, all districts that list the school.
 func setPerspectives(plan *snapshot.Plan, s *Settings, l *fetch.Lookups) {
 	for i := range plan.Schools {
 		school := &plan.Schools[i]

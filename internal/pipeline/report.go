@@ -39,8 +39,8 @@ func drawPage(page *report.Page) ([]byte, error) {
 }
 
 // WriteReport writes the report of a run beside its other documents, and writes it again if the run has changed in the
-// meantime. It returns the runs that the run replaced. If the run is removed, so is the report, and the error wraps
-// sink.ErrNotFound.
+// meantime. It returns the runs that the run replaced. If the run is being removed, WriteReport removes the report, and
+// the error wraps sink.ErrNotFound.
 func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string, end Ending) (replaced []string, err error) {
 	for {
 		page, err := pageOf(ctx, catalog, run)

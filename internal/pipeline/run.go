@@ -97,9 +97,9 @@ func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	return err
 }
 
-// RunDates takes an as-of snapshot for each of the dates, in their order, and passes each summary to done. It checks
-// all dates before it requests anything. It continues with the next date after a run that is held back, but not after
-// an error, which it returns.
+// RunDates takes an as-of snapshot for each of the dates, in the given order, and passes each summary to done. It
+// checks all dates before it requests anything. It continues with the next date after a run that is held back, but not
+// after an error, which it returns.
 func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done func(*Summary)) error {
 	for _, date := range dates {
 		s.EffectiveDate = date
@@ -186,7 +186,7 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	return r.checkPlan(r.plan)
 }
 
-// endShard reports the files that this shard staged. The command publish checks and publishes the whole run, and may
+// endShard adds to the summary what has been staged. The publish command checks and publishes the whole run. It may
 // already have done so if it considered this shard dead.
 func (r *exportRun) endShard(ctx context.Context) error {
 	if adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {

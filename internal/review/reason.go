@@ -28,23 +28,23 @@ const (
 	LessThanReplaced  = "less_than_replaced" // fewer schools, or far fewer rows, than the published run of the date
 )
 
-// Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, with the
-// sentence.
+// Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, which holds
+// the reason as a sentence.
 type Reason struct {
 	// Check is the name of a limit, such as max_removed, of a check of the service's own rules, or of another reason,
 	// such as no_rows or schools_unlisted. Limit is the exceeded limit, as a user writes it.
 	Check string `json:"check"`
 	Limit string `json:"limit,omitempty"`
-	// With is the run with which the run was compared, and SnapshotDate its date.
+	// With is the id of the run with which this run was compared, and SnapshotDate is the date of that run.
 	With         string `json:"with,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
-	// Found are the findings with the largest shares. More counts the others.
+	// Found are the findings with the largest shares. More is the number of other findings.
 	Found []Finding `json:"found"`
 	More  int       `json:"more,omitempty"`
 }
 
-// Finding is a part of the data that a Reason is about. Of counts the things in this part, and N those that are
-// affected.
+// Finding is a part of the data that a Reason is about. Of is the number of things in this part, and N is the number of
+// things that are affected.
 type Finding struct {
 	Table    string `json:"table,omitempty"`
 	Column   string `json:"column,omitempty"`   // a column of the table
@@ -61,16 +61,16 @@ type Finding struct {
 
 // The things that a Finding can count.
 const (
-	Schools   = "schools"   // with rows in the table
+	Schools   = "schools"   // schools with rows in the table
 	Parents   = "parents"   // records that had rows in a child table, and those that have none now
-	Calls     = "calls"     // for single records
+	Calls     = "calls"     // calls for single records
 	Districts = "districts" // all rows of students, test_results and academic_years in a district
 )
 
 // maxFound is the maximum number of findings that New keeps.
 const maxFound = 100
 
-// New returns a reason with the findings with the largest shares, at most maxFound. It sorts found.
+// New returns a reason with at most maxFound findings, those with the largest shares. It sorts found.
 func New(check, limit string, found []Finding) Reason {
 	share := func(f Finding) float64 { return float64(f.N) / float64(max(f.Of, 1)) }
 	slices.SortFunc(found, func(a, b Finding) int {
@@ -206,7 +206,7 @@ func setting(check string) wording.Setting {
 	return wording.Setting(strings.ReplaceAll(check, "_", "-"))
 }
 
-// datasets lists findings that are about datasets.
+// datasets lists the datasets that the findings are about.
 func (r Reason) datasets() string { return r.list(", ", func(f Finding) string { return f.Table }) }
 
 // list lists the four largest findings, or ten if they are only names or bids.
@@ -236,7 +236,7 @@ func (f Finding) label() string {
 	return wording.Bid(f.District + f.School)
 }
 
-// place describes the part of the data.
+// place describes the part of the data that the finding is about.
 func (f Finding) place() string {
 	where := "table " + f.Table
 	if f.Column != "" {
