@@ -34,9 +34,9 @@ type app struct {
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
-	// problem is the reason why a command that has no summary ends with exitPartial. It goes into the JSON output.
+	// problem is the reason why a command that has no summary ends with exitPartial. It is part of the JSON output.
 	problem error
-	// result is the JSON form of the command's output, if the user asked for it.
+	// result is the JSON form of the command's output, if the user asked for JSON.
 	result any
 }
 

@@ -42,7 +42,7 @@ func thisBuild() build {
 			switch setting.Key {
 			case "vcs.revision":
 				b.Commit = cmp.Or(b.Commit, setting.Value)
-			case "GOFIPS140": // more precise than fips140.Version
+			case "GOFIPS140": // this value is more precise than fips140.Version
 				b.FIPS.Module = setting.Value
 			}
 		}

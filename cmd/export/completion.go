@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// completionCommand returns the completion command. It replaces cobra's own, whose bash script needs the package
-// bash-completion.
+// completionCommand returns the completion command. It replaces cobra's own command, whose bash script needs the
+// package bash-completion.
 func (a *app) completionCommand() *cobra.Command {
 	shells := []cobra.Completion{"bash", "zsh", "fish"}
 	return &cobra.Command{

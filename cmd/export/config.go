@@ -134,7 +134,7 @@ func configText(settings []setSetting, credentials, mistakes []string) string {
 	for _, s := range settings {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Setting, s.Value, s.Source)
 	}
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	if len(credentials) > 0 {
 		fmt.Fprintf(&b, "credentials: %s\n", strings.Join(credentials, ", "))
 	}

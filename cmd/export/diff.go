@@ -155,9 +155,9 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
-// namesBy returns the names of schools or districts from the plans of the runs. A district whose name is unknown is
-// described by the first of its schools in alphabetical order and the number of its other schools. Schools without a
-// name do not count. If by is neither bySchool nor byDistrict, the map is empty.
+// namesBy maps the bids of schools or districts to their names in the plans of the runs. A district whose name is
+// unknown is described by the first of its schools in alphabetical order and the number of its other schools. Schools
+// without a name do not count. If by is neither bySchool nor byDistrict, the map is empty.
 func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
 	names := make(map[string]string)
 	if by != bySchool && by != byDistrict {
@@ -280,7 +280,7 @@ func tableColumns(name string) []string {
 }
 
 // countsBy sums the differences by school or district. It leaves out rows that belong to neither, such as those in
-// lookup tables. By school, it also leaves out rows that belong only to a district.
+// lookup tables. If by is bySchool, it also leaves out rows that belong only to a district.
 func countsBy(d *history.Difference, by string) map[string]map[string]*snapshot.TableComparison {
 	sums := make(map[string]map[string]*snapshot.TableComparison)
 	for unit, tables := range d.Units {

@@ -190,7 +190,7 @@ func findingsText(findings []doctor.Finding) string {
 		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", state, width, f.Check, text)
 	}
 	switch warned := count(findings, doctor.Warn); {
-	case count(findings, doctor.Fail) > 0: // the error says how many
+	case count(findings, doctor.Fail) > 0: // the error contains the number of failed checks
 	case warned > 0:
 		fmt.Fprintf(&b, "\nA run would work, but %d of %d checks gave a warning.\n", warned, len(findings))
 	default:

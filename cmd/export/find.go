@@ -111,7 +111,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 		return fmt.Errorf("look for the student: %w", err)
 	}
 	shown := *found
-	if o.record != "" { // the rows are written to the file
+	if o.record != "" { // the rows are written to the file instead
 		shown.Students = nil
 		for _, s := range found.Students {
 			without := *s
@@ -214,7 +214,7 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 			short := func(list []string) string { return wording.Cut(printable(strings.Join(list, ", ")), wording.MaxName) }
 			fmt.Fprintf(t, "%s\t%s\t%s\n", cmp.Or(bidText(s.Bid), "no bid"), short(s.Names), short(s.Numbers))
 		}
-		_ = t.Flush() // A strings.Builder returns no errors.
+		_ = t.Flush() // Writing to a strings.Builder cannot fail.
 		return b.String()
 	}
 	for _, s := range r.Students {
@@ -286,7 +286,7 @@ func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 		if i := slices.IndexFunc(s.Numbers, func(number string) bool { return slices.Contains(o.numbers, number) }); i >= 0 {
 			who, whom = s.Numbers[i], s.Numbers[i]
 		}
-	case len(o.bids) > 0: // a pseudonym, or typed with whitespace around it
+	case len(o.bids) > 0: // the bid is a pseudonym, or was typed with whitespace around it
 	default: // found by number
 		by, who = "number", cmp.Or(o.listFile, strings.Join(o.numbers, ","))
 	}

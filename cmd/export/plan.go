@@ -117,8 +117,8 @@ func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, e.AboutTime, o)
 }
 
-// serviceLines shows the service of a run, the changes that publishing it would make at the destination, and its
-// deadline.
+// serviceLines shows the service of a run, the changes that publishing the run would make at the destination, and the
+// run's deadline.
 func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	text := fmt.Sprintf("service   %s\n", e.BaseURL)
 	if e.MovesFrom != "" {
@@ -169,7 +169,7 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note)
 	}
 	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), about(e.About))
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
 		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(e.SchoolsPerFile))
 	b.WriteString(shardsLine(e, o.atOnce))
@@ -211,7 +211,7 @@ func shardsLine(e *pipeline.Estimate, atOnce int) string {
 	return "shards    " + text + "\n"
 }
 
-// about formats an estimated number of requests. It returns "" if n is 0, because there is no estimate then.
+// about formats an estimated number of requests. It returns "" if n is 0, that is, if there is no estimate.
 func about(n int) string {
 	if n == 0 {
 		return ""

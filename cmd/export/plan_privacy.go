@@ -94,6 +94,6 @@ func (p *privacyPlan) text() string {
 			fmt.Fprintf(t, "  %s\t%s\t%s\n", c.Column, c.Class, c.Leaves)
 		}
 	}
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	return b.String()
 }

@@ -67,7 +67,7 @@ type progressView struct {
 	read     func() pipeline.Reading
 	show     func(p pipeline.Reading)
 	pace     pace
-	interval time.Duration // between readings; 0 means barInterval
+	interval time.Duration // the time between readings; 0 means barInterval
 }
 
 func (v *progressView) refreshUntil(done <-chan struct{}) {
@@ -111,7 +111,7 @@ const (
 	// minSlow is how long a school must have been failing before it is logged, if no progress is shown.
 	minSlow      = 30 * time.Second
 	slowInterval = 5 * time.Second
-	maxSlow      = 5 // schools
+	maxSlow      = 5 // the maximum number of schools that are logged
 )
 
 // logSlowSchools returns a function for runs that show no progress. The function logs a school once when it has been
@@ -133,7 +133,7 @@ func logSlowSchools(logger *slog.Logger) func(p pipeline.Reading) {
 // pace estimates the speed of a run.
 type pace struct {
 	rate float64       // requests per second over the last rateWindow
-	left time.Duration // until all schools are done; negative if unknown
+	left time.Duration // the estimated time until all schools are done; negative if unknown
 
 	window   []pipeline.Reading // the readings of the last rateWindow
 	fetching bool

@@ -49,7 +49,8 @@ func (a *app) resolveAll(cmd *cobra.Command) (sources, []error) {
 	return found, mistakes
 }
 
-// resolveFile sets the flags that are not in found from the configuration file, and returns all mistakes.
+// resolveFile sets the flags that are not in found to their values in the configuration file, and adds the sources of
+// these values to found. It returns all mistakes.
 func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	path, err := expandHome(cmd.Flags().Lookup("config").Value.String())
 	if err != nil {

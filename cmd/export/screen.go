@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is stderr with a progress bar, which is a last line that is redrawn. Other output consists of whole lines,
-// which are written above the bar.
+// screen writes to stderr, and redraws a progress bar as the last line. All other output consists of whole lines, which
+// appear above the bar.
 type screen struct {
 	mu  sync.Mutex
 	w   io.Writer

@@ -75,8 +75,8 @@ func (a *app) privacyKey() (*privacy.Key, error) {
 	return key, nil
 }
 
-// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. The key is used for
-// pseudonyms and, with every profile, for the suppression list.
+// keyOf returns the privacy key. If the key is not set, keyOf returns nil or, if the profile needs the key, a usage
+// error. The key is used for pseudonyms and, with every profile, for the suppression list.
 func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	key, err := a.privacyKey()
 	if key == nil && err == nil && profile.NeedsKey() {

@@ -17,9 +17,9 @@ import (
 
 // Annotations that help and completion read.
 const (
-	groupAnnotation  = "group"  // of a flag: its heading in help
-	wordsAnnotation  = "words"  // of a flag: the only values that it takes
-	commonAnnotation = "common" // of a command: the flags that most people need, in the order of help
+	groupAnnotation  = "group"  // on a flag: its heading in help
+	wordsAnnotation  = "words"  // on a flag: the only values that it takes
+	commonAnnotation = "common" // on a command: the flags that most people need, in the order of help
 )
 
 // setting is a flag of any type. Its value is parsed and checked in the same way whether it comes from a flag, an

@@ -129,7 +129,7 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// day returns the date in the settings, or otherwise if no date is set.
+// day returns the date in the settings. If no date is set, it returns otherwise.
 func (o *simulation) day(otherwise time.Time) time.Time {
 	if o.date.IsZero() {
 		return otherwise

@@ -147,7 +147,7 @@ func parseSchema(text string) (string, error) {
 	return text, nil
 }
 
-// describeViews describes the selected runs, or the history, for SQL.
+// describeViews returns a description of the selected runs, or of the history, for package render.
 func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*render.Snapshot, error) {
 	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes", "history")
 	if err != nil {
@@ -195,7 +195,7 @@ func (o *sqlOptions) runsToRead(ctx context.Context, catalog snapshot.Catalog, w
 	return []*snapshot.Manifest{manifest}, err
 }
 
-// placeOf describes a destination for SQL.
+// placeOf returns the location of a destination and the settings of the views, for package render.
 func (o *sqlOptions) placeOf(catalog snapshot.Catalog, title string) render.Place {
 	info := catalog.Info()
 	return render.Place{
@@ -204,7 +204,7 @@ func (o *sqlOptions) placeOf(catalog snapshot.Catalog, title string) render.Plac
 	}
 }
 
-// describeSnapshot describes the runs for SQL.
+// describeSnapshot returns a description of the runs for package render.
 func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog snapshot.Catalog) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
 	what := map[snapshot.Kind]string{snapshot.Full: "Snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Delta run of "}

@@ -272,7 +272,7 @@ func tableText(rows [][]string, columns int) string {
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	width := 0
 	for line := range strings.Lines(table.String()) {
 		width = max(width, utf8.RuneCountInString(line)-1)
@@ -302,7 +302,7 @@ func shardsText(r *snapshot.RunState) string {
 	for _, shard := range r.Shards {
 		name := strconv.Itoa(shard.Shard)
 		switch {
-		case shard.Tasks == 0: // more shards than buckets
+		case shard.Tasks == 0: // there are more shards than buckets
 		case shard.Tasks == shard.Staged:
 			staged = append(staged, name)
 		case shard.Staged > 0:

@@ -23,7 +23,7 @@ type place struct {
 // storeKind is a kind of destination.
 type storeKind struct {
 	scheme string // the scheme of its URL; empty for a folder
-	form   string // how error messages say that it is written
+	form   string // the form of --dest that error messages show
 	// parse returns the path of a place from the value of --dest.
 	parse func(text string) (string, error)
 	open  func(ctx context.Context, o *destination) (sink.Store, error)

@@ -19,8 +19,8 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// jsonSummary is the JSON form of a summary, or of an error before there was a summary. Its paths do not depend on the
-// working directory.
+// jsonSummary is the JSON form of a summary, or of an error that occurred before there was a summary. Its paths do not
+// depend on the working directory.
 type jsonSummary struct {
 	*pipeline.Summary
 	DurationSeconds float64 `json:"duration_seconds,omitempty"`
@@ -216,7 +216,7 @@ func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 		all.Bytes += table.Bytes
 	}
 	line("all", wording.Count(all.Rows), wording.Count(all.Files), wording.Size(all.Bytes))
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 }
 
 // summarizeDenied lists denials, which are not failures and are easily overlooked.
@@ -367,7 +367,7 @@ func tableToShow(tables []pipeline.TableSummary) string {
 }
 
 // inDuckDB says how to look at a run with DuckDB. For Azure, it refers to the views of growth-export sql, because
-// DuckDB then needs a secret and rejects ** in patterns, which matches folders of any depth.
+// DuckDB then needs a secret, and rejects patterns with **, which match folders of any depth.
 func inDuckDB(s *pipeline.Summary, table string) string {
 	if strings.HasPrefix(s.Destination, azure.Scheme) {
 		return "in DuckDB: growth-export sql, with the same settings, prints the secret and the views that DuckDB needs"

@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// How long a finished command waits for the collector.
+// The maximum time that a finished command waits for the collector, normally and after an interrupt.
 const (
 	collectorTimeout            = 5 * time.Second
 	interruptedCollectorTimeout = 2 * time.Second
@@ -58,7 +58,7 @@ func (a *app) measure(cmd *cobra.Command) {
 	}
 }
 
-// observer returns the observer of requests: progress or, if there is telemetry, progress and the telemetry together.
+// observer returns an observer of requests that updates progress and, if there is telemetry, the telemetry.
 func (a *app) observer(base *url.URL, progress *pipeline.Progress) extract.Observer {
 	if a.telemetry == nil {
 		return progress

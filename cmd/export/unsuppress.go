@@ -106,7 +106,7 @@ type retired struct {
 	DryRun     bool   `json:"dry_run,omitempty"`
 	RetiredKey string `json:"retired_key_fingerprint"`
 	Key        string `json:"key_fingerprint"`
-	Students   int    `json:"students"` // on the list of the retired key
+	Students   int    `json:"students"` // the number of students on the list of the retired key
 }
 
 // retireKey empties the suppression list of a key that runs no longer use. It returns a usage error if no other key is

@@ -54,8 +54,8 @@ func didYouMean(prefix, word string, candidates []string) string {
 	return ", did you mean " + prefix + nearest + "?"
 }
 
-// edits returns the edit distance from a to b: the number of letters to insert, remove, replace or swap with the next
-// letter.
+// edits returns the edit distance from a to b: the minimum number of letters to insert, remove, replace or swap with
+// the next letter.
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

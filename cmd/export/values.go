@@ -228,7 +228,7 @@ func parseScratch(text string) (string, error) {
 	probe, err := os.CreateTemp(text, ".growth-export-*")
 	if err != nil {
 		if inner, ok := errors.AsType[*fs.PathError](err); ok {
-			err = inner.Err // without the random name
+			err = inner.Err // the error without the random file name
 		}
 		return "", fmt.Errorf("%s is not a folder that can be written: %w", quoted(text), err)
 	}

@@ -128,7 +128,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 		return unwritten
 	}
 	first := ""
-	if o.output == outputJSON { // the text on stdout lists the problems
+	if o.output == outputJSON { // the text form already lists the problems on stdout
 		first = ", the first is " + done.problems[0]
 	}
 	return fmt.Errorf("found %s in %s at %s%s: %s",
@@ -249,7 +249,7 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	if err != nil {
 		return verified{}, err
 	}
-	targets := []maintenance.VerifyTarget{{}} // the latest, with the pointer to it
+	targets := []maintenance.VerifyTarget{{}} // the latest snapshot, with the pointer to it
 	for i := range runs {
 		if runs[i].State != snapshot.StateReplaced && runs[i].State != snapshot.StatePublishing && !runs[i].BeingPruned {
 			targets = append(targets, maintenance.VerifyTarget{RunID: runs[i].RunID})

@@ -14,15 +14,15 @@ const (
 	maxSlowest = 20
 )
 
-// Log is the activity over time. The zero value is empty.
+// Log is the activity of one or several processes over time. The zero value is an empty log.
 type Log struct {
-	// StepSeconds is the length of each step, a power of two; 0 if there has been no step.
+	// StepSeconds is the length of each step. It is a power of two, or 0 if there has been no step.
 	StepSeconds int64 `json:"step_seconds"`
-	// Steps are the steps with activity, by time.
+	// Steps are the steps with activity, in chronological order.
 	Steps []Step `json:"steps,omitempty"`
 	// Operations holds the activity of each operation by name; "token" is the token endpoint.
 	Operations map[string]Operation `json:"operations,omitempty"`
-	// Slowest lists the schools' datasets that took longest, slowest first.
+	// Slowest lists the schools' datasets that took the longest time, the slowest first.
 	Slowest []SchoolTime `json:"slowest,omitempty"`
 }
 
@@ -39,15 +39,15 @@ type Step struct {
 	Latency Histogram        `json:"latency"`
 	// InFlight is the maximum number of concurrent requests of one process.
 	InFlight int64 `json:"in_flight"`
-	// Limit is the lowest concurrency limit of a process, 0 if unknown.
+	// Limit is the lowest concurrency limit of a process, or 0 if it is unknown.
 	Limit int64 `json:"limit"`
 }
 
 // Operation is the activity of one operation of the service.
 type Operation struct {
 	Requests int64            `json:"requests"`          // requests that ended
-	Bytes    int64            `json:"bytes"`             // as in Step
-	Retries  map[string]int64 `json:"retries,omitempty"` // as in Step
+	Bytes    int64            `json:"bytes"`             // the size of the bodies, decompressed
+	Retries  map[string]int64 `json:"retries,omitempty"` // by the outcome of the previous attempt
 	Latency  Histogram        `json:"latency"`
 }
 
@@ -159,7 +159,7 @@ func (l *Log) operation(name string, change func(*Operation)) {
 	l.Operations[name] = o
 }
 
-// slow records a school's dataset if it is among the slowest. If a dataset was fetched several times, its longest time
+// slow records a school's dataset if it is among the slowest. If a dataset was fetched several times, the longest time
 // counts.
 func (l *Log) slow(school SchoolTime) {
 	same := func(s SchoolTime) bool { return s.School == school.School && s.Dataset == school.Dataset }

@@ -17,7 +17,7 @@ type Request struct {
 	Ended     time.Time
 	Took      time.Duration
 	Bytes     int64 // the size of its body, decompressed
-	InFlight  int64 // concurrent requests when it started, including itself
+	InFlight  int64 // concurrent requests when it started, including this one
 	Limit     int64 // concurrency limit when it ended
 }
 
@@ -39,7 +39,7 @@ func (r *Recorder) Requested(request Request) {
 	})
 }
 
-// Retried records a retry; cause is the outcome of the previous attempt.
+// Retried records a retry. cause is the outcome of the previous attempt.
 func (r *Recorder) Retried(at time.Time, operation, cause string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *Recorder) Take() *Log {
 	return &taken
 }
 
-// Return takes back a log that came from Take and could not be stored.
+// Return takes back a log that came from Take and could not be stored, so that the next Take includes it.
 func (r *Recorder) Return(log *Log) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -76,7 +76,7 @@ func (s *Session) writeReports(ctx context.Context, ends map[string]pipeline.End
 	return written
 }
 
-// warnOfPage logs that a page cannot be written, unless the command is being stopped or the run was removed.
+// warnOfPage logs a warning that a page cannot be written, unless the command is being stopped or the run was removed.
 func (s *Session) warnOfPage(ctx, within context.Context, path string, err error) {
 	if err != nil && within.Err() != nil {
 		err = context.Cause(within) // the error is a consequence of the cancellation

@@ -21,9 +21,9 @@ import (
 type Options struct {
 	Log *slog.Logger
 	Now func() time.Time
-	// ToolVersion is the program's version, for Delta logs.
+	// ToolVersion is the program's version, which is recorded in Delta logs.
 	ToolVersion string
-	// Scratch is the folder of temporary files; empty for the system's temporary folder.
+	// Scratch is the folder of temporary files. If it is empty, the system's temporary folder is used.
 	Scratch string
 	// After a run is published, new snapshots are added to the history if History is set, and missing Delta logs are
 	// created if DeltaLake is set. Existing Delta logs are always kept up to date.
@@ -167,8 +167,8 @@ func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
 	return deps
 }
 
-// updateDependents brings the Delta logs and, if the option is set, the history up to date after a run. If an update
-// fails, the summary of a published run contains the error, and the next command tries again.
+// updateDependents brings the Delta logs and, if the option History is set, the history up to date after a run. If an
+// update fails, the summary of a published run contains the error, and the next command tries again.
 func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summary) {
 	if summary != nil {
 		summary.UnfinishedPurges = s.unfinishedPurges

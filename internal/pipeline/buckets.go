@@ -14,7 +14,8 @@ const (
 	shardsPerMachine  = 4
 )
 
-// bucketSize returns the maximum number of schools in a bucket of a run that was planned with this number of shards.
+// bucketSize returns the maximum number of schools in a bucket of a run that was planned with the given number of
+// shards.
 func (s *Settings) bucketSize(schools, shards int) int {
 	switch {
 	case s.SchoolsPerFile > 0:

@@ -75,7 +75,7 @@ func explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.Sta
 	return nil
 }
 
-// compareSchool compares the rows of the next school of the task with those in the baseline.
+// compareSchool compares the rows of the next school of the task with the school's rows in the baseline.
 func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
 	err := t.compare(ctx, func(c *history.Comparer) error {
 		school := &t.schools[len(t.checkpoint.Ledger)]

@@ -190,7 +190,7 @@ func (f *forecast) cutShort() error {
 	return err
 }
 
-// report adds the estimated end to the progress. It logs the first estimate, and the first one that is after the
+// report adds the estimated end to the progress. It logs the first estimate, and the first estimate that is after the
 // deadline.
 func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.mu.Lock()

@@ -32,7 +32,7 @@ func (d *Deps) startSpan(ctx context.Context, span Span) (context.Context, func(
 
 func untraced(SpanEnd) {}
 
-// runPhase runs one phase of a run, and reports it to progress and tracer.
+// runPhase runs one phase of a run, and reports the phase to the progress and the tracer.
 func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
 	d.Progress.setPhase(name)
 	ctx, end := d.startSpan(ctx, Span{Name: name, RunID: run})

@@ -33,7 +33,7 @@ type Estimate struct {
 	Students         *snapshot.Students       `json:"students,omitempty"`      // the cohort, if the run is restricted to one
 	Datasets         []DatasetEstimate        `json:"datasets"`
 	Files            int                      `json:"files"`
-	Requests         int                      `json:"requests"` // exact if Exact is set, otherwise the minimum; without retries and tokens
+	Requests         int                      `json:"requests"` // exact if Exact is true, otherwise the minimum; without retries and token requests
 	Exact            bool                     `json:"exact"`
 	About            int                      `json:"about,omitempty"` // the estimated number, if a dataset has an estimate
 	// Time is the minimum duration of these requests at the run's concurrency and the assumed latency. AboutTime is the
@@ -42,7 +42,7 @@ type Estimate struct {
 	AboutTime time.Duration `json:"about_time_ns,omitempty"`
 }
 
-// ReplacedRun is a published run that another one would replace.
+// ReplacedRun is a published run that another run would replace.
 type ReplacedRun struct {
 	RunID       string    `json:"run_id"`
 	PublishedAt time.Time `json:"published_at"`

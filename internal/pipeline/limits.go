@@ -74,8 +74,8 @@ func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// withoutAnswer returns the fan-out datasets without any record that was read, and with at least minCalls records that
-// were denied, not found or without an identifier.
+// withoutAnswer returns the fan-out datasets of which no record was read, and at least minCalls records were denied,
+// were not found or had no identifier.
 func withoutAnswer(g *snapshot.StagedRun) []review.Finding {
 	const minCalls = 3
 	type counts struct{ pages, unavailable int64 }

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// makePlan returns a plan that pins the scope of the run, from the settings and the lookups.
+// makePlan makes a plan from the settings and the lookups. The plan pins the scope of the run.
 func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, error) {
 	s := r.settings
 	plan := &snapshot.Plan{
@@ -120,7 +120,7 @@ func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 	}
 }
 
-// neededLookups reports which lookups the run has to fetch besides the school list.
+// neededLookups returns the lookups that the run has to fetch besides the school list.
 func neededLookups(s *Settings) fetch.Lists {
 	selected, _ := s.split()
 	enrollment := slices.ContainsFunc(selected, func(name string) bool {

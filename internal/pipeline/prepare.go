@@ -160,7 +160,7 @@ func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, re
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
 	})
 	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
-		r.replaces = nil // its manifest is damaged, so nothing is known about it
+		r.replaces = nil // its manifest is damaged, so nothing is known about the run
 	}
 	return usageIfRefused(err)
 }
@@ -178,7 +178,7 @@ func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manif
 	return current, nil
 }
 
-// logReplaced logs that the run replaces a published one, and warns if the history could then no longer be extended.
+// logReplaced logs that the run replaces a published run, and warns if the history could then no longer be extended.
 func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
@@ -216,7 +216,7 @@ const sinceMargin = 10 * time.Minute
 // sinceAuto is the setting with which a user selects SinceAuto.
 var sinceAuto = modifiedSince.String() + " " + SinceAuto
 
-// errNoRunSince says that there is no run that a delta run since SinceAuto can continue from.
+// errNoRunSince says that there is no run from which a delta run since SinceAuto can continue.
 var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile is published here that has all of these datasets and perspectives," +
 	" covers all schools and has no failed school in these datasets: take a full snapshot first, or give a date")
 
@@ -301,7 +301,7 @@ func (r *exportRun) suppressionDiffers(plan *snapshot.Plan) error {
 	return Usagef("run %s was planned %s (suppressed students: %s instead of %s): %s", plan.RunID, when, plan.Suppressed, r.suppression.described, remedy)
 }
 
-// differences describes the settings behind the run id that differ from those in the plan.
+// differences describes the settings that determine the run id and that differ from the settings in the plan.
 func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []string {
 	var found []string
 	value := func(name, theirs, ours string) {

@@ -50,7 +50,7 @@ func (m *Progress) takeCounts() counts {
 	return counts{requests: fresh, activity: *m.activity.Take()}
 }
 
-// requests returns the requests of this process.
+// requests returns the counts of the requests of this process.
 func (m *Progress) requests() snapshot.Requests {
 	stats := m.client.Load().Stats()
 	return snapshot.Requests{
@@ -157,7 +157,7 @@ func (m *Progress) RunID() string {
 	return id
 }
 
-// readHealth adds the client's retries and pauses.
+// readHealth adds the client's retries and pauses to p.
 func (m *Progress) readHealth(p *Reading, health extract.Health, now time.Time) {
 	var names map[string]string
 	if known := m.names.Load(); known != nil {

@@ -86,7 +86,7 @@ func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, 
 // return.
 func (b *reorderBuffer) makeRoom(a *arrival, spill func(*fetch.Result) error) error {
 	if a.settled == nil {
-		return nil // already written
+		return nil // the result is already written
 	}
 	if size := int64(a.result.Bytes()); b.memory.TryAcquire(size) {
 		a.held = size

@@ -93,7 +93,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 }
 
 // rosterOf returns the students of a school whose results were read, or nil if the run does not have them. The error is
-// the cause of the context's end, or says that staged students cannot be read back, as is the case in S3.
+// the cause of the cancellation of ctx, or says that staged students cannot be read back, as is the case in S3.
 func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (fetch.Roster, error) {
 	if t.rosters != nil {
 		select {

@@ -56,7 +56,7 @@ type foundRun struct {
 	manifest *snapshot.Manifest // nil if the run is not published
 }
 
-// date returns the snapshot date of the run's plan, or ifNew if it has no plan yet.
+// date returns the snapshot date of the run's plan, or ifNew if the run has no plan yet.
 func (s *foundRun) date(ifNew string) string {
 	if s.plan != nil {
 		return s.plan.SnapshotDate
@@ -119,7 +119,7 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 		case err != nil:
 			return run, err
 		case run.plan == nil && run.manifest != nil:
-			continue // a published run that has lost its plan
+			continue // this published run has lost its plan
 		case run.plan == nil && published.plan != nil:
 			return published, nil
 		case run.plan == nil:

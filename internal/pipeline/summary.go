@@ -18,7 +18,7 @@ type Outcome string
 // The outcomes.
 const (
 	Published Outcome = "published" // the snapshot is visible; Summary.Schools says how many schools failed
-	Staged    Outcome = "staged"    // a shard is done with its buckets
+	Staged    Outcome = "staged"    // a shard has staged its buckets
 	Failed    Outcome = "failed"    // there was an error; this package leaves the outcome empty then
 	HeldBack  Outcome = "held"      // everything is staged, but a check failed
 	Abandoned Outcome = "abandoned" // the run was given up and removed

@@ -122,7 +122,7 @@ func (t *task) addChecks(r *fetch.Result) {
 }
 
 // open creates the task's files, unless it already has. It is called when the first school is written, so that a task
-// that has not begun costs nothing.
+// that has not begun needs no memory for files.
 func (t *task) open(ctx context.Context, w *writer) error {
 	for len(t.files) < len(t.dataset.Tables) {
 		table := t.dataset.Tables[len(t.files)]

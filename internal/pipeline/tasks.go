@@ -72,7 +72,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	return err
 }
 
-// maxSavingAtEnd bounds the time that a run that ends early spends on saving the calls that it has made.
+// maxSavingAtEnd is the maximum time that a run that ends early spends on saving the calls that it has made.
 const maxSavingAtEnd = 10 * time.Second
 
 // newTasks returns the tasks of todo that are fetched school by school. Tasks of the same dataset open their files in
@@ -181,9 +181,9 @@ func (r *exportRun) writeTask(ctx context.Context, w *writer, t *task) error {
 	return r.stage(ctx, w, t)
 }
 
-// stage stages a task whose files are written.
+// stage stages a task whose rows have been written.
 func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
-	files := t.checkpoint.Files // the task releases its checkpoint
+	files := t.checkpoint.Files // t.stage clears the checkpoint
 	within, end := r.startSpan(ctx, Span{Name: SpanStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
 	err := t.stage(within, w)
 	end(SpanEnd{Err: err, Files: files})
@@ -314,7 +314,7 @@ func inOrder(tasks []*task, do func(t *task, i int)) {
 				do(t, i)
 				do(partner, i)
 			}
-		case t == partner && t.rosters != nil: // the students are finished
+		case t == partner && t.rosters != nil: // its schools were passed to do after their students
 		default:
 			for i := range t.schools {
 				do(t, i)

@@ -11,13 +11,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The reasons to hold a run back, besides limits.
+// The reasons to hold a run back, other than exceeded limits.
 const (
 	DatasetDenied = "dataset_denied" // access to a dataset was denied in every school, or in every call
 	NoRows        = "no_rows"        // an as-of run has no rows
 )
 
-// The reasons to warn, besides limits.
+// The reasons to warn, other than exceeded limits.
 const (
 	NewlyDenied       = "newly_denied" // schools that were read in the previous snapshot are denied now
 	AllRowsGone       = "all_rows_gone"
@@ -25,7 +25,7 @@ const (
 	DistrictsUnlisted = "districts_unlisted"
 	SchoolsUnlisted   = "schools_unlisted"
 	FewCompared       = "few_schools_compared"
-	LessThanReplaced  = "less_than_replaced" // fewer schools, or far fewer rows, than the published run of the date
+	LessThanReplaced  = "less_than_replaced" // the run has fewer schools, or far fewer rows, than the published run of its date
 )
 
 // Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, which holds
@@ -62,7 +62,7 @@ type Finding struct {
 // The things that a Finding can count.
 const (
 	Schools   = "schools"   // schools with rows in the table
-	Parents   = "parents"   // records that had rows in a child table, and those that have none now
+	Parents   = "parents"   // records that had rows in a child table; N counts those that have none now
 	Calls     = "calls"     // calls for single records
 	Districts = "districts" // all rows of students, test_results and academic_years in a district
 )
@@ -140,7 +140,7 @@ func (r Reason) String() string {
 		return "counts are lower than in run " + r.With + ", published earlier for this date: " + r.list(", ", Finding.fall)
 	case MaxFailedSchools:
 		text := fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
-		if len(r.Found) > 1 { // datasets
+		if len(r.Found) > 1 { // the other findings are datasets
 			text += "; no school could be read in " + Reason{Found: r.Found[1:]}.datasets()
 		}
 		return text
@@ -162,7 +162,7 @@ func (r Reason) String() string {
 		return wording.Many(count, "school") + " no longer listed: " + r.list(", ", name)
 	case FewCompared:
 		why := "the others are new, or were not read completely in one of the two runs"
-		if len(r.Found) > 1 { // datasets
+		if len(r.Found) > 1 { // the other findings are datasets
 			why = "the previous snapshot does not have " + Reason{Found: r.Found[1:]}.datasets()
 		}
 		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes cover less than half of the data: %s",
@@ -209,7 +209,8 @@ func setting(check string) wording.Setting {
 // datasets lists the datasets that the findings are about.
 func (r Reason) datasets() string { return r.list(", ", func(f Finding) string { return f.Table }) }
 
-// list lists the four largest findings, or ten if they are only names or bids.
+// list joins the texts of up to four findings, or of up to ten if they are only names or bids, and adds the number of
+// other findings.
 func (r Reason) list(separator string, text func(Finding) string) string {
 	if len(r.Found) == 0 {
 		return "(removed by a purge)"
