@@ -11,7 +11,7 @@ import (
 )
 
 // runDates takes an as-of snapshot for each effective date until there is an error, and writes the summaries. The
-// command ends with the most serious exit code.
+// command ends with the most serious exit code of the runs.
 func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, settings pipeline.Settings, stop func()) error {
 	summaries, err := await(ctx, func() ([]*pipeline.Summary, error) {
 		s, err := work.Open(ctx, deps.Catalog, a.sessionOptions(&o.destination))

@@ -152,8 +152,8 @@ func (h *helpText) writeLine(text string) {
 	h.b.WriteByte('\n')
 }
 
-// wrap writes the words of a text, beginning at a column, and indents further lines. It returns the column after the
-// last word.
+// wrap writes the words of a text, beginning at the given column, and indents further lines. It returns the column
+// after the last word.
 func (h *helpText) wrap(column, indent int, text string) int {
 	for word := range strings.FieldsSeq(text) {
 		switch {

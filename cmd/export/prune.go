@@ -36,7 +36,7 @@ func (a *app) pruneCommand() *cobra.Command {
 			"another kind; --keep and --keep-days then apply to each kind separately. The\n" +
 			"snapshot in _latest.json is always kept, and so are the history, the snapshots that it\n" +
 			"does not hold, and the snapshots that a rebuild needs to add one of these. The next\n" +
-			"prune finishes one that was killed.",
+			"prune finishes a prune that was killed.",
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
 	})

@@ -181,7 +181,7 @@ func foundText(r *maintenance.PurgeReport) string {
 	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)
 }
 
-// writeSuppressed writes a line that says whether later runs leave out the students.
+// writeSuppressed writes a line about the effect of the suppression list on later runs.
 func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	s := r.Suppressed
 	switch {

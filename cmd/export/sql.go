@@ -210,7 +210,7 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog sn
 	what := map[snapshot.Kind]string{snapshot.Full: "Snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Delta run of "}
 	title := what[first.Kind] + first.SnapshotDate + ", run " + first.RunID + "."
 	if len(manifests) > 1 {
-		dates := make([]string, len(manifests)) // not always in order, because --snapshot-date can set them
+		dates := make([]string, len(manifests)) // these are not always in order, because --snapshot-date can set them
 		for i, m := range manifests {
 			dates[i] = m.SnapshotDate
 		}

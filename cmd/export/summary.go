@@ -352,7 +352,8 @@ func nextSteps(s *pipeline.Summary) string {
 	return b.String()
 }
 
-// tableToShow returns test_results if it has rows, and the largest table otherwise.
+// tableToShow returns test_results if it has rows, and otherwise the table with the most rows. It returns "" if no
+// table has rows.
 func tableToShow(tables []pipeline.TableSummary) string {
 	best, rows := "", int64(0)
 	for _, t := range tables {

@@ -46,8 +46,8 @@ type Step struct {
 // Operation is the activity of one operation of the service.
 type Operation struct {
 	Requests int64            `json:"requests"`          // requests that ended
-	Bytes    int64            `json:"bytes"`             // the size of the bodies, decompressed
-	Retries  map[string]int64 `json:"retries,omitempty"` // by the outcome of the previous attempt
+	Bytes    int64            `json:"bytes"`             // as in Step
+	Retries  map[string]int64 `json:"retries,omitempty"` // as in Step
 	Latency  Histogram        `json:"latency"`
 }
 

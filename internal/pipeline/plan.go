@@ -36,8 +36,8 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 	return plan, nil
 }
 
-// selectSchools fills in the plan's schools, without duplicates, and the schools that cannot be fetched. It returns a
-// usage error if a selected district is unknown, or if the selection contains no known school.
+// selectSchools fills in the plan's schools, without duplicates, and its failed schools, which cannot be fetched. It
+// returns a usage error if a selected district is unknown, or if the selection contains no known school.
 func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) error {
 	const theSchools, theDistricts = wording.Setting("schools"), wording.Setting("districts")
 	wanted := make(map[string]bool, len(s.Schools))
@@ -105,7 +105,8 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 	return nil
 }
 
-// leaveOutIncomplete removes the schools for which the destination lacks earlier changes, and logs their names.
+// leaveOutIncomplete removes from the plan the schools for which the destination lacks earlier changes, and logs their
+// names.
 func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 	var names []string
 	plan.Schools = slices.DeleteFunc(plan.Schools, func(school snapshot.School) bool {

@@ -28,7 +28,7 @@ type exportRun struct {
 	// incomplete contains schools whose earlier changes the destination does not hold, so a delta run leaves them out.
 	incomplete     map[string]bool
 	mark           string             // the fingerprint of the settings
-	now            time.Time          // when the command began, which is the time of a new plan
+	now            time.Time          // when the command began, which is also the time of a new plan
 	date           string             // the snapshot date, if this command begins the run
 	replaces       *snapshot.Manifest // the published run of the date that this one replaces, or nil
 	pinned         map[string]string  // the optional parameters that a new plan will pin

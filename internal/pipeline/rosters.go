@@ -65,7 +65,7 @@ func (s *stagedStudents) release() {
 }
 
 // crossCheck compares the results of the i-th school of a task with the school's students. If the task reads students
-// instead, crossCheck passes them on to the task that reads the results. The result must still hold its rows.
+// instead, crossCheck passes them on to the task that reads the results. read must still hold its rows.
 func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.Result) (err error) {
 	ok := read.Ledger.Status == snapshot.StatusOK
 	switch {

@@ -17,8 +17,8 @@ import (
 // the run unless a check holds it back or it is divided into shards.
 //
 // Once the run has passed the checks that need no request, the summary is not nil and contains the id of the run, even
-// if there is an error. Errors wrap ErrUsage, extract's sentinels, the context's error or its cause, or are failures
-// that leave the run resumable and the previous snapshot untouched.
+// if there is an error. An error wraps ErrUsage, a sentinel of package extract, or the context's error or its cause.
+// Any other error leaves the run resumable and the previous snapshot untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, deps.Client)

@@ -17,9 +17,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Terms returns the last day of each term (4.7) that has begun in any of the selected schools, in order. For a current
-// term, it returns today instead. It requests the terms of every school and perspective, and returns an error if one of
-// these requests fails or no term has begun. s holds the settings of the as-of runs that will be taken for these days.
+// Terms returns the last day of each term (4.7) that has begun in any of the selected schools, in chronological order.
+// For a current term, it returns today instead. It requests the terms of every school and perspective, and returns an
+// error if one of these requests fails or no term has begun. s holds the settings of the as-of runs that will be taken
+// for these days.
 func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 	deps.Progress.start(deps.Now(), deps.Client)
 	today := cmp.Or(s.ServiceDate, deps.Now().UTC().Format(time.DateOnly))
