@@ -28,7 +28,7 @@ type fips struct {
 	Module string `json:"module"`
 }
 
-// thisBuild describes this build. Values set at link time take precedence over those recorded by the compiler.
+// thisBuild describes this build. Values set at link time take precedence over values recorded by the compiler.
 func thisBuild() build {
 	b := build{
 		Version: version, Commit: commit, Go: "unknown",

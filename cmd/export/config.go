@@ -43,9 +43,9 @@ type setSetting struct {
 	Source  string `json:"source"`
 }
 
-// checkConfig checks the settings of run and of all other commands, and lists those of run. If there are mistakes, it
-// returns an error, and lists the mistakes if there is more than one. The settings of run are checked in combination
-// only if each of them is valid by itself.
+// checkConfig checks the settings of run and of all other commands, and lists the settings of run. If there are
+// mistakes, it returns an error, and lists the mistakes if there is more than one. The settings of run are checked in
+// combination only if each of them is valid by itself.
 func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
 	from, mistakes := a.resolveAll(cmd)
 	for _, other := range cmd.Root().Commands() {

@@ -73,8 +73,8 @@ func readMapping(path string) (*yaml.Node, error) {
 	return root, nil
 }
 
-// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is none. Blank lines
-// and comments do not count.
+// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is no such line. It
+// ignores blank lines and comments.
 func lineWithTab(data []byte) int {
 	number := 0
 	for line := range bytes.Lines(data) {

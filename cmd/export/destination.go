@@ -188,7 +188,7 @@ func unusable(from sources, err error) error {
 }
 
 // checkFormat returns an error if a later release has written to the destination, or if this user may not read its
-// documents. Other errors are left to the command to report.
+// documents. It ignores other errors, because the command itself reports them.
 func checkFormat(ctx context.Context, catalog snapshot.Catalog, from sources) error {
 	err := catalog.CheckFormat(ctx)
 	if tooNew, ok := errors.AsType[*snapshot.FormatError](err); ok {

@@ -56,8 +56,8 @@ func worse(a, b int) int {
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// failedChecks is the error of the doctor command if a check failed. It wraps the cause, so that the exit code is the
-// one that a run would end with.
+// failedChecks is the error of the doctor command if a check failed. It wraps the cause, so that doctor ends with the
+// same exit code as a run that fails for this cause.
 type failedChecks struct {
 	text  string
 	cause error

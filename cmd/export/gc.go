@@ -17,7 +17,7 @@ const heapSlack = 16 << 20
 // allocated, instead of after an amount proportional to the heap; slackPercent documents the exceptions. It also sets
 // the memory limit to the result of memoryLimit, unless GOMEMLIMIT is lower, so that the runtime returns free memory to
 // the system at once. Otherwise the runtime would keep more and more memory in a long run, because new buffers differ
-// in size from the freed ones.
+// in size from freed buffers.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{

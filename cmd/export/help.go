@@ -73,8 +73,8 @@ func (h *helpText) writeShort(cmd *cobra.Command) {
 	}
 }
 
-// writeLong shows every flag with its environment variable and default: first the common flags, then the others below
-// the headings of their groups.
+// writeLong shows every flag with its environment variable and default: first the common flags, then all other flags
+// below the headings of their groups.
 func (h *helpText) writeLong(cmd *cobra.Command) {
 	h.writeIntro(cmd)
 	common, all := commonFlags(cmd), flagsOf(cmd)

@@ -151,7 +151,7 @@ func (c *pace) add(p pipeline.Reading) {
 	if oldest := c.window[0]; p.Elapsed > oldest.Elapsed {
 		c.rate = float64(p.Requests-oldest.Requests) / (p.Elapsed - oldest.Elapsed).Seconds()
 	}
-	// Schools done by an earlier process do not count, because their duration is unknown.
+	// Schools done by an earlier process are not counted, because their duration is unknown.
 	if p.Phase == "fetch" && !c.fetching {
 		c.fetching, c.first = true, p
 	}

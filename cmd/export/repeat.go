@@ -12,7 +12,7 @@ import (
 )
 
 // repeater completes the commands that this process suggests: it adds the flags of this process that they need, such as
-// those that select the destination or the configuration file, so that each command can be run as it is printed. It
+// the flags that select the destination or the configuration file, so that each command can be run as it is printed. It
 // changes only the output. Documents at the destination never hold these flags, which may contain paths of local files.
 // Settings from environment variables are not repeated. The zero value changes nothing.
 type repeater struct {

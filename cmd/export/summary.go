@@ -286,7 +286,7 @@ func summarizeWarnings(b *strings.Builder, warnings []review.Reason) {
 	}
 }
 
-// summarizeChecks counts the passed checks of the service's own rules and lists the failed ones.
+// summarizeChecks says how many checks of the service's own rules have passed, and lists the failed checks.
 func summarizeChecks(b *strings.Builder, checks []review.Check) {
 	if len(checks) == 0 {
 		return

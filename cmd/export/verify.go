@@ -344,7 +344,8 @@ func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFil
 }
 
 // add adds the result of verifying one part of the destination. It returns the part's report, or nil if there is no
-// such part. Damage that keeps the part from being verified becomes a problem, and the report is then nil too.
+// such part. If damage prevents the verification of the part, add records the damage as a problem, and the report is
+// also nil.
 func (v *verified) add(part verified, err error) (any, error) {
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return nil, nil

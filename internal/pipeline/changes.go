@@ -16,7 +16,7 @@ import (
 const minLimitedRows = 50
 
 // limit is a limit on differences from the baseline, with the findings that exceed it. The findings in hold are reasons
-// to hold the run back, and those in warn only cause warnings.
+// to hold the run back, and the findings in warn only cause warnings.
 type limit struct {
 	check      string
 	share      review.Share
@@ -97,9 +97,9 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 	return hold, warn
 }
 
-// missingValues returns how many values of a column are gone, and how many there should be. It considers the rows that
-// are in both snapshots. If nearly all rows had a value before, it also considers all current rows, and uses their
-// counts if a larger share of their values is missing or few rows are in both snapshots.
+// missingValues returns how many values of a column are gone, and how many values there should be. It considers the
+// rows that are in both snapshots. If nearly all rows had a value before, it also considers all current rows, and uses
+// their counts if a larger share of their values is missing or few rows are in both snapshots.
 func missingValues(counts *snapshot.DistrictComparison, column string) (n, of int64) {
 	n, of = counts.Emptied[column], counts.Values[column]
 	before, after, had := counts.Before(), counts.After(), counts.Had[column]
@@ -130,8 +130,8 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 var maxQuietLoss = review.Share{Part: 0.1}
 
 // Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of
-// test results are left to --max-removed, unless all test results of a district are gone. Child rows that were replaced
-// with other child rows of the same parent do not count as removals.
+// test results are covered by --max-removed, and cause no warning unless all test results of a district are gone. Child
+// rows that were replaced with other child rows of the same parent do not count as removals.
 func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 	lost, shrunk := make(map[string][]review.Finding), make(map[string][]review.Finding)
 	for district, tables := range districts {

@@ -62,8 +62,8 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	return p.publish(ctx, staged, held)
 }
 
-// checkNotSuperseded returns an error if a run that was held back would replace a run that was published since then,
-// because that run may be complete. With --replace, there is no error.
+// checkNotSuperseded returns an error if the run was held back and another run has been published for its date since
+// then, because the published run may be complete. With --replace, there is no error.
 func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	if p.replace || p.plan.Replace {
 		return nil

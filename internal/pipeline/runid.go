@@ -129,8 +129,8 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 			(past || slices.Contains(r.Recovered.Published, run.id)) {
 			published = run
 		}
-		// A derived id depends on how many students are listed, but not on which ones, because that would reveal who is
-		// not listed. It does not depend on who is suppressed either.
+		// A derived id depends on how many students are listed, but not on which students, because that would reveal
+		// who is not listed. It does not depend on who is suppressed either.
 		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) && run.plan.Suppressed.Same(r.suppression.described) {
 			return run, nil
 		}

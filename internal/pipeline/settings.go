@@ -123,8 +123,8 @@ func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	return true
 }
 
-// split divides the selected datasets into those that take part in the run and those that cannot, both in the order of
-// their declaration.
+// split divides the selected datasets into datasets that take part in the run and datasets that cannot, both in the
+// order of their declaration.
 func (s *Settings) split() (taken, leftOut []string) {
 	for _, d := range schemas.Datasets() {
 		switch {

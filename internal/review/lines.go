@@ -14,7 +14,7 @@ const maxDistrictLines = 5
 
 // Lines describes warnings for people. It returns a line for each district with warnings, beginning with the district
 // with the most affected rows, and then a line for each warning about something else. If there are more than
-// maxDistrictLines districts, one line counts the others.
+// maxDistrictLines districts, one line counts the other districts.
 func Lines(warnings []Reason) []string {
 	districts := make(map[string]*districtLine)
 	var lines []string

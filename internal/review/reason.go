@@ -85,8 +85,8 @@ func (r Reason) Names(table string) bool {
 	return slices.ContainsFunc(r.Found, func(f Finding) bool { return f.Table == table })
 }
 
-// Without returns the reason without the findings for which gone returns true, and reports whether there were any. Such
-// findings are then counted in More.
+// Without returns the reason without the findings for which gone returns true, and reports whether there were any. More
+// then also counts the removed findings.
 func (r Reason) Without(gone func(Finding) bool) (Reason, bool) {
 	listed := slices.DeleteFunc(slices.Clone(r.Found), gone)
 	n := len(r.Found) - len(listed)
