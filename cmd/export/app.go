@@ -22,7 +22,7 @@ type app struct {
 	stdout io.Writer
 	stderr *screen
 	now    func() time.Time
-	// records writes errors as JSON log lines. It is nil until a logger that writes JSON has been made.
+	// records writes errors as JSON log lines. It is nil until a logger that writes JSON has been created.
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
@@ -34,15 +34,15 @@ type app struct {
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
-	// problem is the reason why a command that has no summary ends with exitPartial. It goes into the JSON output.
+	// problem is the reason why a command that has no summary ends with exitPartial. It is part of the JSON output.
 	problem error
-	// result is the JSON form of the command's output, if the user asked for it.
+	// result is the JSON form of the command's output, if the user asked for JSON.
 	result any
 }
 
-// conclude returns the error to report for a command that ended with err. If ctx has ended, this is errInterrupted,
-// because err is then a consequence, except that usage errors and errors that wrap errInterrupted are returned as they
-// are. Otherwise it is err, with advice if an object is damaged and err has no advice yet.
+// conclude returns the error to report for a command that ended with err. If ctx has ended, it returns errInterrupted,
+// unless err is a usage error or already wraps errInterrupted. In all other cases it returns err, with advice added if
+// an object is damaged and err has no advice yet.
 func conclude(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
 		return errInterrupted // err is a consequence of the cancellation
@@ -68,8 +68,8 @@ func (a *app) endPartly(what string, err error) {
 	a.warn(what, err)
 }
 
-// warn logs a problem that is not the error of the command, and then the possible next steps, each on its own line. In
-// JSON, the steps are an attribute of the same log line.
+// warn reports a problem that the command does not return as an error, followed by the possible next steps, each on its
+// own line. In JSON, the steps are an attribute of the same log line.
 func (a *app) warn(what string, err error, next ...string) {
 	if a.records != nil {
 		log := a.records

@@ -20,7 +20,7 @@ type build struct {
 
 // fips describes Go's cryptographic module for FIPS 140-3.
 type fips struct {
-	// Enabled is true in FIPS mode. Only is also true if the use of algorithms that are not approved fails.
+	// Enabled is true in FIPS mode. Only is also true if it is an error to use an algorithm that is not approved.
 	Enabled bool `json:"enabled"`
 	Only    bool `json:"only"`
 	// Module is the version of the frozen cryptographic module, or "latest" if the module is part of this version of Go
@@ -28,7 +28,7 @@ type fips struct {
 	Module string `json:"module"`
 }
 
-// thisBuild describes this build. Values set at link time take precedence over those recorded by the compiler.
+// thisBuild describes this build. Values set at link time take precedence over values recorded by the compiler.
 func thisBuild() build {
 	b := build{
 		Version: version, Commit: commit, Go: "unknown",
@@ -42,7 +42,7 @@ func thisBuild() build {
 			switch setting.Key {
 			case "vcs.revision":
 				b.Commit = cmp.Or(b.Commit, setting.Value)
-			case "GOFIPS140": // more precise than fips140.Version
+			case "GOFIPS140": // this value is more precise than fips140.Version
 				b.FIPS.Module = setting.Value
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// newCommand completes and returns a command that takes only flags. When the command runs, its settings are resolved
-// into o before work is called. If a setting is not valid, work is not called, but the command of --on-finish runs.
-// common lists the flags that -h shows, in order. If it is empty, -h shows all flags.
+// newCommand completes and returns cmd, which takes only flags. When the command runs, its settings are resolved into o
+// before work is called. If a setting is invalid, work is not called, but the --on-finish command still runs. common
+// lists the flags that -h shows, in order. If it is empty, -h shows all flags.
 func newCommand[O any](
 	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
 ) *cobra.Command {
@@ -32,8 +32,8 @@ func newCommand[O any](
 	return cmd
 }
 
-// noArguments returns a usage error if there are arguments. If they were accepted, a list of datasets given without
-// --datasets would be ignored.
+// noArguments returns a usage error if there are arguments. Otherwise, a list of datasets given without --datasets, for
+// example, would be silently ignored.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

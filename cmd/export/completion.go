@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// completionCommand returns the completion command. It replaces cobra's own, whose bash script needs the package
-// bash-completion.
+// completionCommand returns the completion command. It replaces cobra's own command, whose bash script needs the
+// package bash-completion.
 func (a *app) completionCommand() *cobra.Command {
 	shells := []cobra.Completion{"bash", "zsh", "fish"}
 	return &cobra.Command{
@@ -49,8 +49,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// bashWords defines functions that replace two functions of the package bash-completion in cobra's script. They are
-// needed because bash itself also splits words at = and :.
+// bashWords defines shell functions that take the place of two bash-completion functions in cobra's script. They are
+// needed because bash also splits words at = and :.
 const bashWords = `
 __growth-export_words()
 {
@@ -98,7 +98,7 @@ func addCompletions(root *cobra.Command) {
 	}
 }
 
-// completionOf returns the completion of a flag's value, or nil if the shell is to complete file names.
+// completionOf returns the completion of a flag's value, or nil if the shell should complete file names.
 func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	words := f.Annotations[wordsAnnotation]
 	switch f.Name {

@@ -30,7 +30,7 @@ func (a *app) configCommand() *cobra.Command {
 		}
 		return nil
 	}
-	// Other commands stop at the first mistake, but this one lists all mistakes in single settings.
+	// Other commands stop at the first mistake, but this one lists the mistakes in all individual settings.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.checkConfig(cmd.Context(), cmd, o) }
 	o.define(cmd)
 	return cmd
@@ -43,9 +43,9 @@ type setSetting struct {
 	Source  string `json:"source"`
 }
 
-// checkConfig checks the settings of run and of all other commands, and lists those of run. If there are mistakes, it
-// lists them, unless there is only one, and returns an error. It checks how the settings of run fit together only if
-// each setting is valid by itself.
+// checkConfig checks the settings of run and of all other commands, and lists the settings of run. If there are
+// mistakes, it returns an error, and lists the mistakes if there is more than one. The settings of run are checked in
+// combination only if each of them is valid by itself.
 func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
 	from, mistakes := a.resolveAll(cmd)
 	for _, other := range cmd.Root().Commands() {
@@ -98,8 +98,9 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 	return unwritten
 }
 
-// checkTogether checks the combination of the settings of run, each of which is valid by itself, the credentials and
-// the destination. It returns the first mistake and, if credentials are missing, also the mistake in the destination.
+// checkTogether checks the settings of run in combination, after each has been found valid by itself, and also the
+// credentials and the destination. It returns the first mistake and, if credentials are missing, also any mistake in
+// the destination.
 func (a *app) checkTogether(ctx context.Context, o *runOptions, from sources) (mistakes []error) {
 	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
 	if err == nil {
@@ -133,7 +134,7 @@ func configText(settings []setSetting, credentials, mistakes []string) string {
 	for _, s := range settings {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Setting, s.Value, s.Source)
 	}
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	if len(credentials) > 0 {
 		fmt.Fprintf(&b, "credentials: %s\n", strings.Join(credentials, ", "))
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // readConfig reads a configuration file, which is a YAML mapping of flag names to values. known holds the names of the
-// flags of all commands. It returns the settings with known names, and a mistake for each other entry and each name
-// that is set again. If the file cannot be read, that is the only mistake.
+// flags of all commands. readConfig returns the settings with known names, and a mistake for each other entry and each
+// repeated name. If the file cannot be read, that is the only mistake.
 func readConfig(path string, known []string) (map[string]*yaml.Node, []error) {
 	root, err := readMapping(path)
 	if err != nil {
@@ -73,8 +73,8 @@ func readMapping(path string) (*yaml.Node, error) {
 	return root, nil
 }
 
-// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is none. Blank lines
-// and comments do not count.
+// lineWithTab returns the number of the first line that has a tab before its text, or 0 if there is no such line. It
+// ignores blank lines and comments.
 func lineWithTab(data []byte) int {
 	number := 0
 	for line := range bytes.Lines(data) {

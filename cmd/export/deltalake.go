@@ -100,7 +100,8 @@ func deltaLakeText(r *deltalake.Report) string {
 // maxForeign is the maximum number of commits of other programs that are listed for each table.
 const maxForeign = 5
 
-// foreignTexts returns a sentence for each of the last commits of other programs, and one that counts the earlier ones.
+// foreignTexts returns a sentence for each of the last maxForeign commits of other programs. If there are more commits,
+// a sentence with the number of earlier ones comes first.
 func foreignTexts(foreign []deltalake.Foreign) []string {
 	var texts []string
 	if more := len(foreign) - maxForeign; more > 0 {

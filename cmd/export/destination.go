@@ -29,7 +29,7 @@ type destination struct {
 	// env is the environment, which may hold credentials.
 	env map[string]string
 	gcs gcs.Options
-	// command is the name of the running command; log gets the store's warnings.
+	// command is the name of the running command. log gets the store's warnings.
 	command string
 	log     *slog.Logger
 }
@@ -75,7 +75,7 @@ func (o *destination) defineWriting(g group) {
 	g.shownDefault("scratch", "the system's temporary folder")
 }
 
-// openCatalog opens a destination and changes none of its documents. It returns an error if the destination is not
+// openCatalog opens a destination without changing its documents. It returns an error if the destination is not
 // writable, if a later release has written to it, or if this user may not read its documents.
 func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
@@ -124,9 +124,9 @@ func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources
 }
 
 // checkOwner returns an error if root is about to change a destination whose runs belong to another user. That user's
-// later runs could not write to files that root creates there. There is no error if the folder gives new files another
-// owner, as some network shares do. The owner of the folder itself does not matter: a container that runs as root may
-// write to a folder of the machine's user, night after night.
+// later runs could not write to files that root creates there. There is no error if new files in the folder get another
+// owner, as on some network shares. The owner of the folder itself does not matter, because a container that runs as
+// root may write every night to a folder that belongs to a user of the host.
 func (o *destination) checkOwner(catalog snapshot.Catalog, from sources) error {
 	folder := catalog.Info().Folder
 	if folder == "" {
@@ -178,8 +178,8 @@ func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) 
 	return unusable(from, err)
 }
 
-// unusable returns the error for a destination that cannot be used. It counts as a mistake in the settings, unless the
-// store is overloaded, failing or cannot be reached.
+// unusable returns the error for a destination that cannot be used. It returns a usage error, unless the store is
+// overloaded, is failing or cannot be reached.
 func unusable(from sources, err error) error {
 	if errors.Is(err, sink.ErrUnavailable) {
 		return fmt.Errorf("%s: %w", destName(from), err)
@@ -188,7 +188,7 @@ func unusable(from sources, err error) error {
 }
 
 // checkFormat returns an error if a later release has written to the destination, or if this user may not read its
-// documents. Other errors are left to the command to report.
+// documents. It ignores other errors, because the command itself reports them.
 func checkFormat(ctx context.Context, catalog snapshot.Catalog, from sources) error {
 	err := catalog.CheckFormat(ctx)
 	if tooNew, ok := errors.AsType[*snapshot.FormatError](err); ok {

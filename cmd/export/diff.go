@@ -80,7 +80,7 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	}
 	var earlier, later *snapshot.Manifest
 	found, err := await(ctx, func() (*history.Difference, error) {
-		var err error // the caller has its own, because await may return before this does
+		var err error // the caller has its own err, because await may return before this function does
 		if earlier, later, err = snapshotsToCompare(ctx, catalog, o); err != nil {
 			return nil, err
 		}
@@ -155,9 +155,9 @@ func checkComparable(earlier, later *snapshot.Manifest) error {
 		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
-// namesBy returns the names of schools or districts from the plans of the runs. A district whose name is unknown is
-// described by the first of its schools in alphabetical order and the number of its other schools. Schools without a
-// name do not count. If by is neither bySchool nor byDistrict, the map is empty.
+// namesBy maps the bids of schools or districts to their names in the plans of the runs. A district whose name is
+// unknown is described by the first of its schools in alphabetical order and the number of its other schools. Schools
+// without a name are ignored. If by is neither bySchool nor byDistrict, the map is empty.
 func namesBy(ctx context.Context, catalog snapshot.Catalog, by string, runs ...*snapshot.Manifest) (map[string]string, error) {
 	names := make(map[string]string)
 	if by != bySchool && by != byDistrict {
@@ -229,8 +229,8 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string, names 
 // maxSchoolLines is the maximum number of schools that are listed as not compared.
 const maxSchoolLines = 10
 
-// writeNotCompared lists up to maxSchoolLines schools that were not compared, and counts the others. If none can be
-// listed, it says why.
+// writeNotCompared lists up to maxSchoolLines schools that were not compared, and the number of further schools. If no
+// school can be listed, it says why.
 func writeNotCompared(b *strings.Builder, d *history.Difference) {
 	listed := d.NotCompared[:min(len(d.NotCompared), maxSchoolLines)]
 	for _, school := range listed {
@@ -279,8 +279,8 @@ func tableColumns(name string) []string {
 	return names
 }
 
-// countsBy sums the differences by school or district. It leaves out rows that belong to neither, such as those in
-// lookup tables. By school, it also leaves out rows that belong only to a district.
+// countsBy sums the differences by school or district. It leaves out rows that belong to neither a school nor a
+// district, such as those in lookup tables. If by is bySchool, it also leaves out rows that belong only to a district.
 func countsBy(d *history.Difference, by string) map[string]map[string]*snapshot.TableComparison {
 	sums := make(map[string]map[string]*snapshot.TableComparison)
 	for unit, tables := range d.Units {

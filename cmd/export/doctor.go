@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// doctorOptions holds the settings of doctor, which are those of run that concern the service and the destination.
+// doctorOptions holds the settings of doctor: the settings of run that concern the service and the destination.
 type doctorOptions struct {
 	general
 	destination
@@ -30,7 +30,7 @@ type doctorOptions struct {
 const (
 	// doctorRetries is the default of --retries. It is low because the user waits for the findings.
 	doctorRetries = "2"
-	// doctorAttempts is the maximum number of attempts for a request of doctor to a store.
+	// doctorAttempts is the maximum number of attempts for each request that doctor sends to a store.
 	doctorAttempts = 3
 )
 
@@ -58,7 +58,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// checkAll makes all checks and prints their findings. If any check failed, it returns the failure that decides the
+// checkAll performs all checks and prints their findings. If any check failed, it returns the failure that decides the
 // exit code.
 func (a *app) checkAll(ctx context.Context, o *doctorOptions, from sources) error {
 	logger := a.newLogger(&o.general)
@@ -190,7 +190,7 @@ func findingsText(findings []doctor.Finding) string {
 		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", state, width, f.Check, text)
 	}
 	switch warned := count(findings, doctor.Warn); {
-	case count(findings, doctor.Fail) > 0: // the error says how many
+	case count(findings, doctor.Fail) > 0: // the error contains the number of failed checks
 	case warned > 0:
 		fmt.Fprintf(&b, "\nA run would work, but %d of %d checks gave a warning.\n", warned, len(findings))
 	default:

@@ -15,7 +15,7 @@ import (
 
 // endRun writes the summary to stdout, or only the path of the report if there is an error, and runs the command
 // onFinish. It then either sets the exit code or returns the error that the command ends with. The summary may be nil
-// only if err is not.
+// only if err is not nil.
 func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *pipeline.Summary, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = interrupted(summary)

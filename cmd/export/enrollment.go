@@ -40,7 +40,7 @@ const maxDates = 10_000
 // termDates is the value of --effective-date that selects the last days of terms. Only the service knows these dates.
 const termDates = "terms"
 
-// findTerms replaces the word terms in the settings with the dates that the service lists.
+// findTerms replaces the word "terms" in the settings with the dates that the service lists.
 func (o *enrollment) findTerms(ctx context.Context, deps pipeline.Deps, s *pipeline.Settings) error {
 	if s.EffectiveDate != termDates {
 		return nil
@@ -53,7 +53,7 @@ func (o *enrollment) findTerms(ctx context.Context, deps pipeline.Deps, s *pipel
 	return nil
 }
 
-// expandDates parses dates and ranges of dates into distinct dates. It returns the word terms unchanged.
+// expandDates parses dates and ranges of dates into distinct dates. The word "terms" is returned unchanged.
 func expandDates(words []string) ([]string, error) {
 	if slices.Contains(words, termDates) {
 		if len(words) > 1 {
@@ -118,8 +118,8 @@ func expandRange(word string) ([]string, error) {
 	}
 }
 
-// addStep returns the date n units after first. If the month of that date is too short for the day of first, its last
-// day is used.
+// addStep returns the date n units after first. If the resulting month has no such day, it returns the last day of that
+// month.
 func addStep(first time.Time, n int, unit string) time.Time {
 	switch unit {
 	case "d":

@@ -22,7 +22,7 @@ const (
 // errInterrupted ends a command after SIGINT or SIGTERM.
 var errInterrupted = errors.New("interrupted")
 
-// exitCode returns the code of a command that ended with err.
+// exitCode returns the exit code of a command that ended with err.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -38,7 +38,7 @@ func exitCode(err error) int {
 	}
 }
 
-// outcomeCode returns the code of a run that ended without an error.
+// outcomeCode returns the exit code of a run that ended without an error.
 func outcomeCode(s *pipeline.Summary) int {
 	switch {
 	case s.Outcome == pipeline.HeldBack:
@@ -56,8 +56,8 @@ func worse(a, b int) int {
 	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// failedChecks is the error of the doctor command if a check failed. It wraps the cause, so that the exit code is the
-// one that a run would end with.
+// failedChecks is the error of the doctor command if a check failed. It wraps the cause, so that doctor ends with the
+// same exit code as a run that fails for this cause.
 type failedChecks struct {
 	text  string
 	cause error

@@ -111,7 +111,7 @@ func (a *app) find(ctx context.Context, o *findOptions, from sources) error {
 		return fmt.Errorf("look for the student: %w", err)
 	}
 	shown := *found
-	if o.record != "" { // the rows are written to the file
+	if o.record != "" { // the rows are written to the file instead
 		shown.Students = nil
 		for _, s := range found.Students {
 			without := *s
@@ -195,8 +195,8 @@ func checkOutside(file string, catalog snapshot.Catalog, setting string) error {
 	return nil
 }
 
-// foundStudentsText lists the students and, unless there are more than maxLocated, the places of their rows. The map
-// schools holds names of schools by bid.
+// foundStudentsText lists the students and, unless there are more than maxLocated, the places of their rows. schools
+// maps the bids of schools to their names.
 func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *findOptions, schools map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s\n", wording.Many(len(r.Students), "student"), searchedText(r))
@@ -214,7 +214,7 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 			short := func(list []string) string { return wording.Cut(printable(strings.Join(list, ", ")), wording.MaxName) }
 			fmt.Fprintf(t, "%s\t%s\t%s\n", cmp.Or(bidText(s.Bid), "no bid"), short(s.Names), short(s.Numbers))
 		}
-		_ = t.Flush() // A strings.Builder returns no errors.
+		_ = t.Flush() // Writing to a strings.Builder cannot fail.
 		return b.String()
 	}
 	for _, s := range r.Students {
@@ -267,8 +267,8 @@ func foundStudentsText(r *maintenance.FindReport, catalog snapshot.Catalog, o *f
 	return b.String()
 }
 
-// next returns the commands that a user may want next. If the user has not typed the bid or number, the commands read
-// it from a file, so that it does not appear in the arguments of the process.
+// next returns the commands that a user may want to run next. If the user has not typed the bid or number, the commands
+// read it from a file, to keep it out of the arguments of the process.
 func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 	value, list, noun := s.Bid, "students", "bid"
 	if value == "" {
@@ -286,7 +286,7 @@ func (o *findOptions) next(s *maintenance.FoundStudent, dest string) []string {
 		if i := slices.IndexFunc(s.Numbers, func(number string) bool { return slices.Contains(o.numbers, number) }); i >= 0 {
 			who, whom = s.Numbers[i], s.Numbers[i]
 		}
-	case len(o.bids) > 0: // a pseudonym, or typed with whitespace around it
+	case len(o.bids) > 0: // the bid is a pseudonym, or was typed with whitespace around it
 	default: // found by number
 		by, who = "number", cmp.Or(o.listFile, strings.Join(o.numbers, ","))
 	}

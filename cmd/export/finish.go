@@ -22,8 +22,8 @@ func (o *finishing) define(g group) {
 }
 
 const (
-	// onFinishTimeout is the maximum duration of the command of --on-finish. After an interrupt, the shorter timeout
-	// applies.
+	// onFinishTimeout is the maximum duration of the command of --on-finish. After an interrupt,
+	// interruptedOnFinishTimeout applies instead.
 	onFinishTimeout            = time.Minute
 	interruptedOnFinishTimeout = 10 * time.Second
 	// onFinishOutputTimeout is how long to wait for the command's output after the command has ended, because one of
@@ -31,8 +31,8 @@ const (
 	onFinishOutputTimeout = time.Second
 )
 
-// runOnFinish runs the command of --on-finish, if there is one, with the summary on its standard input. A failure of
-// that command is only a warning.
+// runOnFinish runs the command of --on-finish, if there is one, with the summary on its standard input. If that command
+// fails, there is only a warning.
 func (a *app) runOnFinish(ctx context.Context, command string, summary any) {
 	if command == "" {
 		return
@@ -69,7 +69,7 @@ func (a *app) pipeToShell(ctx context.Context, command string, summary any) erro
 }
 
 // onFinishEnvironment returns this process's environment without the secrets, which the command does not need, and
-// without --on-finish, because the command may run growth-export.
+// without the variable of --on-finish, because the command may itself run growth-export.
 func (a *app) onFinishEnvironment() []string {
 	hidden := []string{envName("on-finish")}
 	for _, variable := range secretVariables() {

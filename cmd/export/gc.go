@@ -7,16 +7,17 @@ import (
 )
 
 // heapSlack is the number of bytes that may be allocated between two collections. A small heap may first grow to
-// smallHeap, and a large heap gets half as much; see slackPercent. Nearly all of the heap consists of reused columns
-// and buffers without pointers, so a collection is cheap, but not free. If the slack were proportional to the heap,
-// as with GOGC, small runs would collect constantly, or large ones would hold twice the memory that they need.
+// smallHeap, and a large heap grows by only half of heapSlack; see slackPercent. Nearly all of the heap consists of
+// reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack were proportional
+// to the heap, as with GOGC, the runtime would collect constantly in small runs, or large runs would hold twice the
+// memory that they need.
 const heapSlack = 16 << 20
 
 // keepHeapSlack sets GOGC after each collection, so that the next one begins after about slack bytes have been
-// allocated, instead of after an amount proportional to the heap; slackPercent has the exceptions. It also sets the
-// memory limit to what the process needs until then (memoryLimit), unless GOMEMLIMIT is lower, so that the runtime
-// returns free memory to the system at once. Otherwise the runtime would keep more and more memory in a long run,
-// because new buffers differ in size from the freed ones.
+// allocated, instead of after an amount proportional to the heap; slackPercent documents the exceptions. It also sets
+// the memory limit to the result of memoryLimit, unless GOMEMLIMIT is lower, so that the runtime returns free memory to
+// the system at once. Otherwise the runtime would keep more and more memory in a long run, because new buffers differ
+// in size from freed buffers.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
 	memory := []metrics.Sample{
@@ -52,11 +53,11 @@ const minHeap = 4 << 20
 // smallHeap is the size up to which a heap is not collected, because it would soon be larger anyway.
 const smallHeap = 32 << 20
 
-// minGaps is the minimum room for gaps between objects.
+// minGaps is the minimum number of bytes that memoryLimit allows for gaps between objects.
 const minGaps = 1 << 20
 
-// slackPercent returns the value of GOGC, at least 1, with which a heap grows by slack before the next collection: by
-// half of it if the heap is large, and up to smallHeap if it is small.
+// slackPercent returns the value of GOGC, at least 1, with which a heap grows by slack bytes before the next
+// collection. A small heap grows to smallHeap instead, and a large heap by only half of slack.
 func slackPercent(slack, live uint64) int {
 	if live+slack < smallHeap {
 		slack = smallHeap - live

@@ -9,16 +9,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The width of help in columns: the terminal's, within these bounds. Short help is at most shortWidth
-// columns wide.
+// The minimum and maximum width of help in columns. Between them, help is as wide as the terminal. Short help is at
+// most shortWidth columns wide.
 const (
 	minWidth   = 60
 	maxWidth   = 100
 	shortWidth = 80
 )
 
-// writeHelp writes the help of a command to stdout: every setting, or, if short, the most common ones on a screen of 24
-// lines. For the root command it lists all commands.
+// writeHelp writes the help of a command to stdout: every setting or, if short is true, only the most common settings,
+// which fit on a screen of 24 lines. For the root command it lists all commands.
 func (a *app) writeHelp(cmd *cobra.Command, sections []section, short bool) {
 	h := helpText{width: min(max(a.stderr.width(), minWidth), maxWidth)}
 	switch {
@@ -51,7 +51,7 @@ func (h *helpText) writeRoot(root *cobra.Command, sections []section) {
 	}
 }
 
-// writeShort shows the flags that most people need or, if the command does not name any, all flags, with their
+// writeShort shows the flags that most people need or, if the command does not name any, all flags. It also shows their
 // defaults, except for none and off.
 func (h *helpText) writeShort(cmd *cobra.Command) {
 	h.writeIntro(cmd)
@@ -73,8 +73,8 @@ func (h *helpText) writeShort(cmd *cobra.Command) {
 	}
 }
 
-// writeLong shows every flag with its environment variable and default: first the common flags, then the others below
-// the headings of their groups.
+// writeLong shows every flag with its environment variable and default: first the common flags, then all other flags
+// below the headings of their groups.
 func (h *helpText) writeLong(cmd *cobra.Command) {
 	h.writeIntro(cmd)
 	common, all := commonFlags(cmd), flagsOf(cmd)
@@ -152,8 +152,8 @@ func (h *helpText) writeLine(text string) {
 	h.b.WriteByte('\n')
 }
 
-// wrap writes the words of a text, beginning at a column, and indents further lines. It returns the column after the
-// last word.
+// wrap writes the words of a text, beginning at the given column, and indents further lines. It returns the column
+// after the last word.
 func (h *helpText) wrap(column, indent int, text string) int {
 	for word := range strings.FieldsSeq(text) {
 		switch {
@@ -200,7 +200,7 @@ func flagUsage(f *pflag.Flag) string {
 	return strings.TrimRight("  --"+f.Name+" "+f.Value.Type(), " ")
 }
 
-// section is a group of commands in help.
+// section is a group of commands in the help of the root command.
 type section struct {
 	title    string
 	commands []*cobra.Command

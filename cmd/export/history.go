@@ -30,9 +30,9 @@ func (a *app) historyCommand() *cobra.Command {
 		Short: "Adds new snapshots to the history of all rows",
 		Long: "Adds all full snapshots newer than the history, oldest first. The history\n" +
 			"holds every version of every row that a snapshot held, with the dates between which it\n" +
-			"was current and why it ended. Snapshots of only some schools, or with settings that\n" +
-			"differ from the first one's, are left out and listed. The same command finishes an update that was\n" +
-			"killed.\n\n" +
+			"was current and why it ended. Snapshots of only some schools, or with other settings\n" +
+			"than the first snapshot, are left out and listed. The same command finishes an update\n" +
+			"that was killed.\n\n" +
 			"With --drop-ended-before, it only removes old rows and writes a proof.",
 		Example: "  growth-export history --dest /data/growth\n" +
 			"  growth-export history --drop-ended-before 2021-07-01 --dry-run\n" +

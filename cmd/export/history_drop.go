@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// dropEnded drops old versions from the history and writes a proof, unless no version has to be dropped or it is a dry
-// run. On a terminal, it asks for confirmation first unless --yes is set.
+// dropEnded drops old versions from the history and writes a proof, unless there is nothing to drop or it is a dry run.
+// On a terminal, it asks for confirmation first unless --yes is set.
 func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot.Catalog) error {
 	drop := func(dryRun bool) (*maintenance.PurgeReport, error) {
 		options := a.sessionOptions(&o.destination)
@@ -54,7 +54,7 @@ func (a *app) dropEnded(ctx context.Context, o *historyOptions, catalog snapshot
 	return err
 }
 
-// dropText describes the versions that were dropped from the history, or would be.
+// dropText describes the rows that were dropped from the history or, after a dry run, would be dropped.
 func dropText(r *maintenance.PurgeReport) string {
 	var b strings.Builder
 	switch {

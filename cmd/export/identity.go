@@ -44,8 +44,8 @@ type identified struct {
 	who *identity
 }
 
-// Handle adds the attributes of the identity that the record does not have yet. It does not see attributes that were
-// added with WithAttrs.
+// Handle adds those attributes of the identity that the record does not already have. It does not see attributes that
+// were added with WithAttrs.
 func (h identified) Handle(ctx context.Context, record slog.Record) error {
 	has := make(map[string]bool)
 	record.Attrs(func(a slog.Attr) bool {
@@ -66,7 +66,7 @@ func (h identified) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return identified{h.Handler.WithAttrs(attrs), h.who}
 }
 
-// absolute makes the path of a folder absolute; a URL is returned as it is.
+// absolute returns the absolute path of a destination folder. It returns a URL unchanged.
 func absolute(destination string) string {
 	if strings.Contains(destination, "://") {
 		return destination

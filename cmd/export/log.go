@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// newLogger returns a logger that writes to stderr. It also logs the pending warnings. If log lines are JSON, errors
+// newLogger returns a logger that writes to stderr. It also logs the pending warnings. If log lines are in JSON, errors
 // are written with this logger from then on.
 func (a *app) newLogger(o *general) *slog.Logger {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
@@ -20,7 +20,7 @@ func (a *app) newLogger(o *general) *slog.Logger {
 		a.records = logger
 	}
 	for _, warning := range a.pending {
-		logger.Warn(warning) //nolint:sloglint // the warning was written before there was a logger
+		logger.Warn(warning) //nolint:sloglint // the warning was raised before there was a logger
 	}
 	a.pending = nil
 	return logger

@@ -12,8 +12,8 @@ func main() {
 		keepHeapSlack(heapSlack)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal starts an orderly shutdown and restores the default
-	// behaviour, so that a second one ends the process at once.
+	// The first signal starts an orderly shutdown and restores the default behaviour, so that a second signal ends the
+	// process at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(execute(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // writeNotice writes the notice of a purge to a file. If the purge found nothing left to erase, the notice is about the
-// earlier purge that erased the rows. There must be such a purge.
+// earlier purge that erased the rows, which must exist.
 func (a *app) writeNotice(ctx context.Context, path string, students []string, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
 	done = erasing(done)
 	n, err := noticeOf(ctx, catalog, done)
@@ -35,8 +35,8 @@ func (a *app) writeNotice(ctx context.Context, path string, students []string, c
 	return nil
 }
 
-// replaceFile writes a file that only its owner may read. If it fails, it leaves no new file, and an existing file is
-// unchanged.
+// replaceFile writes or replaces a file, which only its owner can read. On failure, no new file is left and an existing
+// file is unchanged.
 func replaceFile(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".growth-export-*")
 	if err != nil {
@@ -63,7 +63,7 @@ func headlineOf(found, listed []string, kind string) string {
 	return "all rows of " + wording.Many(len(listed), kind)
 }
 
-// without returns a list without some of its members.
+// without returns the members of list that are not in some.
 func without(list, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(some, s) })
 }

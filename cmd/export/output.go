@@ -113,7 +113,7 @@ func writeJSON(w io.Writer, value any) error {
 	return nil
 }
 
-// notNil returns a list or, instead of nil, an empty list, which JSON shows as [] instead of null.
+// notNil returns items or, if items is nil, an empty list, so that JSON shows [] instead of null.
 func notNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -121,7 +121,7 @@ func notNil[T any](items []T) []T {
 	return items
 }
 
-// snapshotName describes the snapshot that a run of a kind and date publishes.
+// snapshotName describes the snapshot that a run of the given kind and date publishes.
 func snapshotName(kind snapshot.Kind, date string) string {
 	what := map[snapshot.Kind]string{snapshot.Full: "snapshot ", snapshot.AsOf: "enrollment as of ", snapshot.Delta: "changes of "}
 	return what[kind] + date
@@ -130,7 +130,7 @@ func snapshotName(kind snapshot.Kind, date string) string {
 // joinPath returns the location of a path at a destination.
 func joinPath(dest, path string) string { return strings.TrimSuffix(dest, "/") + "/" + path }
 
-// printable returns text, in quotes if it contains characters that are not printable.
+// printable returns text, quoted and escaped if it contains characters that are not printable.
 func printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -138,8 +138,8 @@ func printable(text string) string {
 	return text
 }
 
-// writeFirst writes the first maxListed lines of a list of problems or warnings, each after a prefix, and counts the
-// others.
+// writeFirst writes the first maxListed lines of a list of problems or warnings, each after a prefix, and the number of
+// further lines.
 func writeFirst(b *strings.Builder, prefix string, lines []string) {
 	for i, line := range lines {
 		if i == maxListed {

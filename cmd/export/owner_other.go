@@ -2,5 +2,5 @@
 
 package main
 
-// otherOwner returns nothing: this system has no root user.
+// otherOwner returns empty strings, because this system has no root user.
 func otherOwner(string, int) (owner, prefix string) { return "", "" }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// otherOwner returns the owner of an existing file or folder, and the beginning of a command line that runs as that
-// user. It returns nothing unless uid, the user of this process, is root and the owner is another user.
+// otherOwner returns the owner of an existing file or folder, and a prefix that makes a command run as that user. It
+// returns empty strings unless uid, the user of this process, is root and the owner is another user.
 func otherOwner(path string, uid int) (owner, prefix string) {
 	info, err := os.Stat(path)
 	if err != nil || uid != 0 {

@@ -78,8 +78,8 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	}{all.Runs[0], privacy}, estimateText(all.Runs[0], o, a.now())+privacyText)
 }
 
-// datesText formats the estimate for several dates: all of it for the first run that is not published yet, and the
-// totals of all such runs.
+// datesText formats the estimates for several dates: the whole estimate of the first run that is not yet published, and
+// the totals of all such runs.
 func datesText(all *pipeline.Estimates, o *planOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Plan: %s, one as-of run each, at %s\n",
@@ -117,8 +117,8 @@ func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, e.AboutTime, o)
 }
 
-// serviceLines shows the service of a run, the changes that publishing it would make at the destination, and its
-// deadline.
+// serviceLines shows the service of a run, the changes that publishing the run would make at the destination, and the
+// run's deadline.
 func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	text := fmt.Sprintf("service   %s\n", e.BaseURL)
 	if e.MovesFrom != "" {
@@ -134,7 +134,7 @@ func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	return text
 }
 
-// timeLine formats the minimum duration of the requests and, if it is not 0, the estimated one.
+// timeLine formats the minimum duration of the requests and, if it is not 0, their estimated duration.
 func timeLine(minTime, aboutTime time.Duration, o *planOptions) string {
 	text := "at least " + minTime.Round(time.Second/10).String()
 	if aboutTime > 0 {
@@ -169,7 +169,7 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note)
 	}
 	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), about(e.About))
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
 		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(e.SchoolsPerFile))
 	b.WriteString(shardsLine(e, o.atOnce))
@@ -211,7 +211,7 @@ func shardsLine(e *pipeline.Estimate, atOnce int) string {
 	return "shards    " + text + "\n"
 }
 
-// about formats an estimated number of requests. It returns nothing if there is no estimate.
+// about formats an estimated number of requests. It returns "" if n is 0, that is, if there is no estimate.
 func about(n int) string {
 	if n == 0 {
 		return ""
@@ -219,7 +219,8 @@ func about(n int) string {
 	return "  about " + wording.Count(n) + " requests, judging by the newest snapshot"
 }
 
-// fanOut describes the requests of a dataset that are not counted because they depend on other answers.
+// fanOut describes the requests of a dataset that are not counted because their number depends on the answers to other
+// requests.
 func fanOut(dataset string) string {
 	for _, d := range schemas.Datasets() {
 		if d.Name == dataset && d.Per > schemas.PerSchool {

@@ -29,7 +29,7 @@ type privacyColumn struct {
 	Meaning string        `json:"meaning"`
 }
 
-// exported returns the datasets that the runs export.
+// exported returns the names of the datasets that the runs export.
 func exported(runs []*pipeline.Estimate) []string {
 	var names []string
 	for _, run := range runs {
@@ -94,6 +94,6 @@ func (p *privacyPlan) text() string {
 			fmt.Fprintf(t, "  %s\t%s\t%s\n", c.Column, c.Class, c.Leaves)
 		}
 	}
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	return b.String()
 }

@@ -62,12 +62,12 @@ func (a *app) showProgress(o *general, logger *slog.Logger, progress *pipeline.P
 	})
 }
 
-// progressView shows readings of the progress.
+// progressView shows readings of a run's progress.
 type progressView struct {
 	read     func() pipeline.Reading
 	show     func(p pipeline.Reading)
 	pace     pace
-	interval time.Duration // between readings; 0 for barInterval
+	interval time.Duration // the time between readings; 0 means barInterval
 }
 
 func (v *progressView) refreshUntil(done <-chan struct{}) {
@@ -90,8 +90,8 @@ func (v *progressView) refresh() {
 	v.show(p)
 }
 
-// throttled returns a function that shows the first reading of each phase, and then at most one per lineInterval. The
-// interval grows as time passes. It grows faster while the service is failing.
+// throttled returns a function that shows the first reading of each phase, and then at most one reading per interval.
+// The interval is lineInterval at first. It grows as time passes, and grows faster while the service is failing.
 func throttled(show func(p pipeline.Reading)) func(p pipeline.Reading) {
 	phase, last := "", time.Duration(0)
 	return func(p pipeline.Reading) {
@@ -108,14 +108,14 @@ func throttled(show func(p pipeline.Reading)) func(p pipeline.Reading) {
 }
 
 const (
-	// minSlow is how long a school must be failing to be logged if no progress is shown.
+	// minSlow is how long a school must have been failing before it is logged, if no progress is shown.
 	minSlow      = 30 * time.Second
 	slowInterval = 5 * time.Second
-	maxSlow      = 5 // schools
+	maxSlow      = 5 // the maximum number of schools that are logged
 )
 
-// logSlowSchools returns a function for runs that show no progress. The function logs each school that has been failing
-// for minSlow once, up to maxSlow schools. It logs nothing while the service as a whole is failing.
+// logSlowSchools returns a function for runs that show no progress. The function logs a school once when it has been
+// failing for minSlow, and logs at most maxSlow schools. It logs nothing while the service as a whole is failing.
 func logSlowSchools(logger *slog.Logger) func(p pipeline.Reading) {
 	logged := make(map[string]bool)
 	return func(p pipeline.Reading) {
@@ -133,7 +133,7 @@ func logSlowSchools(logger *slog.Logger) func(p pipeline.Reading) {
 // pace estimates the speed of a run.
 type pace struct {
 	rate float64       // requests per second over the last rateWindow
-	left time.Duration // until all schools are done; negative if unknown
+	left time.Duration // the estimated time until all schools are done; negative if unknown
 
 	window   []pipeline.Reading // the readings of the last rateWindow
 	fetching bool
@@ -151,7 +151,7 @@ func (c *pace) add(p pipeline.Reading) {
 	if oldest := c.window[0]; p.Elapsed > oldest.Elapsed {
 		c.rate = float64(p.Requests-oldest.Requests) / (p.Elapsed - oldest.Elapsed).Seconds()
 	}
-	// Schools done by an earlier process do not count, because their duration is unknown.
+	// Schools done by an earlier process are not counted, because their duration is unknown.
 	if p.Phase == "fetch" && !c.fetching {
 		c.fetching, c.first = true, p
 	}
@@ -191,7 +191,7 @@ func figures(p pipeline.Reading, c pace) []string {
 	if trouble != "" {
 		parts = append(parts, trouble)
 	}
-	if p.Paused == "" { // the percentage is enough during an outage, whose lines should be short
+	if p.Paused == "" { // during an outage, lines should be short, and the percentage is enough
 		parts = append(parts, fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)))
 	}
 	if p.Failed > 0 {
@@ -211,8 +211,8 @@ func figures(p pipeline.Reading, c pace) []string {
 }
 
 const (
-	// minRetryShown is how long a call must have been failing before it is shown, because in a large run some call is
-	// nearly always being retried. It does not apply while planning.
+	// minRetryShown is how long a call must have been failing before it is shown, except while planning. Without this
+	// limit, a large run would nearly always show a retry.
 	minRetryShown = 5 * time.Second
 	maxNamed      = 1
 )
@@ -250,8 +250,8 @@ func troubles(p pipeline.Reading) string {
 	}
 }
 
-// longRetries returns the retries to show: all of them while planning, because planning waits for each, and only long
-// ones later.
+// longRetries returns the retries to show: all of them while planning, because planning waits for each of them, and
+// after that only those that have lasted for minRetryShown.
 func longRetries(p pipeline.Reading) []pipeline.Retry {
 	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < minRetryShown })
 }
@@ -265,7 +265,7 @@ func planning(p pipeline.Reading) string {
 	return fmt.Sprintf("attempt %d, %s: %s", r.Attempt, r.Dataset, r.Cause)
 }
 
-// fraction returns the share of schools that are done, or of files while publishing.
+// fraction returns the share of schools or, while publishing, of files that are done.
 func fraction(p pipeline.Reading) float64 {
 	done, total := p.SchoolsDone, p.SchoolsTotal
 	if p.Phase == "publish" && p.FilesTotal > 0 {

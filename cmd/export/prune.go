@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// allKinds is the value of --kind for every kind of snapshot.
+// allKinds is the value of --kind that selects every kind of snapshot.
 const allKinds = "all"
 
 // pruneOptions holds the settings of prune.
@@ -36,7 +36,7 @@ func (a *app) pruneCommand() *cobra.Command {
 			"another kind; --keep and --keep-days then apply to each kind separately. The\n" +
 			"snapshot in _latest.json is always kept, and so are the history, the snapshots that it\n" +
 			"does not hold, and the snapshots that a rebuild needs to add one of these. The next\n" +
-			"prune finishes one that was killed.",
+			"prune finishes a prune that was killed.",
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
 	})
@@ -84,7 +84,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if report == nil {
 		return err
 	}
-	// A prune that fails reports the runs that it has removed.
+	// Even a failed prune reports the runs that it has removed.
 	unwritten := a.writeOutput(o.output, report, pruneText(report, err != nil))
 	if err != nil {
 		return fmt.Errorf("prune %s: %w", catalog, err)

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// errNothingPublished is the last part of the errors about snapshots that are not found.
+// errNothingPublished is the last part of errors about snapshots that were not found.
 var errNothingPublished = usagef("see growth-export status for the runs at the destination")
 
 // runsByID returns the manifests of published runs, oldest first. If there are several runs, they must all be delta

@@ -71,8 +71,9 @@ func (a *app) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-// checkTarget returns a usage error unless exactly one selection was given as a flag, and clears the others. In the
-// environment or a file, the same names restrict runs, and purging exactly the exported schools would be disastrous.
+// checkTarget returns a usage error unless exactly one selection was given as a flag. It clears selections from other
+// sources: in the environment or a configuration file, the same names restrict runs, and purging exactly the exported
+// schools would be disastrous.
 func (o *purgeOptions) checkTarget(from sources) error {
 	const choices = "--schools LIST, --districts LIST, --students LIST, --student-numbers LIST or --ended-for DAYS"
 	var chosen []string
@@ -117,8 +118,8 @@ func (o *purgeOptions) checkTarget(from sources) error {
 	return nil
 }
 
-// checkNotice returns a usage error if the settings of the notice do not fit the others, or if the notice could not be
-// written after the purge.
+// checkNotice returns a usage error if the settings of the notice conflict with other settings, or if the notice could
+// not be written after the purge.
 func (o *purgeOptions) checkNotice(from sources) error {
 	switch {
 	case o.notice == "" && o.noticeNames:
@@ -133,8 +134,8 @@ func (o *purgeOptions) checkNotice(from sources) error {
 	return checkNoticePath(o.notice, o.dryRun, from)
 }
 
-// checkNoticePath returns a usage error if a notice could not be written to a file, or if nothing is erased because
-// this is a dry run.
+// checkNoticePath returns a usage error if a notice could not be written to path, or if dryRun is true, because a dry
+// run erases nothing.
 func checkNoticePath(path string, dryRun bool, from sources) error {
 	if dryRun {
 		return usagef("%s: a dry run erases nothing, so there is no notice of it", from["notice"].name)
@@ -236,8 +237,8 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 // findBid says how to erase a student for whom only the number is known.
 const findBid = "growth-export find --number gives the bid, and purge --students erases by bid"
 
-// placesOf returns the positions of some students in the given lists, in the order of the lists. It lists at most
-// maxListed of them, and counts the others.
+// placesOf returns the positions of some students in the given lists, in the order of the lists. It returns at most
+// maxListed positions, and the number of others.
 func (o *purgeOptions) placesOf(students []string) string {
 	among := make(map[string]bool)
 	for _, text := range students {
@@ -255,7 +256,7 @@ func (o *purgeOptions) placesOf(students []string) string {
 	return strings.Join(places, ", ")
 }
 
-// unmatchedText lists the positions, in the list, of the students for whom nothing was found. It does not repeat their
+// unmatchedText says for which students nothing was found, by their positions in the lists. It does not repeat their
 // bids or numbers.
 func (o *purgeOptions) unmatchedText(r *maintenance.PurgeReport) string {
 	if len(r.Unmatched) == 0 {
@@ -286,7 +287,8 @@ func (o *purgeOptions) otherFormsText(bids []string) string {
 	return o.placesOf(bids) + " of the list: a student's bid differs from this one only in case or hyphens: list bids exactly as the service writes them"
 }
 
-// erasing returns the report of the purge that erased the rows, which is an earlier one if nothing was left to do.
+// erasing returns the report of the purge that erased the rows, which is an earlier purge if r found nothing left to
+// erase.
 func erasing(r *maintenance.PurgeReport) *maintenance.PurgeReport {
 	if r.Nothing() && r.Earlier != nil {
 		return r.Earlier

@@ -16,7 +16,7 @@ import (
 func (a *app) asks() bool { return isTerminal(a.stdin) && a.stderr.isTerminal() }
 
 // confirmPurge shows the findings of a dry run and asks whether to erase the rows. It returns an error if the user does
-// not confirm. If there is nothing to erase, it does not ask.
+// not confirm. If there is nothing to erase, it returns nil without asking.
 func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport, unmatched string) error {
 	if planned.Nothing() {
 		return nil
@@ -29,8 +29,8 @@ func (a *app) confirmPurge(ctx context.Context, planned *maintenance.PurgeReport
 	return a.confirm(ctx, question, strconv.Itoa(n), "nothing was purged")
 }
 
-// confirm asks a question, and returns an error unless the answer is the wanted one. The error begins with unchanged, a
-// text that says that nothing was done.
+// confirm asks a question, and returns an error unless the answer is wanted. The error begins with unchanged, a text
+// that says that nothing was done.
 func (a *app) confirm(ctx context.Context, question, wanted, unchanged string) error {
 	fmt.Fprintf(a.stderr, "%s, anything else to stop: ", question)
 	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(a.stdin).ReadString('\n') })

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// mentionText lists the columns in which rows of others mention purged schools, districts or students.
+// mentionText lists the columns in which rows about others mention purged schools, districts or students.
 func mentionText(r *maintenance.PurgeReport) string {
 	var columns []string
 	for _, column := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
@@ -74,8 +74,8 @@ func purgeText(r *maintenance.PurgeReport) string {
 	return b.String()
 }
 
-// byNumberText describes the rows without a bid that were found by a number alone. It returns "" if rows is 0. If
-// several students share such a number, students says how many; otherwise it is 0.
+// byNumberText describes the rows without a bid that were found by a number alone. It returns "" if rows is 0. students
+// is the number of students who share such a number, or 0 if no number is shared.
 func byNumberText(rows int64, students int) string {
 	if rows == 0 {
 		return ""
@@ -132,7 +132,7 @@ func otherKeysText(fingerprints []string) string {
 		"), where students have different pseudonyms; to erase them there too, purge with " + again + ", unless you already have"
 }
 
-// nearlyText explains why a school that lacks datasets was not selected.
+// nearlyText explains why --ended-for did not select a school some of whose datasets are denied or missing.
 func nearlyText(n *maintenance.NearlyEnded, wanted string) string {
 	missing := "everything"
 	if len(n.StillRead) > 0 {
@@ -181,7 +181,7 @@ func foundText(r *maintenance.PurgeReport) string {
 	return fmt.Sprintf("%s of %s %s %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), verb, end)
 }
 
-// writeSuppressed writes a line about whether later runs leave out the students.
+// writeSuppressed writes a line about the effect of the suppression list on later runs.
 func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	s := r.Suppressed
 	switch {
@@ -203,7 +203,7 @@ func writeSuppressed(b *strings.Builder, r *maintenance.PurgeReport) {
 	}
 }
 
-// writeCleared writes the number of rows in each table that lose _extra.
+// writeCleared writes, for each table, the number of rows whose _extra is cleared.
 func writeCleared(b *strings.Builder, r *maintenance.PurgeReport, cleared map[string]int64, where string) {
 	verb := "cleared"
 	if r.DryRun {

@@ -12,8 +12,8 @@ import (
 )
 
 // repeater completes the commands that this process suggests: it adds the flags of this process that they need, such as
-// those that select the destination or the configuration file, so that each command can be run as it is printed. It
-// only changes output. Documents at the destination never hold these flags, which may contain paths of local files.
+// the flags that select the destination or the configuration file, so that each command can be run as it is printed. It
+// changes only the output. Documents at the destination never hold these flags, which may contain paths of local files.
 // Settings from environment variables are not repeated. The zero value changes nothing.
 type repeater struct {
 	root  *cobra.Command
@@ -23,7 +23,7 @@ type repeater struct {
 // repeatedFlag is a flag of this process, as a user would type it.
 type repeatedFlag struct{ name, text string }
 
-// newRepeater returns a repeater for the flags that cmd was given and that suggested commands may need.
+// newRepeater returns a repeater for those flags given to cmd that suggested commands may need.
 func newRepeater(cmd *cobra.Command) repeater {
 	r := repeater{root: cmd.Root()}
 	for _, f := range flagsOf(cmd) {
@@ -57,7 +57,7 @@ func isServiceFlag(name string) bool {
 	return name == "base-url" || name == "allow-http" || name == "simulate"
 }
 
-// absolutePath returns a path that does not depend on the working directory. URLs stay as they are.
+// absolutePath expands a leading ~ and returns an absolute path. It returns a URL unchanged.
 func absolutePath(path string) string {
 	if expanded, err := expandHome(path); err == nil {
 		path = expanded
@@ -73,8 +73,8 @@ var (
 	nextValue = regexp.MustCompile(`^ (?:'[^']*'|\\.|[^\s'\\])+`)
 )
 
-// complete returns text with flags added to the commands in it, each flag changed by escape. A command gets the flags
-// that it accepts and does not have yet.
+// complete returns text with flags added to the commands in it. A command gets the flags that it accepts and does not
+// have yet. Each added flag is converted by escape.
 func (r repeater) complete(text string, escape func(string) string) string {
 	if len(r.flags) == 0 {
 		return text
@@ -95,7 +95,7 @@ func (r repeater) complete(text string, escape func(string) string) string {
 func (r repeater) missing(name, rest string) (texts []string) {
 	cmd, _, err := r.root.Find([]string{name})
 	if err != nil || cmd.Flags().Lookup("dest") == nil || name == "run" || strings.HasPrefix(rest, ",") {
-		return nil // it does not need the flags, or the text only mentions it
+		return nil // the command does not need the flags, or the text only mentions it
 	}
 	var has []string
 	for match := nextFlag.FindStringSubmatch(rest); match != nil; match = nextFlag.FindStringSubmatch(rest) {

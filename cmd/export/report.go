@@ -23,7 +23,7 @@ type reportOptions struct {
 	to    string
 }
 
-// toStdout is the value of --to for stdout.
+// toStdout is the value of --to that writes the report to stdout.
 const toStdout = "-"
 
 func (a *app) reportCommand() *cobra.Command {

@@ -11,8 +11,8 @@ import (
 )
 
 // resolve sets each flag that was not given to the value of its environment variable or, if that is not set, to its
-// value in the configuration file. An empty variable counts as not set. It returns the sources of the settings, except
-// switches that are off. The error is the first mistake.
+// value in the configuration file. An empty variable counts as not set. resolve returns the sources of the settings,
+// except for switches that are off. The error is the first mistake.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	found, mistakes := a.resolveAll(cmd)
 	if len(mistakes) > 0 {
@@ -49,7 +49,8 @@ func (a *app) resolveAll(cmd *cobra.Command) (sources, []error) {
 	return found, mistakes
 }
 
-// resolveFile sets the flags that are not in found from the configuration file, and returns all mistakes.
+// resolveFile sets the flags that are not in found to their values in the configuration file, and adds the sources of
+// these values to found. It returns all mistakes.
 func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	path, err := expandHome(cmd.Flags().Lookup("config").Value.String())
 	if err != nil {
@@ -57,7 +58,7 @@ func resolveFile(cmd *cobra.Command, found sources) (mistakes []error) {
 	}
 	file, errs := readConfig(path, allFlags(cmd.Root()))
 	if format := cmd.Flags().Lookup("output"); format != nil && file[format.Name] != nil && !found.given(format.Name) {
-		// It is set first because errors are written in this format. Its own error is reported below.
+		// The output format is set first, because errors are written in it. An invalid format is reported below.
 		_ = setFromYAML(format, file[format.Name])
 	}
 	for _, err := range errs {
@@ -82,7 +83,7 @@ var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?
 
 // checkVariables returns a mistake for each variable with the prefix GROWTH_EXPORT_ that is not a setting of any
 // command, unless it is empty or looks like a variable of Kubernetes. Such a variable is probably misspelled, and
-// ignoring it would silently drop a setting. The mistake does not repeat its value, which may be a secret.
+// ignoring it would silently drop a setting. The mistake does not repeat the variable's value, which may be a secret.
 func (a *app) checkVariables(root *cobra.Command) (mistakes []error) {
 	var known []string
 	for _, name := range allFlags(root) {

@@ -42,7 +42,7 @@ func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdou
 	if unwritten := a.writeResult(code, cmp.Or(err, a.problem)); unwritten != nil {
 		a.complain(unwritten)
 		switch a.result.(type) {
-		case jsonSummary, jsonSummaries: // the exit code is about the run
+		case jsonSummary, jsonSummaries: // the exit code describes the run
 		default:
 			code = max(code, exitFailed)
 		}
@@ -119,7 +119,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// commandNames returns the commands that help shows.
+// commandNames returns the names of the commands that help shows.
 func commandNames(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {
@@ -134,7 +134,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usagef("unknown command %s%s; see growth-export --help", quoted(name), didYouMean("", name, commandNames(root)))
 }
 
-// flagError rewords an error of pflag. It never repeats the value of an unknown flag, which may be a secret.
+// flagError rewords an error from pflag. It never repeats the value of an unknown flag, which may be a secret.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := "; see " + cmd.CommandPath() + " --help"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {

@@ -78,7 +78,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	o.finishing.define(g)
 }
 
-// run takes a snapshot, or one for each effective date, and writes its summary.
+// run takes one snapshot, or one for each effective date, and writes the summaries.
 func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	deps, settings, disconnect, err := a.connect(ctx, o, from, a.openForRun)
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 type opener func(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error)
 
 // connect checks everything that can be checked without a request to the service, and returns the dependencies and
-// settings of a run or a plan. disconnect stops the simulated service, if there is one. It is nil if there is an error.
+// settings of a run or a plan. disconnect stops the simulated service, if there is one, and is nil if err is not nil.
 func (a *app) connect(ctx context.Context, o *runOptions, from sources, open opener) (
 	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
 ) {

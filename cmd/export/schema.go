@@ -76,7 +76,7 @@ func checkTables(names []string) ([]string, error) {
 	return names, nil
 }
 
-// diffSchema prints how the tables differ from an earlier description. It returns an error if a change can break a
+// diffSchema prints how the tables differ from the description in a file. It returns an error if a change can break a
 // reader, and sets exitPartial if there are only other changes.
 func (a *app) diffSchema(path string) error {
 	earlier, err := os.ReadFile(path)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is stderr with a progress bar: one line at the end that is rewritten. Whole lines written to the screen go
-// above it.
+// screen writes to stderr, and redraws a progress bar as the last line. All other output consists of whole lines, which
+// appear above the bar.
 type screen struct {
 	mu  sync.Mutex
 	w   io.Writer
@@ -69,8 +69,8 @@ func (s *screen) Write(p []byte) (int, error) {
 // wrapIndent is the indent of the lines that continue a wrapped line.
 const wrapIndent = "    "
 
-// wrapLines returns text with line breaks instead of some spaces, so that it fits the terminal unless a word is too
-// long. Lines of JSON stay as they are.
+// wrapLines replaces spaces in text with line breaks, so that each line fits in width columns unless a word is too
+// long. It does not wrap lines of JSON.
 func wrapLines(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -16,9 +16,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The environment variables for the secrets of the service and for the privacy key, which cannot be given in flags or
-// in the configuration file. With fileSuffix added to its name, a variable holds the path of a file that contains the
-// secret.
+// The environment variables of the service's secrets and of the privacy key. Flags and the configuration file cannot
+// set secrets. A variable with fileSuffix added to its name holds the path of a file that contains the secret.
 const (
 	apiKeyVariable      = envPrefix + "API_KEY"
 	apiSecretVariable   = envPrefix + "API_SECRET"
@@ -38,8 +37,8 @@ func secretName(name string) (variable string, ok bool) {
 	return variable, slices.Contains(secretVariables(), variable)
 }
 
-// credentials reads the secrets from the environment. It returns a usage error if they are incomplete or not valid.
-// Errors contain the names of variables and files, but never their contents.
+// credentials reads the service's secrets from the environment or from files named there. It returns a usage error if
+// they are incomplete or not valid. Errors contain the names of variables and files, but never their contents.
 func (a *app) credentials() (extract.Credentials, error) {
 	apiKey, _, keyErr := a.credential(apiKeyVariable)
 	apiSecret, _, secretErr := a.credential(apiSecretVariable)
@@ -80,8 +79,8 @@ func (a *app) privacyKey() (*privacy.Key, error) {
 	return key, nil
 }
 
-// keyOf returns the privacy key, or nil if it is not set and the profile does not need it. The key is used for
-// pseudonyms and, with every profile, for the suppression list.
+// keyOf returns the privacy key. If the key is not set, keyOf returns nil or, if the profile needs the key, a usage
+// error. The key is used for pseudonyms and, with every profile, for the suppression list.
 func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	key, err := a.privacyKey()
 	if key == nil && err == nil && profile.NeedsKey() {
@@ -90,9 +89,9 @@ func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	return key, err
 }
 
-// readableKeyFile returns the path of the file of the privacy key if its permissions and the permissions of the folders
-// above it allow every user to read it, or "". It does not check on Windows, in Kubernetes and in /run/secrets, where
-// the platform sets the permissions.
+// readableKeyFile returns the path of the privacy key file if the permissions of the file and of the folders above it
+// allow every user to read it, and "" otherwise. On Windows, in Kubernetes and for files in /run/secrets, it always
+// returns "", because the platform sets the permissions there.
 func (a *app) readableKeyFile() string {
 	file, err := expandHome(a.env[privacyKeyVariable+fileSuffix])
 	if file == "" || err != nil || runtime.GOOS == "windows" || a.env["KUBERNETES_SERVICE_HOST"] != "" || strings.HasPrefix(file, "/run/secrets/") {
@@ -158,8 +157,8 @@ func (a *app) credential(variable string) (value, file string, err error) {
 	return value, file, nil
 }
 
-// variableOf returns the name of the variable that is set: the secret's own, or the one with fileSuffix if there is a
-// file.
+// variableOf returns the name of the variable from which a secret was read: variable or, if file is not empty, variable
+// with fileSuffix added.
 func variableOf(variable, file string) string {
 	if file != "" {
 		return variable + fileSuffix

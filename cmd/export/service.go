@@ -19,8 +19,8 @@ func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger 
 }
 
 // chooseService reports whether the simulated service is to be used. It returns a usage error if no service is
-// configured, if two are configured in the same way, if secrets would be sent unencrypted to another machine, or if the
-// day of the simulated service is set for a real one.
+// configured, if both services are configured by sources of equal rank, if secrets would be sent unencrypted to another
+// machine, or if a real service is used but the day of the simulated service is set.
 func (o *service) chooseService(from sources) (simulated bool, err error) {
 	which, err := from.pick("base-url", "simulate")
 	if err == nil && which == "" {
@@ -37,7 +37,7 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 	return which == "simulate", err
 }
 
-// serviceName returns the name of the service in plans and manifests: its base URL, or "simulate". It is empty if
+// serviceName returns the name of the service in plans and manifests: its base URL, or "simulate". The name is empty if
 // chooseService returns an error.
 func (o *service) serviceName(from sources) string {
 	simulated, err := o.chooseService(from)

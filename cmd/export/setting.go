@@ -17,13 +17,13 @@ import (
 
 // Annotations that help and completion read.
 const (
-	groupAnnotation  = "group"  // of a flag: its heading in help
-	wordsAnnotation  = "words"  // of a flag: the only values that it takes
-	commonAnnotation = "common" // of a command: the flags that most people need, in the order of help
+	groupAnnotation  = "group"  // on a flag: its heading in help
+	wordsAnnotation  = "words"  // on a flag: the only values that it takes
+	commonAnnotation = "common" // on a command: the flags that most people need, in the order of help
 )
 
-// setting is a flag of any type. Environment variables and configuration files set it as flags do, so a value is parsed
-// and checked in the same way whatever its source.
+// setting is a flag of any type. Its value is parsed and checked in the same way whether it comes from a flag, an
+// environment variable or a configuration file.
 type setting[T any] struct {
 	target *T
 	text   string
@@ -46,12 +46,12 @@ func (s *setting[T]) String() string { return s.text }
 // Type returns the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several strings. They are comma-separated, or on the lines of @file, which are not split
-// further. Repeating the flag adds to the list.
+// list is a flag that holds several strings. They are separated by commas, or are the lines of a file given as @file,
+// which are not split at commas. Repeating the flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string
-	// expand, if not nil, turns the given words into the words of the target.
+	// expand, if not nil, converts the given words into the contents of target.
 	expand func(words []string) ([]string, error)
 	// places, if not nil, receives the position at which each string first occurs in the list.
 	places *map[string]string
@@ -115,7 +115,7 @@ func (l *list) notePlace(item, what string, number int) {
 	}
 }
 
-// add appends items, which it does not split, and omits duplicates. An empty list or an item that is not UTF-8 is an
+// add appends items without splitting them, and omits duplicates. An empty list or an item that is not UTF-8 is an
 // error.
 func (l *list) add(items []string) (err error) {
 	if len(items) == 0 {
@@ -200,7 +200,8 @@ func isUTF16(data []byte) bool {
 		len(data) > 0 && 2*bytes.Count(data, []byte{0}) >= len(data)
 }
 
-// isHeader reports whether the first line of a list of students is the name of a column instead of a student.
+// isHeader reports whether the first line of a list of students is the name of a column instead of a student's bid or
+// number.
 func isHeader(line string) bool {
 	name, _, _ := strings.Cut(line, ",")
 	name, _, _ = strings.Cut(name, ";")
@@ -219,7 +220,7 @@ type group struct {
 	title string
 }
 
-// define adds a flag. Its default is given as text; an empty default does not change the target.
+// define adds a flag. Its default, def, is parsed like a value of the flag. If def is empty, target does not change.
 func define[T any](g group, target *T, name, arg, def string, parse func(string) (T, error), doc string) {
 	s := &setting[T]{target: target, parse: parse, arg: arg}
 	if def != "" {
@@ -249,7 +250,7 @@ func (g group) list(target *[]string, name string, expand func([]string) ([]stri
 }
 
 // listExactly works like list, but a line of a file that holds only whitespace also counts as a bid, because bids are
-// compared as they are.
+// compared exactly.
 func (g group) listExactly(target *[]string, name, doc string) {
 	g.add(&list{target: target, blank: true}, name, doc)
 }

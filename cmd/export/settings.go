@@ -110,7 +110,7 @@ func (o *selection) define(cmd *cobra.Command) {
 	definePrivacy(g, &o.privacy)
 }
 
-// definePrivacy adds the privacy profile.
+// definePrivacy adds the setting that selects the privacy profile.
 func definePrivacy(g group, target *string) {
 	choose(g, target, "privacy", "PROFILE", string(schemas.Full), []string{string(schemas.Full), string(schemas.Pseudonymous), string(schemas.Minimal)},
 		"what rows say about people: full, pseudonymous or minimal; all but full need a key, see "+privacyKeyVariable)
@@ -122,7 +122,7 @@ func definePartitionBy(g group, target *string) {
 		[]string{snapshot.NotPartitioned, snapshot.ByDistrict}, "none, or district: a folder for each district in the date's folder")
 }
 
-// defineAcceptBaseURL adds the setting that lets a destination change its service.
+// defineAcceptBaseURL adds the setting with which the user accepts that the destination's service has moved.
 func defineAcceptBaseURL(g group, target *bool) {
 	g.toggle(target, "accept-base-url", "accept that the service of this destination has moved to this base URL")
 }

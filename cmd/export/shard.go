@@ -82,8 +82,8 @@ func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 	return shard{index, o.shards}, nil
 }
 
-// rateOf returns the maximum requests per second of one of several shards: the lower of rate and the shard's share of
-// --rate-total. Only the shards that run at the same time divide --rate-total among them. 0 means unlimited.
+// rateOf returns the maximum number of requests per second for one of several shards: the lower of rate and the shard's
+// share of --rate-total. Only the shards that run at the same time divide --rate-total among them. 0 means unlimited.
 func (o *sharding) rateOf(rate float64, shards int) float64 {
 	if o.atOnce > 0 {
 		shards = min(shards, o.atOnce)

@@ -20,7 +20,8 @@ import (
 	"example.org/growthexport/internal/simulator/odd"
 )
 
-// simulatePrefix starts the flags of the simulated service. The command simulate also accepts them without it.
+// simulatePrefix begins the names of the simulated service's flags. The simulate command also accepts the names without
+// this prefix.
 const simulatePrefix = "simulate-"
 
 // simulatedDate is the name of the flag that sets the day of the simulated service.
@@ -64,10 +65,11 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.shownDefault(simulatePrefix+"break", "none")
 }
 
-// listMoves is a fault and not a broken rule, because the second reading of a list is consistent.
+// listMoves is a value of --simulate-break that selects a fault, not a broken rule: the second reading of a list is
+// consistent.
 const listMoves = "list_moves"
 
-// parseBreaks returns the rules to break. The word all selects every rule, but not list_moves.
+// parseBreaks returns the rules to break. The word "all" selects every rule, but not list_moves.
 func parseBreaks(words []string) ([]string, error) {
 	known := append(simulator.Rules(), listMoves)
 	var breaks []string
@@ -127,7 +129,7 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// day returns the date of the settings, or the given time if no date is set.
+// day returns the date in the settings. If no date is set, it returns otherwise.
 func (o *simulation) day(otherwise time.Time) time.Time {
 	if o.date.IsZero() {
 		return otherwise
@@ -135,8 +137,8 @@ func (o *simulation) day(otherwise time.Time) time.Time {
 	return o.date
 }
 
-// serve serves the simulated service until ctx ends or stop is called. The service is simulated for the date of the
-// settings, or for the given day if no date is set.
+// serve serves the simulated service until ctx ends or stop is called. The service is simulated for the date in the
+// settings, or for day if no date is set.
 func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (baseURL string, stop func(), err error) {
 	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), o.day(day).UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))

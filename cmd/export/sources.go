@@ -32,9 +32,9 @@ type sources map[string]source
 // given reports whether the flag was set.
 func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
 
-// pick returns the name of the setting that takes effect out of several that cannot be used together: the one from the
-// highest source, so that, for example, a flag overrides a file. It returns "" if none was given. Two settings from
-// equal sources are an error.
+// pick returns the name of the setting that takes effect out of several that cannot be used together: the one whose
+// source has the highest rank, so that, for example, a flag overrides a file. It returns "" if none was given, and a
+// usage error if two sources have the same rank.
 func (s sources) pick(names ...string) (string, error) {
 	chosen := ""
 	for _, name := range names {

@@ -107,11 +107,11 @@ const tableViews = "tables"
 // viewsNames returns the values of --views, indexed by render.Views.
 func viewsNames() []string { return []string{tableViews, "analysis", "sector"} }
 
-// kind returns the value of --views.
+// kind returns the kind of views that --views selects.
 func (o *sqlOptions) kind() render.Views { return render.Views(slices.Index(viewsNames(), o.views)) }
 
-// checkNorms returns a usage error if the views do not use norms, or if a local file of norms is not valid. If --views
-// is not given, it selects the views for analysts, because the views of tables do not use norms.
+// checkNorms returns a usage error if the views do not use norms, or if a local file of norms is not valid. If norms
+// are given without --views, it selects the views for analysts, because the views of tables do not use norms.
 func (o *sqlOptions) checkNorms(from sources) error {
 	switch {
 	case o.norms == "":
@@ -147,7 +147,7 @@ func parseSchema(text string) (string, error) {
 	return text, nil
 }
 
-// describeViews describes the selected runs, or the history, for SQL.
+// describeViews returns a description of the selected runs, or of the history, for package render.
 func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*render.Snapshot, error) {
 	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes", "history")
 	if err != nil {
@@ -195,7 +195,7 @@ func (o *sqlOptions) runsToRead(ctx context.Context, catalog snapshot.Catalog, w
 	return []*snapshot.Manifest{manifest}, err
 }
 
-// placeOf describes a destination for SQL.
+// placeOf returns the location of a destination and the settings of the views, for package render.
 func (o *sqlOptions) placeOf(catalog snapshot.Catalog, title string) render.Place {
 	info := catalog.Info()
 	return render.Place{
@@ -204,13 +204,13 @@ func (o *sqlOptions) placeOf(catalog snapshot.Catalog, title string) render.Plac
 	}
 }
 
-// describeSnapshot describes the runs for SQL.
+// describeSnapshot returns a description of the runs for package render.
 func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, catalog snapshot.Catalog) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
 	what := map[snapshot.Kind]string{snapshot.Full: "Snapshot of ", snapshot.AsOf: "Enrollment as of ", snapshot.Delta: "Delta run of "}
 	title := what[first.Kind] + first.SnapshotDate + ", run " + first.RunID + "."
 	if len(manifests) > 1 {
-		dates := make([]string, len(manifests)) // not always in order, because --snapshot-date can set them
+		dates := make([]string, len(manifests)) // these are not always in order, because --snapshot-date can set them
 		for i, m := range manifests {
 			dates[i] = m.SnapshotDate
 		}

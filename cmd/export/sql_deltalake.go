@@ -12,7 +12,8 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// describeLake describes the Delta Lake tables for SQL: all, or the tables of the selected run.
+// describeLake returns a description of the Delta Lake tables for package render: all of them, or only the tables of
+// the selected run.
 func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*render.Lake, error) {
 	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes", "history")
 	if err != nil {

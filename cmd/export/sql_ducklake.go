@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// describeDuckLake describes the files of all full snapshots for a DuckLake catalogue.
+// describeDuckLake returns a description of the files of all full snapshots, for a DuckLake catalogue.
 func (a *app) describeDuckLake(ctx context.Context, o *sqlOptions, from sources) (*render.Snapshot, error) {
 	for _, name := range []string{"dialect", "views", "norms", "schema", "snapshot-date", "effective-date", "run-id", "changes", "history", "delta-lake"} {
 		if from[name].rank == byFlag {

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// describeHistory describes the files of the history for SQL.
+// describeHistory returns a description of the files of the history for package render.
 func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catalog) (*render.Snapshot, error) {
 	held, err := catalog.ReadHistory(ctx)
 	if err != nil {

@@ -183,7 +183,7 @@ func pointerAdvice(catalog snapshot.Catalog, path string, runs []snapshot.RunSta
 }
 
 // checkAge returns an error if the newest full snapshot was published longer ago than maxAge, or if there is no such
-// snapshot. A snapshot of only some schools or students counts only if there are no others.
+// snapshot. A snapshot of only some schools or students counts only if there is no other full snapshot.
 func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.Duration) error {
 	var newest *snapshot.RunState
 	for i := range runs {
@@ -205,8 +205,8 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 }
 
 // statusText lists runs as a table or, on a terminal that is too narrow for the table, each run as a few short lines.
-// If columns is 0, the width is unknown. If hasHistory is true, the commands that it suggests for held full runs also
-// add these runs to the history.
+// If columns is 0, the width is unknown. If hasHistory is true, the suggested commands for held full runs also add
+// these runs to the history.
 func statusText(dest string, runs []snapshot.RunState, hasHistory bool, cleaned []string, now time.Time, columns int) string {
 	var b strings.Builder
 	for _, run := range cleaned {
@@ -264,15 +264,15 @@ func statusText(dest string, runs []snapshot.RunState, hasHistory bool, cleaned 
 	return b.String()
 }
 
-// tableText returns a table with a heading or, if it is wider than the terminal, a paragraph for each row, in which
-// each cell but the first follows its heading, and cells that hold only a hyphen are left out.
+// tableText returns a table with a heading or, if it is wider than the terminal, a paragraph for each row. In a
+// paragraph, each cell but the first follows its heading, and cells that hold only a hyphen are left out.
 func tableText(rows [][]string, columns int) string {
 	var table strings.Builder
 	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 	width := 0
 	for line := range strings.Lines(table.String()) {
 		width = max(width, utf8.RuneCountInString(line)-1)
@@ -302,7 +302,7 @@ func shardsText(r *snapshot.RunState) string {
 	for _, shard := range r.Shards {
 		name := strconv.Itoa(shard.Shard)
 		switch {
-		case shard.Tasks == 0: // more shards than buckets
+		case shard.Tasks == 0: // there are more shards than buckets
 		case shard.Tasks == shard.Staged:
 			staged = append(staged, name)
 		case shard.Staged > 0:
@@ -327,7 +327,7 @@ func shardsText(r *snapshot.RunState) string {
 }
 
 // stateText returns the state of a run, with the number of staged tasks while it is staging. A published run whose
-// manifest is missing is not shown as staging, although that is its state in JSON.
+// manifest is missing is shown as published, although its state in JSON is staging.
 func stateText(r *snapshot.RunState) string {
 	switch {
 	case r.SupersededBy != "":

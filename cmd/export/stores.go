@@ -16,14 +16,14 @@ import (
 
 // place is the location of a destination.
 type place struct {
-	scheme string // of its storeKind
-	path   string // a folder, or the bucket and the prefix in it; in Azure the whole URL
+	scheme string // the scheme of its storeKind
+	path   string // a folder, a bucket and the prefix in it, or the whole URL of a container in Azure
 }
 
 // storeKind is a kind of destination.
 type storeKind struct {
-	scheme string // of its URL; empty for a folder
-	form   string // how it is written, for errors
+	scheme string // the scheme of its URL; empty for a folder
+	form   string // the form of --dest that error messages show
 	// parse returns the path of a place from the value of --dest.
 	parse func(text string) (string, error)
 	open  func(ctx context.Context, o *destination) (sink.Store, error)
@@ -40,7 +40,7 @@ func storeKinds() []storeKind {
 	}
 }
 
-// findStoreKind returns the kind with the scheme.
+// findStoreKind returns the kind of destination with the given scheme.
 func findStoreKind(scheme string) (kind storeKind, known bool) {
 	for _, kind := range storeKinds() {
 		if kind.scheme == scheme {

@@ -19,8 +19,8 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// jsonSummary is the JSON form of a summary, or of an error before there was a summary. Its paths do not depend on the
-// working directory.
+// jsonSummary is the JSON form of a summary, or of an error that occurred before there was a summary. Its paths do not
+// depend on the working directory.
 type jsonSummary struct {
 	*pipeline.Summary
 	DurationSeconds float64 `json:"duration_seconds,omitempty"`
@@ -136,7 +136,8 @@ func studentsLine(s *snapshot.Students) string {
 	return fmt.Sprintf("students  %s listed, %s with rows\n", wording.Count(s.Listed), wording.Count(*s.Matched))
 }
 
-// suppressedLine counts the students whom a run left out because they were erased.
+// suppressedLine says how many students are on the suppression list and, once it is known, how many of them the run
+// left out.
 func suppressedLine(s *snapshot.Suppression) string {
 	if s == nil {
 		return ""
@@ -198,7 +199,7 @@ func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 	}
 	b.WriteByte('\n')
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	// The columns are right-aligned, so the names are padded here.
+	// The tabwriter aligns all columns to the right, so the names are padded here.
 	width := len("table")
 	for i := range tables {
 		width = max(width, len(tables[i].Table))
@@ -215,7 +216,7 @@ func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 		all.Bytes += table.Bytes
 	}
 	line("all", wording.Count(all.Rows), wording.Count(all.Files), wording.Size(all.Bytes))
-	_ = t.Flush() // A strings.Builder returns no errors.
+	_ = t.Flush() // Writing to a strings.Builder cannot fail.
 }
 
 // summarizeDenied lists denials, which are not failures and are easily overlooked.
@@ -285,7 +286,7 @@ func summarizeWarnings(b *strings.Builder, warnings []review.Reason) {
 	}
 }
 
-// summarizeChecks counts the passed checks of the service's own rules and lists the failed ones.
+// summarizeChecks says how many checks of the service's own rules have passed, and lists the failed checks.
 func summarizeChecks(b *strings.Builder, checks []review.Check) {
 	if len(checks) == 0 {
 		return
@@ -297,7 +298,7 @@ func summarizeChecks(b *strings.Builder, checks []review.Check) {
 	}
 }
 
-// summarizeDrift lists the kinds of drift. kept is true if _extra holds the values.
+// summarizeDrift lists the kinds of drift. kept is true if _extra holds the unexpected values.
 func summarizeDrift(b *strings.Builder, drift []snapshot.Drift, kept bool) {
 	for i, d := range drift {
 		if i == maxListed {
@@ -351,7 +352,8 @@ func nextSteps(s *pipeline.Summary) string {
 	return b.String()
 }
 
-// tableToShow returns test_results if it has rows, and the largest table otherwise.
+// tableToShow returns test_results if it has rows, and otherwise the table with the most rows. It returns "" if no
+// table has rows.
 func tableToShow(tables []pipeline.TableSummary) string {
 	best, rows := "", int64(0)
 	for _, t := range tables {
@@ -365,8 +367,8 @@ func tableToShow(tables []pipeline.TableSummary) string {
 	return best
 }
 
-// inDuckDB says how to look at a run with DuckDB. For Azure, DuckDB needs a secret, and rejects patterns with **, which
-// match folders of any depth, so the text refers to the views of growth-export sql.
+// inDuckDB says how to look at a run with DuckDB. For Azure, it refers to the views of growth-export sql, because
+// DuckDB then needs a secret, and rejects patterns with **, which match folders of any depth.
 func inDuckDB(s *pipeline.Summary, table string) string {
 	if strings.HasPrefix(s.Destination, azure.Scheme) {
 		return "in DuckDB: growth-export sql, with the same settings, prints the secret and the views that DuckDB needs"
@@ -374,7 +376,7 @@ func inDuckDB(s *pipeline.Summary, table string) string {
 	return "in DuckDB: " + countQuery(s, table)
 }
 
-// countQuery returns a complete DuckDB query over a table of a run.
+// countQuery returns a DuckDB query that counts the rows of a table of a run.
 func countQuery(s *pipeline.Summary, table string) string {
 	files := "*.parquet"
 	if s.Kind == snapshot.Delta {
@@ -386,8 +388,8 @@ func countQuery(s *pipeline.Summary, table string) string {
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet(%s, hive_partitioning = true);", glob)
 }
 
-// failureText describes a failed school and its error. Most errors of the service already contain the dataset and the
-// bid. A school may have no bid.
+// failureText describes a failed school and its error. It adds the dataset and the bid unless the error already
+// contains the bid, as most errors of the service do. A school may have no bid.
 func failureText(f snapshot.SchoolFailure) string {
 	text := printable(f.Error)
 	if f.SchoolBid == "" || !strings.Contains(f.Error, wording.Bid(f.SchoolBid)) {

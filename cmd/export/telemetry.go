@@ -13,17 +13,17 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// How long a finished command waits for the collector.
+// The maximum time that a finished command waits for the collector, normally and after an interrupt.
 const (
 	collectorTimeout            = 5 * time.Second
 	interruptedCollectorTimeout = 2 * time.Second
 )
 
-// measuredCommands returns the names of the commands with telemetry.
+// measuredCommands returns the names of the commands that can send telemetry.
 func measuredCommands() []string { return []string{"run", "publish", "verify", "prune", "purge"} }
 
 // measure makes a command send its metrics and traces to an OpenTelemetry collector, if the environment configures one.
-// Failures to send them are only warnings.
+// If they cannot be sent, there is only a warning.
 func (a *app) measure(cmd *cobra.Command) {
 	work := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func (a *app) measure(cmd *cobra.Command) {
 	}
 }
 
-// observer returns the observers of requests: the progress and, with telemetry, the collector.
+// observer returns an observer of requests that updates progress and, if there is telemetry, the telemetry.
 func (a *app) observer(base *url.URL, progress *pipeline.Progress) extract.Observer {
 	if a.telemetry == nil {
 		return progress
@@ -88,7 +88,7 @@ func (a *app) recordSummary(ctx context.Context, summary *pipeline.Summary) {
 	}
 }
 
-// observers is an Observer that passes each call on to several others.
+// observers is an Observer that passes each call on to several observers.
 type observers []extract.Observer
 
 func (all observers) Requested(ctx context.Context, event extract.Event) {

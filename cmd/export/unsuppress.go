@@ -71,7 +71,7 @@ func (o *purgeOptions) sharedNumbers(shared *maintenance.SharedNumberError) erro
 		strings.Join(numbers, ", "))
 }
 
-// otherLists returns advice for the case that no given student is on the list of a key. It mentions other keys that
+// otherLists returns advice for the case that no given student is on the list of a key. It names the other keys that
 // have lists.
 func otherLists(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key) (string, error) {
 	counts, err := await(ctx, func() (map[string]int, error) { return catalog.CountSuppressed(ctx) })
@@ -106,12 +106,12 @@ type retired struct {
 	DryRun     bool   `json:"dry_run,omitempty"`
 	RetiredKey string `json:"retired_key_fingerprint"`
 	Key        string `json:"key_fingerprint"`
-	Students   int    `json:"students"` // on the list of the retired key
+	Students   int    `json:"students"` // the number of students on the list of the retired key
 }
 
 // retireKey empties the suppression list of a key that runs no longer use. It returns a usage error if no other key is
-// set, if this list is empty, or if it has more students than the list of the key that is set and --allow-unknown is
-// off.
+// set, if the list to empty has no students, or if it has more students than the list of the key that is set and
+// --allow-unknown is off.
 func (a *app) retireKey(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, key *privacy.Key) error {
 	switch {
 	case key == nil:

@@ -11,7 +11,7 @@ import (
 // usagef returns an error for a command called with wrong settings.
 func usagef(format string, args ...any) error { return pipeline.Usagef(format, args...) }
 
-// quoted returns a user's text in quotes, shortened and on one line.
+// quoted returns a user's text in quotes, on one line and shortened to maxQuoted characters.
 func quoted(text string) string {
 	const maxQuoted = 60
 	if runes := []rune(text); len(runes) > maxQuoted {
@@ -29,9 +29,9 @@ var synonyms = map[string]string{
 	"results": "test_results", "classes": "school_classes",
 }
 
-// didYouMean returns a clause that suggests a candidate for word, both without their prefix: a synonym, a candidate
-// that begins with word, or one that differs in one letter or in at most a third of the letters of word. It returns ""
-// if there is no such candidate.
+// didYouMean returns a clause that suggests a candidate for word: a synonym, a candidate that begins with word, or one
+// that differs in one letter or in at most a third of the letters of word. prefix is added to the suggestion; word and
+// candidates do not contain it. It returns "" if there is no such candidate.
 func didYouMean(prefix, word string, candidates []string) string {
 	word = strings.ToLower(word)
 	nearest := synonyms[word]
@@ -54,8 +54,8 @@ func didYouMean(prefix, word string, candidates []string) string {
 	return ", did you mean " + prefix + nearest + "?"
 }
 
-// edits returns the edit distance from a to b: how many letters are inserted, removed, replaced or swapped with the
-// next one.
+// edits returns the edit distance from a to b: the minimum number of letters to insert, remove, replace or swap with
+// the next letter.
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -28,7 +28,7 @@ func parseText(text string) (string, error) {
 	return text, nil
 }
 
-// between accepts a whole number within bounds.
+// between returns a parser that accepts only whole numbers from low to high.
 func between[T int | int64](low, high T) func(string) (T, error) {
 	return func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 10, strconv.IntSize)
@@ -53,7 +53,7 @@ func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
 	}
 }
 
-// parseRate parses a number of requests per second. It returns 0 for unlimited.
+// parseRate parses a number of requests per second. It returns 0 for "unlimited".
 func parseRate(text string) (float64, error) {
 	if text == "unlimited" {
 		return 0, nil
@@ -146,7 +146,7 @@ func parseShare(text string) (float64, error) {
 	return share, nil
 }
 
-// parseSize parses a size with a decimal or binary unit.
+// parseSize parses a size with a decimal or binary unit, and returns it in bytes.
 func parseSize(text string) (int64, error) {
 	units := map[string]int64{
 		"B": 1,
@@ -170,7 +170,7 @@ func parseSize(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// parseDate accepts a date as it is written in paths.
+// parseDate accepts a date in the form that paths use.
 func parseDate(text string) (string, error) {
 	if day, err := time.Parse(time.DateOnly, text); err != nil || day.Format(time.DateOnly) != text {
 		return "", fmt.Errorf("%s is not a date such as 2026-11-20", quoted(text))
@@ -188,7 +188,7 @@ func parseRunID(text string) (string, error) {
 	return text, nil
 }
 
-// parseBaseURL parses the root of a service. Its errors do not repeat the URL, which may hold a password.
+// parseBaseURL parses the root URL of a service. Its errors do not repeat the URL, which may hold a password.
 func parseBaseURL(text string) (*url.URL, error) {
 	const want = "write it like https://host or https://host/path"
 	u, err := url.Parse(text)
@@ -212,7 +212,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 			return nil, errors.New("the port of the URL is not from 1 to 65535")
 		}
 	}
-	// Run ids depend on the URL, so equivalent URLs get the same form.
+	// Run ids depend on the URL, so equivalent URLs are converted to the same form.
 	if u, err = url.Parse(snapshot.CanonicalBaseURL(u.String())); err != nil {
 		return nil, errors.New("not a URL: " + want)
 	}
@@ -228,7 +228,7 @@ func parseScratch(text string) (string, error) {
 	probe, err := os.CreateTemp(text, ".growth-export-*")
 	if err != nil {
 		if inner, ok := errors.AsType[*fs.PathError](err); ok {
-			err = inner.Err // without the random name
+			err = inner.Err // the error without the random file name
 		}
 		return "", fmt.Errorf("%s is not a folder that can be written: %w", quoted(text), err)
 	}
@@ -238,8 +238,8 @@ func parseScratch(text string) (string, error) {
 	return text, nil
 }
 
-// expandDatasets replaces the words default and all with names, checks the others, and returns the names in the order
-// of their declaration.
+// expandDatasets replaces the words "default" and "all" with the names of datasets, checks all other words, and returns
+// the names in the order in which the datasets are declared.
 func expandDatasets(words []string) ([]string, error) {
 	selected := make(map[string]bool)
 	names := datasetNames()

@@ -128,7 +128,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 		return unwritten
 	}
 	first := ""
-	if o.output == outputJSON { // the text on stdout lists the problems
+	if o.output == outputJSON { // the text form already lists the problems on stdout
 		first = ", the first is " + done.problems[0]
 	}
 	return fmt.Errorf("found %s in %s at %s%s: %s",
@@ -233,10 +233,11 @@ func verifyDeltaLake(ctx context.Context, catalog snapshot.Catalog) (verified, e
 // verifiedAll holds the reports of everything at a destination.
 type verifiedAll struct {
 	Runs []any `json:"runs"`
-	// History and DeltaLake are nil if the destination has none, or if damage keeps them from being verified.
+	// History is nil if there is no history, and DeltaLake if there are no Delta logs. Each is also nil if damage
+	// prevents its verification.
 	History   any `json:"history,omitempty"`
 	DeltaLake any `json:"delta_lake,omitempty"`
-	// Unnamed holds the unlisted data files: those that neither a published run nor the history lists.
+	// Unnamed holds the data files that neither a published run nor the history lists.
 	Unnamed []*maintenance.UnnamedFiles `json:"unnamed_files,omitempty"`
 }
 
@@ -248,7 +249,7 @@ func (a *app) verifyAll(ctx context.Context, catalog snapshot.Catalog) (verified
 	if err != nil {
 		return verified{}, err
 	}
-	targets := []maintenance.VerifyTarget{{}} // the latest, with the pointer to it
+	targets := []maintenance.VerifyTarget{{}} // the latest snapshot, with the pointer to it
 	for i := range runs {
 		if runs[i].State != snapshot.StateReplaced && runs[i].State != snapshot.StatePublishing && !runs[i].BeingPruned {
 			targets = append(targets, maintenance.VerifyTarget{RunID: runs[i].RunID})
@@ -343,7 +344,8 @@ func unnamedRemedies(catalog snapshot.Catalog, unnamed []*maintenance.UnnamedFil
 }
 
 // add adds the result of verifying one part of the destination. It returns the part's report, or nil if there is no
-// such part. Damage that keeps the part from being verified becomes a problem, and the report is then nil too.
+// such part. If damage prevents the verification of the part, add records the damage as a problem, and the report is
+// also nil.
 func (v *verified) add(part verified, err error) (any, error) {
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return nil, nil

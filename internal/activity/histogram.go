@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// perOctave is the number of buckets per doubling of time. Percentiles are accurate to 5 %.
+// perOctave is the number of buckets per doubling of the duration. Percentiles are accurate to 5 %.
 const perOctave = 8
 
 // Histogram counts durations by their logarithm. The key of a bucket is the logarithm of its lower bound in
@@ -22,7 +22,7 @@ func (h *Histogram) observe(d time.Duration) {
 	(*h)[int(math.Floor(math.Log2(ms)*perOctave))]++
 }
 
-// plus returns the sum of both histograms. It may change h and return it.
+// plus returns the sum of both histograms. It may modify and return h.
 func (h Histogram) plus(other Histogram) Histogram {
 	if h == nil {
 		return maps.Clone(other)

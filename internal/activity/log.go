@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// The limits of a log. When there are more than maxSteps steps, their length is doubled. maxSlowest limits Slowest.
+// The limits of a log. When there are more than maxSteps steps, their length is doubled. maxSlowest is the maximum
+// length of Slowest.
 const (
 	maxSteps   = 240
 	maxSlowest = 20
 )
 
-// Log is the activity over time. The zero value is empty.
+// Log is the activity of one or several processes over time. The zero value is an empty log.
 type Log struct {
-	// StepSeconds is the length of each step, a power of two; 0 if there has been no step.
+	// StepSeconds is the length of each step. It is a power of two, or 0 if there has been no step.
 	StepSeconds int64 `json:"step_seconds"`
-	// Steps are the steps with activity, by time.
+	// Steps are the steps with activity, in chronological order.
 	Steps []Step `json:"steps,omitempty"`
 	// Operations holds the activity of each operation by name; "token" is the token endpoint.
 	Operations map[string]Operation `json:"operations,omitempty"`
-	// Slowest lists the schools' datasets that took longest, slowest first.
+	// Slowest lists the schools' datasets that took the longest time, the slowest first.
 	Slowest []SchoolTime `json:"slowest,omitempty"`
 }
 
@@ -38,7 +39,7 @@ type Step struct {
 	Latency Histogram        `json:"latency"`
 	// InFlight is the maximum number of concurrent requests of one process.
 	InFlight int64 `json:"in_flight"`
-	// Limit is the lowest concurrency limit of a process, 0 if unknown.
+	// Limit is the lowest concurrency limit of a process, or 0 if it is unknown.
 	Limit int64 `json:"limit"`
 }
 
@@ -59,8 +60,8 @@ type SchoolTime struct {
 	Retries  int64   `json:"retries"`  // requests that repeated an earlier request
 }
 
-// Add adds another log, which it does not change. If a step of the other log is malformed, it ignores all steps of that
-// log, because they come from a file, and bad statistics must not fail a run.
+// Add adds other to l, and does not change other. If a step of other is malformed, Add ignores all steps of other,
+// because they come from a file, and bad statistics must not fail a run.
 func (l *Log) Add(other *Log) {
 	if len(other.Steps) > 0 && other.Sound() {
 		l.StepSeconds = cmp.Or(l.StepSeconds, other.StepSeconds)
@@ -158,7 +159,7 @@ func (l *Log) operation(name string, change func(*Operation)) {
 	l.Operations[name] = o
 }
 
-// slow records a school's dataset if it is among the slowest. If a dataset was fetched several times, its longest time
+// slow records a school's dataset if it is among the slowest. If a dataset was fetched several times, the longest time
 // counts.
 func (l *Log) slow(school SchoolTime) {
 	same := func(s SchoolTime) bool { return s.School == school.School && s.Dataset == school.Dataset }

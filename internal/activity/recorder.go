@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Recorder records the activity of one process. It is safe for concurrent use; the zero value is ready.
+// Recorder records the activity of one process. It is safe for concurrent use; the zero value is ready to use.
 type Recorder struct {
 	mu  sync.Mutex
 	log Log
@@ -16,8 +16,8 @@ type Request struct {
 	Operation string
 	Ended     time.Time
 	Took      time.Duration
-	Bytes     int64 // of its body, decompressed
-	InFlight  int64 // concurrent requests when it started, including itself
+	Bytes     int64 // the size of its body, decompressed
+	InFlight  int64 // concurrent requests when it started, including this one
 	Limit     int64 // concurrency limit when it ended
 }
 
@@ -39,7 +39,7 @@ func (r *Recorder) Requested(request Request) {
 	})
 }
 
-// Retried records a retry; cause is the outcome of the previous attempt.
+// Retried records a retry. cause is the outcome of the previous attempt.
 func (r *Recorder) Retried(at time.Time, operation, cause string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *Recorder) Take() *Log {
 	return &taken
 }
 
-// Return takes back a log that came from Take and could not be stored.
+// Return takes back a log that came from Take and could not be stored, so that the next Take includes it.
 func (r *Recorder) Return(log *Log) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

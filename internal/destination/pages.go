@@ -80,8 +80,8 @@ func (s *Session) writePagesOf(ctx context.Context, summary *pipeline.Summary) {
 	}
 }
 
-// writeReports writes the reports of runs and of the runs that they replaced, then the page of all runs. It reports
-// which runs have a new report.
+// writeReports writes the reports of runs and of the runs that they replaced, then the page of all runs. It returns,
+// for each run in ends, whether its report was written.
 func (s *Session) writeReports(ctx context.Context, ends map[string]pipeline.Ending) map[string]bool {
 	written := make(map[string]bool)
 	if len(ends) == 0 || ctx.Err() != nil {
@@ -104,7 +104,7 @@ func (s *Session) writeReports(ctx context.Context, ends map[string]pipeline.End
 	return written
 }
 
-// warnOfPage logs that a page cannot be written, unless the command is being stopped or the run was removed.
+// warnOfPage logs a warning that a page cannot be written, unless the command is being stopped or the run was removed.
 func (s *Session) warnOfPage(ctx, within context.Context, path string, err error) {
 	if err != nil && within.Err() != nil {
 		err = context.Cause(within) // the error is a consequence of the cancellation

@@ -17,21 +17,21 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Options are the options of a session.
+// Options holds the options of a session.
 type Options struct {
 	Log *slog.Logger
 	Now func() time.Time
-	// ToolVersion is the program's version, for Delta logs.
+	// ToolVersion is the program's version, which is recorded in Delta logs.
 	ToolVersion string
-	// Scratch is the folder of temporary files; empty for the system's temporary folder.
+	// Scratch is the folder of temporary files. If it is empty, the system's temporary folder is used.
 	Scratch string
 	// After a run is published, new snapshots are added to the history if History is set, and missing Delta logs are
 	// created if DeltaLake is set. Existing Delta logs are always kept up to date.
 	History, DeltaLake bool
 	// DryRun prevents all changes before and after the work of the command.
 	DryRun bool
-	// Purge means that the command may finish a purge that an earlier command has begun. Warnings about unfinished
-	// purges are then logged at the end instead of the beginning.
+	// Purge is true if the command may finish a purge that an earlier command has begun. Warnings about unfinished
+	// purges are then logged at the end of the session instead of at its beginning.
 	Purge bool
 }
 
@@ -50,8 +50,9 @@ func New(catalog snapshot.Catalog, opts Options) *Session {
 	return &Session{Catalog: catalog, Recovered: &snapshot.Recovered{}, opts: opts}
 }
 
-// Open finishes or undoes the interrupted changes, unless DryRun is set, and returns a session. Changes that cannot be
-// finished are listed in Recovered, and changes to runs are also logged. The command decides whether it can continue.
+// Open finishes or undoes the interrupted changes of earlier commands, unless DryRun is set, and returns a session.
+// Changes that cannot be finished are listed in Recovered, and changes to runs are also logged. The command decides
+// whether it can continue.
 func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session, error) {
 	s := New(catalog, opts)
 	if opts.DryRun {
@@ -145,8 +146,8 @@ func (s *Session) Abandon(ctx context.Context, deps pipeline.Deps, run string) (
 }
 
 // finishRun writes the pages after a run, and brings the history and the Delta logs up to date. If one of these updates
-// fails for a published run, it writes the run's report again, with the error. It also does so, without an error, if
-// the run was already published and an update was made.
+// fails for a published run, it writes the run's report again, with the error. It also writes the report again if the
+// run was already published and an update was made.
 func (s *Session) finishRun(ctx context.Context, summary *pipeline.Summary) {
 	s.writePagesOf(ctx, summary)
 	s.updateDependents(ctx, summary)
@@ -156,7 +157,7 @@ func (s *Session) finishRun(ctx context.Context, summary *pipeline.Summary) {
 	switch {
 	case summary.Unfinished != "":
 		s.writeReports(ctx, map[string]pipeline.Ending{summary.RunID: {Failure: errors.New(summary.Unfinished)}})
-	case len(summary.Updated) > 0: // the report may say that this failed before
+	case len(summary.Updated) > 0: // the report may still contain the error of an earlier update
 		s.writeReports(ctx, map[string]pipeline.Ending{summary.RunID: {}})
 	}
 }
@@ -166,8 +167,8 @@ func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
 	return deps
 }
 
-// updateDependents brings the Delta logs and, if the option is set, the history up to date after a run. If an update
-// fails, the summary of a published run contains the error, and the next command tries again.
+// updateDependents brings the Delta logs and, if the option History is set, the history up to date after a run. If an
+// update fails, the summary of a published run contains the error, and the next command tries again.
 func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summary) {
 	if summary != nil {
 		summary.UnfinishedPurges = s.unfinishedPurges
@@ -188,7 +189,7 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	} else if published && summary.Kind == snapshot.Full {
 		s.warnOfHistory(ctx, summary)
 	}
-	failed := len(problems) > 0 // to update the history
+	failed := len(problems) > 0 // whether updating the history failed
 	report, err := s.reconcile(context.WithoutCancel(ctx), s.opts.DeltaLake && published)
 	_, ofHistory := errors.AsType[*deltalake.HistoryError](err)
 	_, advised := errors.AsType[*wording.AdvisedError](err)
@@ -199,7 +200,7 @@ func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summar
 	}
 	switch {
 	case err == nil:
-	case published && ofHistory && failed: // for the same reason, which is already listed with the remedy
+	case published && ofHistory && failed: // the cause is the same, and is already listed with its remedy
 	case published:
 		problems = append(problems, wording.OneLine(err))
 		summary.Advised = summary.Advised || ofHistory || advised
@@ -265,7 +266,7 @@ func (s *Session) reconcile(ctx context.Context, create bool) (*deltalake.Report
 	return deltalake.Reconcile(ctx, s.Catalog, deltalake.Options{Create: create, Now: s.opts.Now, ToolVersion: s.opts.ToolVersion})
 }
 
-// logForeign logs which Delta logs other programs have written to.
+// logForeign logs a warning for each Delta log that other programs have written to.
 func (s *Session) logForeign(ctx context.Context, report *deltalake.Report) {
 	if report == nil {
 		return

@@ -33,7 +33,7 @@ func (r *exportRun) openLog(ctx context.Context, t *task) error {
 	return err
 }
 
-// saveCalls writes a file of the log of a task. It logs only the first failure of a run.
+// saveCalls adds a file to the log of a task. It logs only the first failure of a run.
 func (r *exportRun) saveCalls(ctx context.Context, t *task, data []byte) {
 	err := r.Catalog.WriteCalls(ctx, r.plan.RunID, t.id(), data)
 	if err == nil || ctx.Err() != nil {

@@ -11,12 +11,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// minLimitedRows is the number of rows below which differences do not count, or only warn: a few students are a large
-// share of a small district.
+// minLimitedRows is the number of rows below which differences are ignored or only cause a warning, because a few
+// students are a large share of a small district.
 const minLimitedRows = 50
 
-// limit is a limit on differences from the baseline, with the findings that exceed it: those that hold the run, and
-// those that only warn.
+// limit is a limit on differences from the baseline, with the findings that exceed it. The findings in hold are reasons
+// to hold the run back, and the findings in warn only cause warnings.
 type limit struct {
 	check      string
 	share      review.Share
@@ -33,14 +33,15 @@ func (l *limit) add(warns bool, f review.Finding) {
 	}
 }
 
-// isCalendar reports whether a table is about school years. Its changes only warn, because school years begin and end.
+// isCalendar reports whether a table is about school years. Changes in such a table only cause warnings, because school
+// years begin and end.
 func isCalendar(table string) bool {
 	return table == "academic_years" || table == "enrollment_sessions"
 }
 
-// compareWithLimits returns the differences from the baseline that are reasons to hold the run back, and those that
-// only warn. If a table had few rows, its shrinking only warns. In a district with few rows of a table, other changes
-// of this table do not count, because a few rows are a large share of it.
+// compareWithLimits returns the differences from the baseline that are reasons to hold the run back, and the
+// differences that only cause warnings. If a table with few rows shrinks, that only causes a warning. If a district has
+// few rows in a table, other changes of these rows are ignored, because a few of them are a large share.
 func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []review.Reason) {
 	if g.Baseline == nil {
 		return nil, nil
@@ -56,7 +57,7 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 					l.add(isCalendar(table), f)
 				}
 			}
-			moved := int64(0) // results that are now at another school, so that their key has changed
+			moved := int64(0) // results that moved to another school, which changes their key
 			if table == schemas.TestResults {
 				add(&removed, review.Finding{N: counts.Because[snapshot.Unexplained], Of: counts.Before()})
 				moved = counts.Because[snapshot.Moved]
@@ -96,9 +97,9 @@ func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []rev
 	return hold, warn
 }
 
-// missingValues returns how many values of a column are gone, and how many there should be. It considers the rows that
-// are in both snapshots. If nearly all rows had a value before, it also considers all current rows, and uses these
-// counts if their share is larger or few rows are in both snapshots.
+// missingValues returns how many values of a column are gone, and how many values there should be. It considers the
+// rows that are in both snapshots. If nearly all rows had a value before, it also considers all current rows, and uses
+// their counts if a larger share of their values is missing or few rows are in both snapshots.
 func missingValues(counts *snapshot.DistrictComparison, column string) (n, of int64) {
 	n, of = counts.Emptied[column], counts.Values[column]
 	before, after, had := counts.Before(), counts.After(), counts.Had[column]
@@ -129,8 +130,8 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 var maxQuietLoss = review.Share{Part: 0.1}
 
 // Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of
-// test results are left to --max-removed, unless all test results of a district are gone. Child rows that were replaced
-// by others of the same parent do not count as removals.
+// test results are covered by --max-removed, and cause no warning unless all test results of a district are gone. Child
+// rows that were replaced with other child rows of the same parent do not count as removals.
 func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 	lost, shrunk := make(map[string][]review.Finding), make(map[string][]review.Finding)
 	for district, tables := range districts {
@@ -207,8 +208,9 @@ func warningsOfComparison(g *snapshot.StagedRun, l review.Limits) []review.Reaso
 	return append(warnings, warn...)
 }
 
-// newlyDenied returns the warning about schools that were read in the baseline and are denied now, or nil. The warning
-// matters because denied schools do not hold a run back, are easily missed, and explain why rows are missing.
+// newlyDenied returns the warning about schools that were read in the baseline and are denied now, or nil if there are
+// no such schools. The warning matters because denied schools do not hold a run back, are easily missed, and explain
+// why rows are missing.
 func newlyDenied(g *snapshot.StagedRun) *review.Reason {
 	rows, listed := make(map[string]int64), make(map[string]bool)
 	var tables, schools []review.Finding
@@ -234,8 +236,9 @@ func newlyDenied(g *snapshot.StagedRun) *review.Reason {
 	return &reason
 }
 
-// lessThanReplaced returns the warning about a run that would replace one with more schools or many more rows, or nil.
-// The limits compare only with a snapshot of an earlier date, which may not exist.
+// lessThanReplaced returns a warning if the run would replace a run with more schools or many more rows, and nil
+// otherwise. The limits do not cover this case: they compare the run only with a snapshot of an earlier date, which may
+// not exist.
 func lessThanReplaced(g *snapshot.StagedRun) *review.Reason {
 	if g.Replaced == nil {
 		return nil

@@ -16,7 +16,7 @@ type cohort struct {
 	bids []string
 	key  *privacy.Key
 	// text is the key in the form in which the plan stores it. It is set only if the run has no privacy key and
-	// therefore makes a key of its own.
+	// therefore needs a key of its own.
 	text string
 }
 
@@ -38,7 +38,7 @@ func (c *cohort) listed() int {
 	return len(bare)
 }
 
-// students returns the description of the list for documents. It has no digest if there is no key.
+// students returns the description of the list for documents. The description has no digest if there is no key.
 func (c *cohort) students() *snapshot.Students {
 	if c == nil {
 		return nil
@@ -50,8 +50,8 @@ func (c *cohort) students() *snapshot.Students {
 	return students
 }
 
-// useKeyOf adopts the key of a plan if the plan has the same list of students, and reports whether it does. If neither
-// the run nor the plan has a list, it returns true.
+// useKeyOf adopts the key of a plan if the plan has the same list of students, and reports whether the lists are the
+// same. If neither the run nor the plan has a list, it returns true.
 func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 	if c == nil || plan.Scope.Students == nil {
 		return c == nil && plan.Scope.Students == nil
@@ -64,8 +64,8 @@ func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 	return true
 }
 
-// chooseKey chooses the key for a new run: the privacy key, the key of a published run of the same list, so that the
-// digests are equal, or a random key.
+// chooseKey chooses the key for a new run: the privacy key if there is one, otherwise the key of a published run of the
+// same list, so that the digests are equal, and otherwise a random key.
 func (c *cohort) chooseKey(ctx context.Context, catalog snapshot.Catalog, own *privacy.Key) error {
 	if c == nil {
 		return nil
@@ -94,7 +94,7 @@ func (c *cohort) chooseKey(ctx context.Context, catalog snapshot.Catalog, own *p
 	return nil
 }
 
-// setBit sets a bit of a set, which grows as needed, and returns the set.
+// setBit sets bit i of a bit set, which grows as needed, and returns the set.
 func setBit(set []byte, i int) []byte {
 	if missing := i/8 + 1 - len(set); missing > 0 {
 		set = append(set, make([]byte, missing)...)

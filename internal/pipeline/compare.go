@@ -75,7 +75,7 @@ func explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.Sta
 	return nil
 }
 
-// compareSchool compares the rows of the next school of the task with those in the baseline.
+// compareSchool compares the rows of the next school of the task with the school's rows in the baseline.
 func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
 	err := t.compare(ctx, func(c *history.Comparer) error {
 		school := &t.schools[len(t.checkpoint.Ledger)]
@@ -96,7 +96,8 @@ func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
 	return t.saveComparison(ctx, false)
 }
 
-// saveComparison writes the turnover of the task to a file beside its checkpoint, if it is large or last is true.
+// saveComparison writes the turnover of the task to a file beside its checkpoint, if the turnover is large or last is
+// true.
 func (t *task) saveComparison(ctx context.Context, last bool) error {
 	if t.comparer == nil || t.comparison.problem.Load() != nil {
 		return nil

@@ -62,8 +62,8 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Resu
 	return result, err
 }
 
-// resultsFirst moves the lookups and the tasks for test results, and for the students with whom the results are
-// compared, to the front, because a run with a deadline needs them most. The order of the other tasks does not change.
+// resultsFirst moves the tasks for lookups, for test results and for the students with whom the results are compared to
+// the front, because a run with a deadline needs these tasks most. The order of the other tasks does not change.
 func resultsFirst(todo []snapshot.Task) {
 	rank := func(t snapshot.Task) int {
 		if t.Bucket == snapshot.LookupBucket || t.Dataset == schemas.TestResults || t.Dataset == schemas.Students {
@@ -74,26 +74,26 @@ func resultsFirst(todo []snapshot.Task) {
 	slices.SortStableFunc(todo, func(a, b snapshot.Task) int { return rank(a) - rank(b) })
 }
 
-// forecast estimates when a run with a deadline will have fetched all schools, and stops it at the deadline if too many
-// schools are missing then.
+// forecast estimates when a run with a deadline will have fetched all schools, and stops the run at the deadline if too
+// many schools are missing then.
 type forecast struct {
 	deadline   time.Time
-	maxMissing int // schools that may be missing at the deadline
+	maxMissing int // the number of schools that may be missing at the deadline
 	progress   *Progress
 	log        *slog.Logger
 	began      time.Time
 
-	cut atomic.Bool // a school was not fetched because of the deadline
+	cut atomic.Bool // whether a school was not fetched because of the deadline
 
 	mu sync.Mutex
-	// By dataset, left counts the schools to fetch, done counts the schools fetched, and took adds up the time they
-	// took.
+	// By dataset, left counts the schools to fetch, done counts the schools fetched, and took is the total time for
+	// fetching these.
 	left, done map[string]int
 	took       map[string]time.Duration
 	// lacking counts, by school, the datasets that the school still lacks.
 	lacking map[string]int
-	known   bool // an estimate was logged
-	late    bool // an estimate after the deadline was logged
+	known   bool // whether an estimate has been logged
+	late    bool // whether an estimate after the deadline has been logged
 }
 
 // watchDeadline watches the deadline, if the run has one, until done is called. It cancels the returned context at the
@@ -190,7 +190,7 @@ func (f *forecast) cutShort() error {
 	return err
 }
 
-// report adds the estimated end to the progress. It logs the first estimate, and the first one that is after the
+// report adds the estimated end to the progress. It logs the first estimate, and the first estimate that is after the
 // deadline.
 func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.mu.Lock()
@@ -210,9 +210,9 @@ func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.known = true
 }
 
-// end estimates when all schools will be fetched, assuming that the remaining schools of a dataset take as long as
-// those so far. It returns the zero time if too few are finished. A dataset that has not begun is expected to take as
-// long as the others.
+// end estimates when all schools will be fetched, assuming that the remaining schools of a dataset take as long as its
+// finished schools on average. For a dataset without finished schools, it uses the average over all datasets. It
+// returns the zero time if too few schools are finished.
 func (f *forecast) end(now time.Time) time.Time {
 	schools, took := 0, time.Duration(0)
 	for dataset, done := range f.done {
@@ -234,8 +234,8 @@ func (f *forecast) end(now time.Time) time.Time {
 	return now.Add(time.Duration(float64(now.Sub(f.began)) * left / float64(took))).In(f.deadline.Location())
 }
 
-// DeadlineText formats a time like the value of --deadline, with its date: after the deadline of a day has passed, the
-// same setting refers to the next day.
+// DeadlineText formats a time like the value of --deadline, but with the date, because the same setting refers to the
+// next day once the time has passed.
 func DeadlineText(t time.Time) string {
 	text := t.Format("2006-01-02 15:04")
 	if t.Location() == time.UTC {

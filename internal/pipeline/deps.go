@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Deps are the dependencies of a run.
+// Deps holds the dependencies of a run.
 type Deps struct {
 	Client   *extract.Client // nil for commands that only publish
 	Catalog  snapshot.Catalog
@@ -17,8 +17,8 @@ type Deps struct {
 	Progress *Progress // may be read during the run
 	Tracer   Tracer    // observes the spans; may be nil
 	Now      func() time.Time
-	// Recovered lists the changes that an earlier command left unfinished at the destination, and whether they could be
-	// finished.
+	// Recovered lists the changes that an earlier command left unfinished at the destination, and says which of them
+	// could be finished.
 	Recovered snapshot.Recovered
 }
 
@@ -32,7 +32,7 @@ func (d *Deps) startSpan(ctx context.Context, span Span) (context.Context, func(
 
 func untraced(SpanEnd) {}
 
-// runPhase runs one phase of a run, and reports it to progress and tracer.
+// runPhase runs one phase of a run, and reports the phase to the progress and the tracer.
 func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
 	d.Progress.setPhase(name)
 	ctx, end := d.startSpan(ctx, Span{Name: name, RunID: run})

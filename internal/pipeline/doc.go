@@ -11,10 +11,10 @@
 //
 // One errgroup fetches the schools of all tasks in order, enough of them at a time to keep the client's request slots
 // full, and writes each task in a goroutine of its own. A failed school is a row in the ledger; only errors that
-// concern the whole run (no token, the service down, a full disk, an interrupt) end it. Schools that finish out of
-// order wait in memory, within one budget. A school beyond the budget is spilled to a scratch file while its task waits
-// for another school, so that requests never wait for the order of rows. While its task is being written, the school
-// has to wait, so that a slow disk slows down fetching.
+// concern the whole run (no token, the service down, a full disk, an interrupt) end the run. Schools that finish out of
+// order wait in memory, within a budget that all tasks share. A school beyond the budget is spilled to a scratch file
+// while its task waits for another school, so that requests never wait for the order of rows. If its task is being
+// written instead, the school has to wait, so that a slow disk slows down fetching.
 //
 // A run is a full run, an as-of run for one date, or a delta run of the changes since a time (settings.go). These
 // differ in the datasets that take part, the parameters that the plan pins, and the paths of the files. Only full runs

@@ -27,13 +27,13 @@ type Estimate struct {
 	FailedSchools    []snapshot.SchoolFailure `json:"failed_schools"`
 	Buckets          int                      `json:"buckets"`
 	SchoolsPerFile   int                      `json:"schools_per_file"`
-	Shards           int                      `json:"shards"`                  // among which the run is divided
-	IdleShards       int                      `json:"idle_shards"`             // those that get no school
-	UsefulShards     int                      `json:"useful_shards,omitempty"` // how many balance the load best, if only some of the shards run at the same time
+	Shards           int                      `json:"shards"`                  // the number of shards into which the run is divided
+	IdleShards       int                      `json:"idle_shards"`             // the number of shards that would get no school
+	UsefulShards     int                      `json:"useful_shards,omitempty"` // the number of shards that balances the load best, if only some of them run at the same time
 	Students         *snapshot.Students       `json:"students,omitempty"`      // the cohort, if the run is restricted to one
 	Datasets         []DatasetEstimate        `json:"datasets"`
 	Files            int                      `json:"files"`
-	Requests         int                      `json:"requests"` // exact if Exact is set, otherwise the minimum; without retries and tokens
+	Requests         int                      `json:"requests"` // exact if Exact is true, otherwise the minimum; without retries and token requests
 	Exact            bool                     `json:"exact"`
 	About            int                      `json:"about,omitempty"` // the estimated number, if a dataset has an estimate
 	// Time is the minimum duration of these requests at the run's concurrency and the assumed latency. AboutTime is the
@@ -42,7 +42,7 @@ type Estimate struct {
 	AboutTime time.Duration `json:"about_time_ns,omitempty"`
 }
 
-// ReplacedRun is a published run that another one would replace.
+// ReplacedRun is a published run that another run would replace.
 type ReplacedRun struct {
 	RunID       string    `json:"run_id"`
 	PublishedAt time.Time `json:"published_at"`
@@ -74,7 +74,8 @@ type Estimates struct {
 }
 
 // Plan estimates a Run with these settings or, if there are dates, the as-of runs of these dates, at an assumed latency
-// per request. It requests the lookups that the runs need once, requests no student data, and writes nothing.
+// per request. It requests the lookups that the runs need, but only once for all runs. It requests no student data and
+// writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*Estimates, error) {
 	each := make([]Settings, max(len(dates), 1))
 	for i := range each {
@@ -95,7 +96,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency ti
 	}
 	newest, err := deps.Catalog.LatestRun(ctx)
 	if err != nil {
-		newest = nil // An estimate needs no snapshot: commands that read it report the damage.
+		newest = nil // An estimate does not need the snapshot. Commands that read it report the error.
 	}
 	var looked *fetch.Lookups
 	all := &Estimates{Dates: dates, AlreadyPublished: []string{}, Exact: true}
@@ -135,7 +136,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, dates []string, latency ti
 }
 
 // estimate counts the requests and files of a run that is not published yet. newest is the manifest of the newest
-// snapshot, or nil.
+// snapshot, or nil if there is none.
 func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *snapshot.Manifest, latency time.Duration) (*Estimate, error) {
 	s, plan := r.settings, found.plan
 	if plan == nil {
@@ -193,8 +194,8 @@ func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, newest *sna
 }
 
 // aboutRequests estimates the calls of a dataset with a call per student, educator or record, from the rows of the
-// newest snapshot. An educator of several classes counts several times. It returns 0 if there is no snapshot, or if the
-// run is restricted to a cohort.
+// newest snapshot. An educator with several classes counts once for each class. It returns 0 if there is no snapshot,
+// or if the run is restricted to a cohort.
 func aboutRequests(d *schemas.Dataset, plan *snapshot.Plan, newest *snapshot.Manifest) int {
 	if newest == nil || plan.Scope.Students != nil {
 		return 0

@@ -76,7 +76,7 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 }
 
 // restorePointers writes the pointer of the run's date again if it is lost or damaged. After a full run, it also writes
-// _latest.json again if that is lost or damaged, or refers to a lost run or to a run of an earlier date than this one.
+// _latest.json again if that is lost or damaged, or refers to a lost run or to a run of an earlier date than this run.
 func (s *Summary) restorePointers(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	restored, err := deps.Catalog.RestorePointer(ctx, manifest)
 	if restored {

@@ -34,8 +34,8 @@ func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	return NameFindings(append(reasons, hold...), g.Plan)
 }
 
-// NameFindings adds the names of districts and schools in the plan of a run to the findings of reasons, which it
-// returns. If plan is nil, because it could not be read, it adds nothing.
+// NameFindings adds the names of districts and schools in the plan of a run to the findings of reasons, and returns
+// reasons. If plan is nil because it could not be read, it adds no names.
 func NameFindings(reasons []review.Reason, plan *snapshot.Plan) []review.Reason {
 	if plan == nil {
 		return reasons
@@ -74,8 +74,8 @@ func deniedDatasets(g *snapshot.StagedRun) []review.Finding {
 	return found
 }
 
-// withoutAnswer returns the fan-out datasets of which no record was read, and at least three were denied, not found or
-// without an identifier.
+// withoutAnswer returns the fan-out datasets of which no record was read, and at least minCalls records were denied,
+// were not found or had no identifier.
 func withoutAnswer(g *snapshot.StagedRun) []review.Finding {
 	const minCalls = 3
 	type counts struct{ pages, unavailable int64 }
@@ -115,7 +115,7 @@ func unanswered(g *snapshot.StagedRun) []review.Finding {
 }
 
 // allDenied reports whether the service denied every dataset of every school that the run requested, which means that
-// it denies access to the app as a whole.
+// the service denies access to the app as a whole.
 func allDenied(g *snapshot.StagedRun) bool {
 	denied := false
 	for i := range g.Ledger {

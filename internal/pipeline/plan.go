@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// makePlan returns a plan that pins the scope of the run, from the settings and the lookups.
+// makePlan makes a plan from the settings and the lookups. The plan pins the scope of the run.
 func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, error) {
 	s := r.settings
 	plan := &snapshot.Plan{
@@ -36,8 +36,8 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 	return plan, nil
 }
 
-// selectSchools fills in the plan's schools, without duplicates, and the schools that cannot be fetched. It returns a
-// usage error if a selected district is unknown, or if the selection contains no known school.
+// selectSchools fills in the plan's schools, without duplicates, and its failed schools, which cannot be fetched. It
+// returns a usage error if a selected district is unknown, or if the selection contains no known school.
 func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) error {
 	const theSchools, theDistricts = wording.Setting("schools"), wording.Setting("districts")
 	wanted := make(map[string]bool, len(s.Schools))
@@ -105,7 +105,8 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 	return nil
 }
 
-// leaveOutIncomplete removes the schools for which the destination lacks earlier changes, and logs their names.
+// leaveOutIncomplete removes from the plan the schools for which the destination lacks earlier changes, and logs their
+// names.
 func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 	var names []string
 	plan.Schools = slices.DeleteFunc(plan.Schools, func(school snapshot.School) bool {
@@ -120,7 +121,7 @@ func (r *exportRun) leaveOutIncomplete(plan *snapshot.Plan) {
 	}
 }
 
-// neededLookups reports which lookups the run has to fetch besides the school list.
+// neededLookups returns the lookups that the run has to fetch besides the school list.
 func neededLookups(s *Settings) fetch.Lists {
 	selected, _ := s.split()
 	enrollment := slices.ContainsFunc(selected, func(name string) bool {
@@ -131,8 +132,8 @@ func neededLookups(s *Settings) fetch.Lists {
 	return fetch.Lists{Districts: lists || slices.Contains(selected, schemas.Districts), DistrictSchools: lists}
 }
 
-// setPerspectives records through which districts each school's enrollment is read: its own and, unless the settings
-// select only this one, the districts that list it.
+// setPerspectives records through which districts each school's enrollment is read: the school's own district and,
+// unless the settings select only this one, all districts that list the school.
 func setPerspectives(plan *snapshot.Plan, s *Settings, l *fetch.Lookups) {
 	for i := range plan.Schools {
 		school := &plan.Schools[i]

@@ -28,18 +28,18 @@ type exportRun struct {
 	// incomplete contains schools whose earlier changes the destination does not hold, so a delta run leaves them out.
 	incomplete     map[string]bool
 	mark           string             // the fingerprint of the settings
-	now            time.Time          // when the command began, which is the time of a new plan
+	now            time.Time          // when the command began, which is also the time of a new plan
 	date           string             // the snapshot date, if this command begins the run
 	replaces       *snapshot.Manifest // the published run of the date that this one replaces, or nil
 	pinned         map[string]string  // the optional parameters that a new plan will pin
 	plan           *snapshot.Plan
-	restarts       bool           // the existing run is to be removed first
+	restarts       bool           // whether the existing run is to be removed first
 	looked         *fetch.Lookups // nil unless this process has fetched the lookups and not yet staged them
 	fetch          *fetch.Fetcher
 	stagedStudents map[int]*stagedStudents // the students staged by an earlier process, by bucket
-	resumes        bool                    // the plan existed before this command
+	resumes        bool                    // whether the plan existed before this command
 	logged         schoolLog
-	notSaved       sync.Once // for a single warning that calls cannot be saved
+	notSaved       sync.Once // limits the warning that calls cannot be saved to one per run
 	forecast       *forecast // nil without a deadline
 	summary        *Summary
 }
@@ -81,7 +81,7 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	return r, found, r.newFetcher()
 }
 
-// newFetcher makes the fetcher of the run.
+// newFetcher sets r.fetch to a fetcher for the run.
 func (r *exportRun) newFetcher() (err error) {
 	s := r.settings
 	o := fetch.Options{
@@ -95,8 +95,9 @@ func (r *exportRun) newFetcher() (err error) {
 	return err
 }
 
-// checkResumable returns an error unless a run that has begun has this command's settings, and nothing published since
-// prevents it from continuing. With --if-missing, it returns a published run that this one would repeat.
+// checkResumable returns an error if the settings of a run that has begun differ from the settings of this command, or
+// if a run published since then prevents it from continuing. With --if-missing, it returns the published run that this
+// run would repeat, if there is one.
 func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
 	if err := r.checkPlan(plan); err != nil || found.manifest != nil {
@@ -115,7 +116,7 @@ func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRu
 	return found, r.checkReplace(ctx, found.id, plan.SnapshotDate, today, r.settings.Replace || plan.Replace)
 }
 
-// usageIfRefused turns a *RefusedError into a usage error. Other errors are not changed.
+// usageIfRefused converts a *RefusedError into a usage error. It returns other errors unchanged.
 func usageIfRefused(err error) error {
 	if _, refused := errors.AsType[*snapshot.RefusedError](err); refused {
 		return Usagef("%w", err)
@@ -124,7 +125,8 @@ func usageIfRefused(err error) error {
 }
 
 // checkNew checks that a run that has not begun may begin, and pins its parameters. If the run would add nothing to the
-// published run of that date, it returns that run instead with --if-missing, or for an as-of run without --replace.
+// published run of that date, checkNew returns the published run instead, but only with --if-missing or for an as-of
+// run without --replace.
 func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (foundRun, error) {
 	s := r.settings
 	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
@@ -150,14 +152,15 @@ func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (f
 	return found, err
 }
 
-// checkReplace records which published run this run replaces. It returns a usage error if this run may not replace it.
+// checkReplace records which published run this run replaces. It returns a usage error if this run may not replace the
+// published one.
 func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
 	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
 	})
 	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
-		r.replaces = nil // its manifest is damaged, so nothing is known about it
+		r.replaces = nil // its manifest is damaged, so nothing is known about the run
 	}
 	return usageIfRefused(err)
 }
@@ -167,7 +170,7 @@ func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manif
 	kind := r.settings.kind()
 	current, err := r.Catalog.FindEqual(ctx, kind, date, r.settings.BaseURL, r.scope)
 	if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
-		return nil, nil // CheckReplace reports it.
+		return nil, nil // CheckReplace reports this error.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for a published %s run of %s: %w", kind, date, err)
@@ -175,7 +178,7 @@ func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manif
 	return current, nil
 }
 
-// logReplaced logs that the run replaces a published one, and warns if the history could then no longer be extended.
+// logReplaced logs that the run replaces a published run, and warns if the history could then no longer be extended.
 func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
@@ -206,14 +209,14 @@ func Ago(now, then time.Time) string {
 	}
 }
 
-// sinceMargin is how long before the planning of the last run the period of a delta run begins (specification, Limits:
-// recommended modified-since margin).
+// sinceMargin is the time by which the period of a delta run begins before the last run was planned (specification,
+// Limits: recommended modified-since margin).
 const sinceMargin = 10 * time.Minute
 
-// sinceAuto is the setting by which a user selects SinceAuto.
+// sinceAuto is the setting with which a user selects SinceAuto.
 var sinceAuto = modifiedSince.String() + " " + SinceAuto
 
-// errNoRunSince says that there is no run that a delta run since SinceAuto can continue from.
+// errNoRunSince says that there is no run from which a delta run since SinceAuto can continue.
 var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile is published here that has all of these datasets and perspectives," +
 	" covers all schools and has no failed school in these datasets: take a full snapshot first, or give a date")
 
@@ -298,7 +301,7 @@ func (r *exportRun) suppressionDiffers(plan *snapshot.Plan) error {
 	return Usagef("run %s was planned %s (suppressed students: %s instead of %s): %s", plan.RunID, when, plan.Suppressed, r.suppression.described, remedy)
 }
 
-// differences describes the settings behind the run id that differ from those in the plan.
+// differences describes the settings that determine the run id and that differ from the settings in the plan.
 func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []string {
 	var found []string
 	value := func(name, theirs, ours string) {

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Progress counts the requests, schools and files of a run. It is updated by the run and, as the client's observer, by
-// the client. It may be read at any time, and its zero value is ready to use.
+// Progress counts the requests, schools and files of a run. The run updates it, and so does the client, whose observer
+// it is. It may be read at any time, and its zero value is ready to use.
 type Progress struct {
 	phase          atomic.Value // string
 	runID          atomic.Value // string
@@ -26,8 +26,8 @@ type Progress struct {
 	filesTotal, filesDone     atomic.Int64
 	end                       atomic.Pointer[time.Time]
 
-	// activity holds the activity that is not in a checkpoint yet, and taken the requests that are in one. returned
-	// holds counts that could not be stored, which the next call of takeCounts returns again.
+	// activity holds the activity that is not in a checkpoint yet. taken counts the requests that takeCounts has
+	// returned. returned counts the requests that could not be stored, which the next call of takeCounts returns again.
 	mu              sync.Mutex
 	activity        activity.Recorder
 	taken, returned snapshot.Requests
@@ -39,7 +39,7 @@ type counts struct {
 	activity activity.Log
 }
 
-// takeCounts returns the counts since its last call.
+// takeCounts returns the counts since its last call, and the counts that were passed to returnCounts.
 func (m *Progress) takeCounts() counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Progress) takeCounts() counts {
 	return counts{requests: fresh, activity: *m.activity.Take()}
 }
 
-// requests returns the requests of this process.
+// requests returns the counts of the requests of this process.
 func (m *Progress) requests() snapshot.Requests {
 	stats := m.client.Load().Stats()
 	return snapshot.Requests{
@@ -58,7 +58,7 @@ func (m *Progress) requests() snapshot.Requests {
 	}
 }
 
-// returnCounts makes the next takeCounts return counts that could not be stored.
+// returnCounts makes the next call of takeCounts return c again, because c could not be stored.
 func (m *Progress) returnCounts(c counts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ type Reading struct {
 	SchoolsDone, SchoolsTotal int64
 	Failed, Denied, Rows      int64
 	Requests, Retries         int64
-	FilesDone, FilesTotal     int64         // published files; 0 before publishing begins
+	FilesDone, FilesTotal     int64         // files that are published, and files to publish; 0 before publishing begins
 	Dataset                   string        // the dataset of the last pair that was done
 	Retrying                  []Retry       // calls that are being retried, longest first
 	Paused                    string        // why all requests are paused; empty if they are not
@@ -128,7 +128,7 @@ type Retry struct {
 	For        time.Duration `json:"-"`       // time since the first attempt failed
 }
 
-// Read returns the current counts.
+// Read returns the current state.
 func (m *Progress) Read(now time.Time) Reading {
 	p := Reading{
 		SchoolsDone: m.schoolsDone.Load(), SchoolsTotal: m.schoolsTotal.Load(),
@@ -157,7 +157,7 @@ func (m *Progress) RunID() string {
 	return id
 }
 
-// readHealth adds the client's retries and pauses.
+// readHealth adds the client's retries and pauses to p.
 func (m *Progress) readHealth(p *Reading, health extract.Health, now time.Time) {
 	var names map[string]string
 	if known := m.names.Load(); known != nil {
@@ -182,12 +182,12 @@ func (m *Progress) setSchoolNames(plan *snapshot.Plan) {
 
 // start prepares the progress for a run.
 func (m *Progress) start(now time.Time, client *extract.Client) {
-	// The time of a command with several runs starts with the first.
+	// If a command has several runs, the elapsed time begins with the first.
 	m.started.CompareAndSwap(0, now.UnixNano())
 	m.client.Store(client)
 }
 
-// setEnd records when all schools will be fetched.
+// setEnd records the estimated time at which all schools will have been fetched.
 func (m *Progress) setEnd(end time.Time) { m.end.Store(&end) }
 
 // setPhase records the phase of the run.

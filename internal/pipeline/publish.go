@@ -10,10 +10,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// PublishSettings are the settings of the command publish.
+// PublishSettings holds the settings of the publish command.
 type PublishSettings struct {
 	RunID      string // empty for the only run that is staged
-	AcceptHeld bool   // publish even if checks would hold the run
+	AcceptHeld bool   // publish even if checks would hold the run back
 	// Override changes the plan's limits. It is nil if they do not change.
 	Override func(*review.Limits)
 	// Replace allows replacing a snapshot of another scope or of a past date, even if the plan does not.
@@ -23,8 +23,8 @@ type PublishSettings struct {
 	AcceptBaseURL bool
 }
 
-// Publish checks a staged run and publishes it. It fails with ErrUsage if there is no such run or more than one, and
-// with ErrIncomplete if some tasks are not staged.
+// Publish checks a staged run and publishes it. The error matches ErrUsage if there is no such run or more than one,
+// and ErrIncomplete if some tasks are not staged.
 func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, nil)
@@ -99,8 +99,8 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 	}
 }
 
-// Abandon gives up an unpublished run, and removes its staged and committed files. It fails with ErrUsage if there is
-// no such run, or if it is published.
+// Abandon gives up an unpublished run, and removes its staged and committed files. The error matches ErrUsage if there
+// is no such run, or if the run is published.
 func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, nil)

@@ -20,8 +20,8 @@ type publisher struct {
 	plan    *snapshot.Plan
 	limits  review.Limits
 	summary *Summary
-	compare bool // whether the run's comparison counts
-	fetched bool // this command fetched the run, after checking that the run may be published
+	compare bool // whether to keep the run's comparison
+	fetched bool // whether this command fetched the run, after checking that the run may be published
 	// acceptHeld is true if the run is to be published even if it exceeds limits or fails checks.
 	acceptHeld, replace, acceptBaseURL bool
 }
@@ -62,14 +62,14 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	return p.publish(ctx, staged, held)
 }
 
-// checkNotSuperseded returns an error if a run that was held back would replace a run that was published since, which
-// may be complete. With --replace, it may.
+// checkNotSuperseded returns an error if the run was held back and another run has been published for its date since
+// then, because the published run may be complete. With --replace, there is no error.
 func (p *publisher) checkNotSuperseded(ctx context.Context) error {
 	if p.replace || p.plan.Replace {
 		return nil
 	}
 	if _, err := p.Catalog.ReadHeld(ctx, p.plan.RunID); errors.Is(err, sink.ErrNotFound) {
-		return nil // so that the other runs need not be read
+		return nil // the run was never held back, so the other runs need not be read
 	}
 	runs, err := p.Catalog.Runs(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, er
 		if !p.compare {
 			staged.DropComparison()
 		}
-		// Whether a run whose documents are damaged may be replaced is checked elsewhere.
+		// An error is ignored here. Other code checks whether a run with damaged documents may be replaced.
 		current, err := p.Catalog.Current(ctx, p.plan.Kind, p.plan.SnapshotDate)
 		if err == nil && current != nil && current.RunID != p.plan.RunID && current.Covers(p.plan.BaseURL, p.plan.Scope) {
 			staged.Replaced = current
@@ -131,7 +131,8 @@ func (p *publisher) warnOfPurged(ctx context.Context, staged *snapshot.StagedRun
 	return nil
 }
 
-// hold records, in the summary and at the destination, why the run is not published, and the advice on it.
+// hold records why the run is not published, both in the summary and at the destination, and adds advice to the
+// summary.
 func (p *publisher) hold(ctx context.Context, reasons []review.Reason) error {
 	p.summary.Outcome, p.summary.Held = HeldBack, reasons
 	p.summary.Next = review.Held{
@@ -164,7 +165,7 @@ func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, acc
 }
 
 // overtaken returns the error of a run that may no longer replace the published one, because another run was published
-// after it began. If that run has the same scope, this one is not needed and its staged files are dropped.
+// after it began. If the other run has the same scope, this run is not needed, and its staged files are dropped.
 func (p *publisher) overtaken(ctx context.Context, refused error) error {
 	current, err := p.Catalog.Current(ctx, p.plan.Kind, p.plan.SnapshotDate)
 	if err != nil || current == nil || !current.Covers(p.plan.BaseURL, p.plan.Scope) {
@@ -176,7 +177,8 @@ func (p *publisher) overtaken(ctx context.Context, refused error) error {
 		p.Catalog.DropUnpublished(ctx, p.plan.RunID))
 }
 
-// incomplete returns an error that lists the missing tasks, and those among them whose staged files have changed.
+// incomplete returns an error that lists the missing tasks, and says which of them have staged files that are damaged
+// or gone.
 func incomplete(g *snapshot.StagedRun) error {
 	why := ""
 	if n := len(g.Damaged); n > 0 {

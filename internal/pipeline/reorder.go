@@ -28,8 +28,8 @@ func newReorderBuffer(schools int, memory *semaphore.Weighted) *reorderBuffer {
 	return &reorderBuffer{memory: memory, arrived: make(chan *arrival, schools)}
 }
 
-// deliver hands over the result of the task's school with this index. If there is no memory for it, deliver waits until
-// there is, or until the result is written or spilled, so that a slow disk slows down fetching.
+// deliver hands over the result of the task's school with this index. If there is no memory for the result, deliver
+// waits until there is some, or until the result is written or spilled, so that a slow disk slows down fetching.
 func (b *reorderBuffer) deliver(ctx context.Context, school int, r *fetch.Result) error {
 	a := &arrival{school: school, result: r}
 	if size := int64(r.Bytes()); b.memory.TryAcquire(size) {
@@ -44,8 +44,8 @@ func (b *reorderBuffer) deliver(ctx context.Context, school int, r *fetch.Result
 }
 
 // writeInOrder waits for turn, unless turn is nil, and calls write with the result of every school, in order. While it
-// waits, results without memory get memory or are passed to spill, because holding them up would leave request slots
-// idle. After an error or a cancellation, memory that is held is not released.
+// waits, results without memory get memory or are passed to spill, because otherwise deliver would keep waiting and
+// request slots would be idle. After an error or a cancellation, memory that is held is not released.
 func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, write, spill func(*fetch.Result) error) error {
 	waiting := make(map[int]*arrival)
 	var oversized []*arrival // the waiting results without memory, and perhaps some that are already written
@@ -86,7 +86,7 @@ func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, 
 // return.
 func (b *reorderBuffer) makeRoom(a *arrival, spill func(*fetch.Result) error) error {
 	if a.settled == nil {
-		return nil // already written
+		return nil // the result is already written
 	}
 	if size := int64(a.result.Bytes()); b.memory.TryAcquire(size) {
 		a.held = size

@@ -20,7 +20,7 @@ type Ending struct {
 	counts counts
 }
 
-// Report returns the report of a run. It is made from manifest and ledger if the run is published, and from its
+// Report returns the report of a run. It is made from the manifest and the ledger if the run is published, and from the
 // checkpoints otherwise. The error wraps sink.ErrNotFound if there is no such run.
 func Report(ctx context.Context, catalog snapshot.Catalog, run string) ([]byte, error) {
 	page, err := pageOf(ctx, catalog, run)
@@ -39,8 +39,8 @@ func drawPage(page *report.Page) ([]byte, error) {
 }
 
 // WriteReport writes the report of a run beside its other documents, and writes it again if the run has changed in the
-// meantime. It returns the runs that the run replaced. If the run is removed, so is the report, and the error wraps
-// sink.ErrNotFound.
+// meantime. It returns the runs that the run replaced. If the run is being removed, WriteReport removes the report, and
+// the error wraps sink.ErrNotFound.
 func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string, end Ending) (replaced []string, err error) {
 	for {
 		page, err := pageOf(ctx, catalog, run)
@@ -112,8 +112,8 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	return page, nil
 }
 
-// addPublished adds the ledger of a published run, its baseline, and the run that has replaced it, if any. The baseline
-// is added even if it has been replaced since.
+// addPublished adds the ledger and the baseline of a published run to the page. If the run was replaced, it also adds
+// the id of the run that replaced it. The baseline is added even if it has been replaced itself.
 func addPublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) (err error) {
 	m := page.Manifest
 	if plan.Baseline != nil {
@@ -135,7 +135,7 @@ func addPublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.
 	return catalog.ReadLedger(ctx, m.RunID, page.Ledger.Add)
 }
 
-// addStaged adds up the checkpoints of a run that is not published.
+// addStaged fills in the page of a run that is not published, from the run's checkpoints.
 func addStaged(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) error {
 	staged, err := catalog.Collect(ctx, plan)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rosters pass the students of each school of a bucket from the goroutine that reads them to the goroutine that reads
-// the school's results, which waits for them. A nil roster means that the students could not be read. Each channel has
-// room for its school's roster, so that sending never blocks.
+// rosters passes the students of each school of a bucket between two goroutines: the goroutine that reads the students
+// and the goroutine that reads the school's results, which waits for the students. A nil roster means that the students
+// could not be read. Each channel has room for its school's roster, so that sending never blocks.
 type rosters []chan fetch.Roster
 
 func newRosters(schools int) rosters {
@@ -24,10 +24,10 @@ func newRosters(schools int) rosters {
 	return all
 }
 
-// stagedStudents are the students of a bucket that an earlier process has staged.
+// stagedStudents holds the students of a bucket that an earlier process has staged.
 type stagedStudents struct {
 	file sink.File
-	ok   map[string]bool // the schools whose list could be read
+	ok   map[string]bool // the schools whose list of students could be read
 
 	once sync.Once
 	all  map[string]fetch.Roster
@@ -64,8 +64,8 @@ func (s *stagedStudents) release() {
 	}
 }
 
-// crossCheck compares the results of the i-th school of a task with the school's students. If the task is about
-// students, it passes them on to the task that compares them. The result must still hold its rows.
+// crossCheck compares the results of the i-th school of a task with the school's students. If the task reads students
+// instead, crossCheck passes them on to the task that reads the results. read must still hold its rows.
 func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.Result) (err error) {
 	ok := read.Ledger.Status == snapshot.StatusOK
 	switch {
@@ -80,7 +80,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 	case t.dataset.Name == schemas.TestResults && ok:
 		students, err := r.rosterOf(ctx, t, i)
 		if err != nil && ctx.Err() == nil {
-			// These schools are not checked: staged data is not requested again only for a check.
+			// The school is not checked, because staged data is not requested again only for a check.
 			read.RosterLost = err
 			return nil
 		}
@@ -93,7 +93,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *fetch.
 }
 
 // rosterOf returns the students of a school whose results were read, or nil if the run does not have them. The error is
-// the context's, or says that staged students cannot be read back, as in S3.
+// the cause of the cancellation of ctx, or says that staged students cannot be read back, as is the case in S3.
 func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (fetch.Roster, error) {
 	if t.rosters != nil {
 		select {

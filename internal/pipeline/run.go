@@ -17,8 +17,8 @@ import (
 // the run unless a check holds it back or it is divided into shards.
 //
 // Once the run has passed the checks that need no request, the summary is not nil and contains the id of the run, even
-// if there is an error. Errors wrap ErrUsage, extract's sentinels, the context's error or its cause, or are failures
-// that leave the run resumable and the previous snapshot untouched.
+// if there is an error. An error wraps ErrUsage, a sentinel of package extract, or the context's error or its cause.
+// Any other error leaves the run resumable and the previous snapshot untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, deps.Client)
@@ -192,7 +192,7 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	return r.checkPlan(r.plan)
 }
 
-// endShard reports the files that this shard staged. The command publish checks and publishes the whole run, and may
+// endShard adds to the summary what has been staged. The publish command checks and publishes the whole run. It may
 // already have done so if it considered this shard dead.
 func (r *exportRun) endShard(ctx context.Context) error {
 	if adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {

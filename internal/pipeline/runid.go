@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// fingerprint returns a hash of the settings that a derived run id covers: a run is resumed only by a command that
-// would fetch the same rows into the same files.
+// fingerprint returns a hash of the settings on which a derived run id depends. A command therefore resumes a run only
+// if it would fetch the same rows into the same files.
 func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string, error) {
 	text, err := json.Marshal(struct {
 		BaseURL        string
@@ -33,8 +33,8 @@ func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string,
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// derivedRunID returns the n-th run id, from 1, for a date and settings. The id of an as-of run ends in its date, even
-// if the user has chosen the id.
+// derivedRunID returns the n-th run id for a date and settings, where n begins at 1. The id of an as-of run ends with
+// its date, which is also appended to an id that the user has chosen.
 func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 	id := date + "-" + fingerprint[:10]
 	if kind == snapshot.AsOf {
@@ -56,7 +56,7 @@ type foundRun struct {
 	manifest *snapshot.Manifest // nil if the run is not published
 }
 
-// date returns the snapshot date of the run's plan, or ifNew if it has no plan yet.
+// date returns the snapshot date of the run's plan, or ifNew if the run has no plan yet.
 func (s *foundRun) date(ifNew string) string {
 	if s.plan != nil {
 		return s.plan.SnapshotDate
@@ -99,10 +99,10 @@ func lookUpNamed(ctx context.Context, catalog snapshot.Catalog, id string) (foun
 	return found, err
 }
 
-// chooseRun finds the run that this command begins or resumes: the one that it specifies, or the first of its derived
-// ids that is new, or belongs to an unpublished run for the same students. It returns a published run if this command
-// has just finished publishing that run for another command, or if the run is full and its date is in the past, because
-// a new run for that date would be rejected without --replace.
+// chooseRun finds the run that this command begins or resumes: the run that it specifies, or the run with the first of
+// its derived ids that is new or belongs to an unpublished run for the same students. It returns a published run if
+// this command has just finished publishing that run for another command, or if the run is full and its date is in the
+// past, because a new run for that date would be rejected without --replace.
 func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {
@@ -119,7 +119,7 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 		case err != nil:
 			return run, err
 		case run.plan == nil && run.manifest != nil:
-			continue // a published run that has lost its plan
+			continue // this published run has lost its plan
 		case run.plan == nil && published.plan != nil:
 			return published, nil
 		case run.plan == nil:
@@ -129,8 +129,8 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 			(past || slices.Contains(r.Recovered.Published, run.id)) {
 			published = run
 		}
-		// A derived id depends on how many students are listed, but not on which ones, because that would reveal who is
-		// not listed. It does not depend on who is suppressed either.
+		// A derived id depends on how many students are listed, but not on which students, because that would reveal
+		// who is not listed. It does not depend on who is suppressed either.
 		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) && run.plan.Suppressed.Same(r.suppression.described) {
 			return run, nil
 		}

@@ -17,14 +17,15 @@ import (
 // failed or denied, or named in a line about several schools. The ledger lists all failures and denials.
 const maxLoggedSchools = 3
 
-// schoolLog holds the bids of the schools that were logged, by the outcome that was logged.
+// schoolLog holds, for each outcome, the bids of the schools for which that outcome was logged.
 type schoolLog struct {
 	mu   sync.Mutex
 	seen map[string]map[string]bool
 }
 
-// level returns the level at which to log something about a school: normal, or debug if it was already logged about
-// this school or about enough others. The last school that is logged at the normal level gets a note.
+// level returns the level at which to log an outcome of a school: normal, or debug if this outcome was already logged
+// for this school or for maxLoggedSchools other schools. The last school that is logged at the normal level gets a
+// note.
 func (l *schoolLog) level(what, bid string, normal slog.Level) (level slog.Level, note []slog.Attr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Errors by which the command chooses its exit code. Errors of the service keep their own sentinels (extract.ErrRefused
-// and others).
+// Errors from which the command derives its exit code. Errors of the service keep their own sentinels
+// (extract.ErrRefused and others).
 var (
-	// ErrUsage matches the errors of Usagef: the command was called with wrong settings. It has requested no student
-	// data, and has left nothing behind.
+	// ErrUsage matches the errors of Usagef. They mean that the command was called with wrong settings, and that it has
+	// requested no student data and left nothing behind.
 	ErrUsage = errors.New("usage")
 	// ErrIncomplete says that a run cannot be published yet.
 	ErrIncomplete = errors.New("the run is not complete")
@@ -34,13 +34,14 @@ func (e usageError) Unwrap() error { return e.error }
 
 func (e usageError) Is(target error) bool { return target == ErrUsage }
 
-// Perspectives in which a school's enrollment is read.
+// Values of Settings.Perspectives, which select the perspectives in which a school's enrollment is read.
 const (
 	AllPerspectives = "all"
 	OwnPerspective  = snapshot.OwnPerspective
 )
 
-// Settings are the settings of a run. The zero value of an optional setting is its default only if its comment says so.
+// Settings holds the settings of a run. The zero value of an optional setting is its default only if its comment says
+// so.
 type Settings struct {
 	BaseURL            string   // the service as recorded in plan and manifest; "simulate" for the embedded one
 	AcceptBaseURL      bool     // lets the run move a destination that belongs to another service to this one
@@ -54,7 +55,7 @@ type Settings struct {
 	// run that is resumed. A new run may be dated before yesterday only with Backdate.
 	SnapshotDate string
 	Backdate     bool
-	IfMissing    bool // skip a run whose date has an equal published run already
+	IfMissing    bool // skip the run if an equal run is already published for its date
 	// Privacy is the profile, which is schemas.Full if it is empty. The other profiles need a PrivacyKey for
 	// pseudonyms. With any profile, students who are suppressed under the key are left out.
 	Privacy    schemas.Profile
@@ -62,7 +63,7 @@ type Settings struct {
 	// EffectiveDate selects an as-of run for that date, and ModifiedSince (a date, a timestamp or SinceAuto) selects a
 	// delta run. If both are empty, the run is a full run.
 	EffectiveDate, ModifiedSince string
-	// ServiceDate is the day on which a simulated service is read. If it is empty, that is today.
+	// ServiceDate is the day on which a simulated service is read. If it is empty, that day is today.
 	ServiceDate    string
 	IncludeRemoved bool
 	RunID          string // if empty, derived from date and settings
@@ -91,7 +92,7 @@ const (
 	modifiedSince = wording.Setting("modified-since")
 )
 
-// SinceAuto means the time up to which the destination holds every change.
+// SinceAuto is the value of ModifiedSince that stands for the time up to which the destination holds every change.
 const SinceAuto = "auto"
 
 // maxRunID is the maximum length of a run id.
@@ -122,8 +123,8 @@ func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	return true
 }
 
-// split divides the selected datasets into those that take part in the run and those that cannot, both in the order of
-// their declaration.
+// split divides the selected datasets into datasets that take part in the run and datasets that cannot, both in the
+// order of their declaration.
 func (s *Settings) split() (taken, leftOut []string) {
 	for _, d := range schemas.Datasets() {
 		switch {

@@ -18,13 +18,13 @@ type Outcome string
 // The outcomes.
 const (
 	Published Outcome = "published" // the snapshot is visible; Summary.Schools says how many schools failed
-	Staged    Outcome = "staged"    // a shard is done with its buckets
+	Staged    Outcome = "staged"    // a shard has staged its buckets
 	Failed    Outcome = "failed"    // there was an error; this package leaves the outcome empty then
 	HeldBack  Outcome = "held"      // everything is staged, but a check failed
 	Abandoned Outcome = "abandoned" // the run was given up and removed
 )
 
-// Summary is the output of a command at its end.
+// Summary describes the result of a command that takes or publishes a snapshot.
 type Summary struct {
 	// Ending is input for the run's report. It is nil if the command has not worked on the run.
 	Ending *Ending `json:"-"`
@@ -63,8 +63,8 @@ type Summary struct {
 	Schools          snapshot.ManifestSchools `json:"schools"`
 	// Warnings need attention, whether the run is published or held.
 	Warnings []review.Reason `json:"warnings"`
-	// Denials are the schools to which the service denied access. They are set by the command that staged or published
-	// the run; later only the ledger has them.
+	// Denials are the schools to which the service denied access. Only the command that staged or published the run
+	// sets them. Later, only the ledger lists them.
 	Denials []Denial `json:"denials,omitempty"`
 	// Requests counts the requests of all commands of the run or, if there was an error, of this command.
 	Requests snapshot.Requests `json:"requests"`

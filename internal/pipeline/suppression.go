@@ -18,8 +18,8 @@ type suppression struct {
 	notListed []snapshot.PurgedStudents // students who were purged and whom the run cannot leave out
 }
 
-// readSuppression returns the students who are suppressed under a privacy key. If there is no key, a run leaves out no
-// student.
+// readSuppression returns the students who are suppressed under a privacy key. If there is no key, the run leaves out
+// no students. It also returns the purged students whom the run cannot leave out.
 func readSuppression(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, now time.Time) (s suppression, err error) {
 	fingerprint := ""
 	if key != nil {
@@ -51,8 +51,8 @@ func (s *suppression) read(ctx context.Context, catalog snapshot.Catalog, key *p
 var errSuppressionChanged = errors.New("the list of suppressed students has changed since the run began: run the same command again")
 
 // checkSuppression reads the list again, and returns errSuppressionChanged if it differs from the list in the plan. The
-// plan has already been written, so a purge that changes the list from now on finds the run. It also warns of purged
-// students whom the run cannot leave out.
+// plan has already been written, so a purge that changes the list from now on finds the run. checkSuppression also
+// warns of purged students whom the run cannot leave out.
 func (r *exportRun) checkSuppression(ctx context.Context) error {
 	if key := r.settings.PrivacyKey; key != nil {
 		var now suppression

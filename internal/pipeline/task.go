@@ -29,11 +29,12 @@ type task struct {
 
 	log   *fetch.CallLog // nil unless the dataset is a fan-out
 	order *reorderBuffer
-	// missing counts the schools that are not delivered yet.
+	// missing counts the schools whose results have not been delivered yet.
 	missing atomic.Int64
 	staged  chan struct{} // closed when the task is staged
 	// turn is closed when the files of the dataset's previous task, if any, are closed. Files that are being written
-	// take a lot of memory, so the task opens its own only then. Closing closed gives the next task its turn.
+	// take a lot of memory, so the task opens its own files only after that. Closing closed gives the next task its
+	// turn.
 	turn   <-chan struct{}
 	closed chan struct{}
 
@@ -66,7 +67,7 @@ func (t *task) id() snapshot.Task {
 	return snapshot.Task{Bucket: t.bucket.Index, Dataset: t.dataset.Name}
 }
 
-// write writes the schools in order, as they are delivered.
+// write writes the results of the schools in order, as they are delivered.
 func (t *task) write(ctx context.Context, w *writer) error {
 	return t.order.writeInOrder(ctx, t.turn,
 		func(r *fetch.Result) error { return t.append(ctx, w, r) },
@@ -121,7 +122,7 @@ func (t *task) addChecks(r *fetch.Result) {
 }
 
 // open creates the task's files, unless it already has. It is called when the first school is written, so that a task
-// that has not begun costs nothing.
+// that has not begun needs no memory for files.
 func (t *task) open(ctx context.Context, w *writer) error {
 	for len(t.files) < len(t.dataset.Tables) {
 		table := t.dataset.Tables[len(t.files)]
@@ -169,7 +170,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	return err
 }
 
-// abort drops the files of a task that will not be staged.
+// abort discards the files of a task that will not be staged.
 func (t *task) abort() error {
 	errs := []error{t.endComparison()}
 	for _, file := range t.files {
@@ -186,7 +187,7 @@ type writer struct {
 	progress *Progress
 	now      func() time.Time
 
-	// memory is shared by the reorder buffers.
+	// memory is the budget that the reorder buffers share.
 	memory *semaphore.Weighted
 }
 

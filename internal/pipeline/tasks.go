@@ -55,7 +55,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	defer watched()
 	err = r.fetchTasks(ctx, w, tasks)
 	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(cause, ErrDeadline)) {
-		err = cause // perhaps no work has begun that could report it
+		err = cause // if no school was being fetched, err does not contain the cause
 	}
 	if err == nil {
 		err = r.forecast.cutShort()
@@ -72,10 +72,11 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	return err
 }
 
-// maxSavingAtEnd bounds the time that a run that ends early spends on saving the calls that it has made.
+// maxSavingAtEnd is the maximum time that a run that ends early spends on saving the calls that it has made.
 const maxSavingAtEnd = 10 * time.Second
 
-// newTasks returns the tasks of todo that are fetched by school. Tasks of the same dataset open their files in turn.
+// newTasks returns the tasks of todo that are fetched school by school. Tasks of the same dataset open their files in
+// turn.
 func (r *exportRun) newTasks(ctx context.Context, todo []snapshot.Task, c *comparison) ([]*task, error) {
 	var tasks []*task
 	last := make(map[*fetch.Dataset]*task)
@@ -109,7 +110,8 @@ func (r *exportRun) fetchTasks(ctx context.Context, w *writer, tasks []*task) er
 	}
 	schools := make(chan school)
 	// A school that is being fetched uses a request slot or a processor, so this many schools keep both busy. At least
-	// three schools, each with two lists at once, are needed to tell a failing service from two bad schools.
+	// six are needed, for three schools with two lists each, because two bad schools must not look like a failing
+	// service.
 	for range max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)) {
 		group.Go(func() error {
 			for s := range schools {
@@ -179,9 +181,9 @@ func (r *exportRun) writeTask(ctx context.Context, w *writer, t *task) error {
 	return r.stage(ctx, w, t)
 }
 
-// stage stages a task whose files are written.
+// stage stages a task whose rows have been written.
 func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
-	files := t.checkpoint.Files // the task releases its checkpoint
+	files := t.checkpoint.Files // t.stage clears the checkpoint
 	within, end := r.startSpan(ctx, Span{Name: SpanStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
 	err := t.stage(within, w)
 	end(SpanEnd{Err: err, Files: files})
@@ -195,7 +197,7 @@ func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
 }
 
 // tasksToDo lists this shard's tasks that are not staged, have a failed school, or are needed again by other tasks. It
-// counts the others as resumed.
+// counts all other tasks as resumed.
 func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	staged, damaged, err := r.Catalog.StagedTasks(ctx, r.plan)
 	if err != nil {
@@ -206,8 +208,8 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	}
 	var todo []snapshot.Task
 	for _, id := range r.plan.Tasks() {
-		// The number of shards is this command's. It may differ from the number in the plan, in which case the
-		// remaining tasks are divided differently.
+		// The number of shards is a setting of this command. It may differ from the number in the plan, in which case
+		// the remaining tasks are divided differently.
 		if id.Shard(r.settings.Shards) != r.settings.Shard {
 			continue
 		}
@@ -223,7 +225,8 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 }
 
 // needsStudentsAgain reports whether a staged task has to be done again because the test results of its bucket are not
-// staged and are to be compared with the baseline. The comparison needs the students, which the store cannot read back.
+// staged and are to be compared with the baseline. The comparison needs the students, and not every store can read
+// staged files back.
 func (r *exportRun) needsStudentsAgain(id snapshot.Task, staged map[snapshot.Task]*snapshot.Checkpoint) bool {
 	if id.Dataset != schemas.Students || !r.compares() || !slices.Contains(r.plan.Scope.Datasets, schemas.TestResults) {
 		return false
@@ -292,7 +295,8 @@ func (r *exportRun) noteStaged(id snapshot.Task, checkpoint *snapshot.Checkpoint
 }
 
 // inOrder calls do for every school of every task in the order in which they are to be fetched: task by task, except
-// that the students of a school come with its results, so that there are no more rosters than schools being read.
+// that the students of a school come directly before its results, so that there are no more rosters than schools being
+// read.
 func inOrder(tasks []*task, do func(t *task, i int)) {
 	partners := make(map[int]*task)
 	for _, t := range tasks {
@@ -310,7 +314,7 @@ func inOrder(tasks []*task, do func(t *task, i int)) {
 				do(t, i)
 				do(partner, i)
 			}
-		case t == partner && t.rosters != nil: // the students are finished
+		case t == partner && t.rosters != nil: // its schools were passed to do after their students
 		default:
 			for i := range t.schools {
 				do(t, i)

@@ -17,9 +17,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Terms returns the last day of each term (4.7) that has begun in one of the selected schools, in order. For a current
-// term, it returns today instead. It requests the terms of every school and perspective, and returns an error if one of
-// these requests fails or no term has begun. s holds the settings of the as-of runs that will be taken for these days.
+// Terms returns the last day of each term (4.7) that has begun in any of the selected schools, in chronological order.
+// For a current term, it returns today instead. It requests the terms of every school and perspective, and returns an
+// error if one of these requests fails or no term has begun. s holds the settings of the as-of runs that will be taken
+// for these days.
 func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 	deps.Progress.start(deps.Now(), deps.Client)
 	today := cmp.Or(s.ServiceDate, deps.Now().UTC().Format(time.DateOnly))
@@ -66,8 +67,8 @@ func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// termEnds returns the last days of the terms of a school that have begun, and today for those that have not ended. A
-// school whose academic years are denied has none.
+// termEnds returns the last days of the terms of a school that have begun, and today for terms that have not ended. It
+// returns none if the service denies the academic years of the school.
 func (r *exportRun) termEnds(ctx context.Context, school snapshot.School, today string) (ends []string, err error) {
 	years, err := r.fetch.School(ctx, r.fetch.Dataset(schemas.AcademicYears), school, nil)
 	if err != nil {

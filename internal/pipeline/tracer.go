@@ -37,7 +37,7 @@ type Span struct {
 // SpanEnd is the outcome of a span.
 type SpanEnd struct {
 	Err error
-	// Ledger is the ledger row of a school span, nil after an error.
+	// Ledger is the ledger row of a school span, or nil after an error.
 	Ledger *snapshot.LedgerRow
 	// Files are the staged files of a stage span, by table.
 	Files map[string]sink.File

@@ -12,8 +12,8 @@ type Held struct {
 	// Destination and RunID identify the run.
 	Destination, RunID string
 	Reasons            []Reason
-	// Failed is the number of schools that failed. The run may be held for another reason that is due to them, such as
-	// missing rows.
+	// Failed is the number of schools that failed. The run may be held for another reason that is due to these schools,
+	// such as missing rows.
 	Failed int64
 	// Date is the snapshot date of the run.
 	Date string

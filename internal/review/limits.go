@@ -69,5 +69,5 @@ func (s *Share) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Exceeded reports whether n is more than the share of the whole. It returns false if the share is off.
+// Exceeded reports whether n is more than the share of the whole. It returns false if s.Off is true.
 func (s Share) Exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part*float64(of) }

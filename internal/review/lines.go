@@ -12,8 +12,9 @@ import (
 // maxDistrictLines is the maximum number of districts that Lines describes individually.
 const maxDistrictLines = 5
 
-// Lines describes warnings for people. It returns a line for each district with warnings, the district with the most
-// rows first, and a line for each warning about something else.
+// Lines describes warnings for people. It returns a line for each district with warnings, beginning with the district
+// with the most affected rows, and then a line for each warning about something else. If there are more than
+// maxDistrictLines districts, one line counts the other districts.
 func Lines(warnings []Reason) []string {
 	districts := make(map[string]*districtLine)
 	var lines []string
@@ -48,7 +49,7 @@ func Lines(warnings []Reason) []string {
 	return append(first, lines...)
 }
 
-// clauses describe the problem with the tables of a district, by the reason's check.
+// clauses maps the check of a reason to a clause that describes the problem with the tables of a district.
 var clauses = map[string]string{
 	AllRowsGone: "rows are gone from", ManyRowsGone: "rows are gone from", MaxRemoved: "test results are gone for no known reason:",
 	MaxChanged: "rows have changed in", MaxEmptied: "values are gone from",

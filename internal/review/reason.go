@@ -11,13 +11,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The reasons to hold a run back, besides limits.
+// The reasons to hold a run back, other than exceeded limits.
 const (
 	DatasetDenied = "dataset_denied" // access to a dataset was denied in every school, or in every call
 	NoRows        = "no_rows"        // an as-of run has no rows
 )
 
-// The reasons to warn, besides limits.
+// The reasons to warn, other than exceeded limits.
 const (
 	NewlyDenied       = "newly_denied" // schools that were read in the previous snapshot are denied now
 	AllRowsGone       = "all_rows_gone"
@@ -25,26 +25,26 @@ const (
 	DistrictsUnlisted = "districts_unlisted"
 	SchoolsUnlisted   = "schools_unlisted"
 	FewCompared       = "few_schools_compared"
-	LessThanReplaced  = "less_than_replaced" // fewer schools, or far fewer rows, than the published run of the date
+	LessThanReplaced  = "less_than_replaced" // the run has fewer schools, or far fewer rows, than the published run of its date
 )
 
-// Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, with the
-// sentence.
+// Reason is a reason to hold a run back, or a warning about it. Its JSON has an additional member, text, which holds
+// the reason as a sentence.
 type Reason struct {
 	// Check is the name of a limit, such as max_removed, of a check of the service's own rules, or of another reason,
 	// such as no_rows or schools_unlisted. Limit is the exceeded limit, as a user writes it.
 	Check string `json:"check"`
 	Limit string `json:"limit,omitempty"`
-	// With is the run with which the run was compared, and SnapshotDate its date.
+	// With is the id of the run with which this run was compared, and SnapshotDate is the date of that run.
 	With         string `json:"with,omitempty"`
 	SnapshotDate string `json:"snapshot_date,omitempty"`
-	// Found are the findings with the largest shares. More counts the others.
+	// Found are the findings with the largest shares. More is the number of other findings.
 	Found []Finding `json:"found"`
 	More  int       `json:"more,omitempty"`
 }
 
-// Finding is a part of the data that a Reason is about. Of counts the things in this part, and N those that are
-// affected.
+// Finding is a part of the data that a Reason is about. Of is the number of things in this part, and N is the number of
+// things that are affected.
 type Finding struct {
 	Table    string `json:"table,omitempty"`
 	Column   string `json:"column,omitempty"`   // a column of the table
@@ -61,16 +61,16 @@ type Finding struct {
 
 // The things that a Finding can count.
 const (
-	Schools   = "schools"   // with rows in the table
-	Parents   = "parents"   // records that had rows in a child table, and those that have none now
-	Calls     = "calls"     // for single records
+	Schools   = "schools"   // schools with rows in the table
+	Parents   = "parents"   // records that had rows in a child table; N counts those that have none now
+	Calls     = "calls"     // calls for single records
 	Districts = "districts" // all rows of students, test_results and academic_years in a district
 )
 
 // maxFound is the maximum number of findings that New keeps.
 const maxFound = 100
 
-// New returns a reason with the findings with the largest shares, at most maxFound. It sorts found.
+// New returns a reason with at most maxFound findings, those with the largest shares. It sorts found.
 func New(check, limit string, found []Finding) Reason {
 	share := func(f Finding) float64 { return float64(f.N) / float64(max(f.Of, 1)) }
 	slices.SortFunc(found, func(a, b Finding) int {
@@ -85,8 +85,8 @@ func (r Reason) Names(table string) bool {
 	return slices.ContainsFunc(r.Found, func(f Finding) bool { return f.Table == table })
 }
 
-// Without returns the reason without the findings for which gone returns true, and reports whether there were any. Such
-// findings are then counted in More.
+// Without returns the reason without the findings for which gone returns true, and reports whether there were any. More
+// then also counts the removed findings.
 func (r Reason) Without(gone func(Finding) bool) (Reason, bool) {
 	listed := slices.DeleteFunc(slices.Clone(r.Found), gone)
 	n := len(r.Found) - len(listed)
@@ -140,7 +140,7 @@ func (r Reason) String() string {
 		return "counts are lower than in run " + r.With + ", published earlier for this date: " + r.list(", ", Finding.fall)
 	case MaxFailedSchools:
 		text := fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
-		if len(r.Found) > 1 { // datasets
+		if len(r.Found) > 1 { // the other findings are datasets
 			text += "; no school could be read in " + Reason{Found: r.Found[1:]}.datasets()
 		}
 		return text
@@ -162,7 +162,7 @@ func (r Reason) String() string {
 		return wording.Many(count, "school") + " no longer listed: " + r.list(", ", name)
 	case FewCompared:
 		why := "the others are new, or were not read completely in one of the two runs"
-		if len(r.Found) > 1 { // datasets
+		if len(r.Found) > 1 { // the other findings are datasets
 			why = "the previous snapshot does not have " + Reason{Found: r.Found[1:]}.datasets()
 		}
 		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes cover less than half of the data: %s",
@@ -206,10 +206,11 @@ func setting(check string) wording.Setting {
 	return wording.Setting(strings.ReplaceAll(check, "_", "-"))
 }
 
-// datasets lists findings that are about datasets.
+// datasets lists the datasets that the findings are about.
 func (r Reason) datasets() string { return r.list(", ", func(f Finding) string { return f.Table }) }
 
-// list lists the four largest findings, or ten if they are only names or bids.
+// list joins the texts of up to four findings, or of up to ten if they are only names or bids, and adds the number of
+// other findings.
 func (r Reason) list(separator string, text func(Finding) string) string {
 	if len(r.Found) == 0 {
 		return "(removed by a purge)"
@@ -236,7 +237,7 @@ func (f Finding) label() string {
 	return wording.Bid(f.District + f.School)
 }
 
-// place describes the part of the data.
+// place describes the part of the data that the finding is about.
 func (f Finding) place() string {
 	where := "table " + f.Table
 	if f.Column != "" {
