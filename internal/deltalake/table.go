@@ -21,10 +21,10 @@ type table struct {
 	folder     string
 	declared   *schemas.Table
 	partitions []partition
-	// history is set for the tables of the history, whose files belong together.
+	// history is true for the tables of the history, whose files form one group.
 	history bool
-	// created is when the earliest snapshot, or the first one folded into the history, was published, and service is the
-	// destination's first service.
+	// created is the time at which the earliest snapshot was published, or, for tables of the history, the first folded
+	// snapshot. service is the destination's first service.
 	created time.Time
 	service string
 	// files are the files in the manifests, by path relative to the folder. named is set if the table is in the
@@ -51,7 +51,7 @@ type wantedFile struct {
 	published  int64 // in milliseconds
 }
 
-// partition is a partition column: its values are in the paths of files.
+// partition is a column whose values are in the paths of files.
 type partition struct {
 	name string
 	kind schemas.Type
@@ -64,7 +64,7 @@ func tables() []*table {
 	byEnd := partition{"valid_to", schemas.Date, "The first snapshot date without this version; 9999-12-31 if it is in the newest snapshot."}
 	var all []*table
 	add := func(history bool, folder string, declared *schemas.Table, p partition) {
-		// The folder of a partition is below the table's.
+		// The folder of a partition is below the folder of the table.
 		folder, _, _ = strings.Cut(folder, "/"+p.name+"=")
 		all = append(all, &table{
 			folder: folder, declared: declared, partitions: []partition{p}, history: history,
@@ -134,7 +134,7 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 		}
 		published[m.RunID] = m.PublishedAt
 		header := *m
-		header.Tables = nil // so that it can be freed
+		header.Tables = nil // so that the lists of files can be freed
 		if first == nil || snapshot.ByPlan(&header, first) < 0 {
 			first = &header
 		}
@@ -166,8 +166,8 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 	return readHistory(ctx, catalog, all, published)
 }
 
-// readHistory fills in the tables of the history, whose manifest holds no times. published holds the times at which
-// runs were published.
+// readHistory fills in the tables of the history. published holds the times at which runs were published, because the
+// history's manifest does not contain them.
 func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, published map[string]time.Time) error {
 	history, err := catalog.ReadHistory(ctx)
 	damaged := errors.Is(err, sink.ErrDamaged)

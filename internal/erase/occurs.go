@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Occurs says where listed bids or numbers occur, in the form that rows hold. The entries of a list that was made from
-// the wrong column, such as last names, occur only in columns that are not for ids of students.
+// Occurs records where listed bids or numbers occur, in the form that rows hold. If a list was made from the wrong
+// column, such as last names, its entries occur only in columns that are not for ids of students.
 type Occurs struct {
 	// IDs are the listed bids or numbers that occur in columns for ids of students, or in _extra, except in members
 	// that are not for ids of students, such as lastName.

@@ -75,7 +75,7 @@ type differ struct {
 	found          *Difference
 }
 
-// tableDiff compares one table.
+// tableDiff compares one table of two snapshots.
 type tableDiff struct {
 	earlier, later *reader
 	merger         *merger
@@ -154,7 +154,7 @@ func (s *side) bucket(unit Unit) int {
 	return s.buckets[unit.School] // 0, the first bucket, for units without a school
 }
 
-// unit compares the rows of a unit.
+// unit compares the rows of a unit in the two snapshots.
 func (t *tableDiff) unit(ctx context.Context, fromBucket, toBucket int, bid string) error {
 	from, err := t.earlier.unit(ctx, fromBucket, bid)
 	if err != nil {
