@@ -17,8 +17,8 @@ import (
 
 // EraseOptions selects the rows to erase from a history.
 type EraseOptions struct {
-	// Target holds the students or schools to erase. If Districts is not empty, the schools of these districts are erased
-	// instead, which Index finds.
+	// Target holds the students or schools to erase. If Districts is not empty, Index finds the schools of these
+	// districts.
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex

@@ -15,14 +15,14 @@ type guardTally struct {
 
 	district *districtCounts
 	group    guardGroup
-	// gone and came hold, outside child tables, the rows that only one side has in this unit, as hashes of their content.
-	// If the content of a removed row and of a row added under another key is equal, and a row can be recognized by it,
-	// the row counts as changed. Rows with equal hashes count as equal; a rare collision hardly affects a count.
+	// gone and came hold hashes of the content of rows that only one side has in this unit. They are empty for child
+	// tables. If a removed row and a row added under another key have equal content by which a row can be recognized, the
+	// row counts as changed. Rows with equal hashes count as equal, because a rare collision hardly affects a count.
 	gone, came []uint64
 }
 
-// guardGroup counts the outcomes of the rows of one group, or of several groups of equal rows. For child rows, a group
-// is the rows of one parent.
+// guardGroup counts the outcomes of the rows of one group, or of several groups of equal rows. A group of child rows
+// consists of the rows of one parent.
 type guardGroup struct {
 	blocks, same, parents int
 	parentGone            bool

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// visitor is called with the outcome for every row of two units. Rows in a range are in the order of their batch. Both
-// batches are valid only during the call.
+// visitor receives the outcome for every row when the rows of a unit on two sides are compared. Rows in a range are in
+// the order of their batch. Both batches are valid only during the call.
 type visitor interface {
 	// same is called for n pairs of equal rows, starting with rows i and j.
 	same(from *rows.Batch, i int, to *rows.Batch, j, n int) error
@@ -145,7 +145,7 @@ func (m *merger) endGroup() error {
 	return m.groupDone()
 }
 
-// span returns the numbers from i to j, exclusive.
+// span returns the numbers from i up to, but not including, j.
 func span(i, j int) []int {
 	numbers := make([]int, j-i)
 	for k := range numbers {
@@ -234,7 +234,7 @@ func (m *merger) compare(columns []int, a *rows.Batch, i int, b *rows.Batch, j i
 }
 
 // minBlock and maxBlock bound the number of rows that are compared at once, column by column. The number doubles while
-// the rows are equal, so that few rows have to be compared again after one that differs.
+// the rows are equal, so that few rows have to be compared again after a row that differs.
 const (
 	minBlock = 64
 	maxBlock = 4096

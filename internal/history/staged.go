@@ -12,10 +12,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Baseline is a published snapshot that a run is compared with while it is staged. It is safe for concurrent use.
+// Baseline is a published snapshot that a run is compared with while the run is being staged. It is safe for concurrent
+// use.
 type Baseline struct {
 	side *side
-	plan *snapshot.Plan // of the run
+	plan *snapshot.Plan // the plan of the run
 }
 
 // OpenBaseline opens the snapshot of a manifest as the baseline of a run with this plan.
@@ -24,8 +25,8 @@ func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snaps
 	return &Baseline{side: side, plan: plan}, err
 }
 
-// Comparer compares the rows of a task with the baseline, school by school, in the order of files. It may be used by
-// only one goroutine at a time, must not be used after an error, and must be closed.
+// Comparer compares the rows of a task with the baseline, school by school, in the order of the files. It may be used
+// by only one goroutine at a time, must not be used after an error, and must be closed.
 type Comparer struct {
 	baseline   *Baseline
 	dataset    *schemas.Dataset
@@ -37,7 +38,7 @@ type Comparer struct {
 	notCovered []string
 }
 
-// stagedTable compares one table.
+// stagedTable compares one table of a task with the baseline.
 type stagedTable struct {
 	earlier *reader
 	later   *cursor

@@ -15,7 +15,7 @@ import (
 
 // Options are the settings of Update.
 type Options struct {
-	// Rebuild starts the history over from the snapshots.
+	// Rebuild makes Update rebuild the history from the snapshots.
 	Rebuild bool
 	// Workspace returns an empty store for files that are not yet part of the history, and a function that removes the
 	// store.
@@ -149,8 +149,8 @@ func (u *updater) folded(f *fold) {
 	u.report.HistoryID, u.report.Through = f.after.HistoryID, f.after.Through()
 }
 
-// publish replaces the history before. It fails if the snapshots folded are no longer the published ones, for example
-// because a purge has rewritten them.
+// publish replaces the history before. It returns ErrConflict if a folded snapshot is no longer the published one, for
+// example because a purge has rewritten them.
 func (u *updater) publish(
 	ctx context.Context, before, after *snapshot.HistoryManifest, staged []sink.File, remove []string, folded ...*published,
 ) error {
@@ -171,8 +171,8 @@ func (u *updater) unchanged(ctx context.Context, p *published) error {
 	return err
 }
 
-// sweep drops the staged files of killed folds, whose owners have the form of history ids. It skips an owner with
-// documents, which is a run.
+// sweep drops the staged files of killed folds, whose owners have the form of history ids. It skips an owner that has
+// documents, because such an owner is a run.
 func (u *updater) sweep(ctx context.Context) error {
 	staged, err := u.catalog.Staged(ctx)
 	if err != nil {
@@ -245,8 +245,8 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 	return chosen
 }
 
-// tooLate returns why a snapshot is not added to a history that holds later ones, or another one of its date. gone are
-// the dates that a rebuild lacks.
+// tooLate returns why a snapshot is not added to a history that holds later ones, or another one of its date. gone
+// lists the dates of pruned snapshots that a rebuild would need.
 func tooLate(before *snapshot.HistoryManifest, date string, gone []string) string {
 	why := "the history already holds later snapshots"
 	if i := slices.IndexFunc(before.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == date }); i >= 0 {
@@ -339,8 +339,8 @@ const startAnew = "To start a history without them, move " + snapshot.HistoryPoi
 	" out of the destination, where a purge does not reach them, and run growth-export history"
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
-// one folded, or nil. If the history cannot be rebuilt, a snapshot that was published after the folded one of its date
-// had been pruned is left out, because an error would stop the history permanently.
+// folded one, or nil if none has. If the history cannot be rebuilt, a snapshot that was published after the folded one
+// of its date had been pruned is left out, because an error would stop the history permanently.
 func (u *updater) checkFolded(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (*published, error) {
 	var last *published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}

@@ -36,8 +36,9 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 }
 
 // beginChange checks that the change can be made visible and writes it. damaged is the version of the damaged change
-// that it replaces, or empty. The error is ErrConflict if another change of the run, or of the history, has begun.
-// After any other error it aborts the staged files, unless the change was, or may have been, written after all.
+// that it replaces, or "" if it replaces none. The error is ErrConflict if another change of the run, or of the
+// history, has begun. After any other error it aborts the staged files, unless the change was, or may have been,
+// written after all.
 func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
 	path := changePath(change.folder())
 	var err error
@@ -101,7 +102,7 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 type applying struct {
 	catalog Catalog
 	change  *Change
-	version string // of the change's document
+	version string // the version of the change's document
 	// manifest is the run's manifest and hash its SHA-256. They stay empty if the change prunes the run or changes the
 	// history.
 	manifest *Manifest

@@ -158,8 +158,8 @@ func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error)
 // errBaselineChanged reports that the baseline of a run is no longer the one pinned in the run's plan.
 var errBaselineChanged = errors.New("it was replaced, purged or pruned after this run had begun")
 
-// ReadBaseline returns the manifest of a baseline. It fails with errBaselineChanged if the manifest is missing or has
-// changed since it was pinned.
+// ReadBaseline returns the manifest of a baseline. It returns errBaselineChanged if the manifest is missing or has
+// changed since the baseline was pinned.
 func (c Catalog) ReadBaseline(ctx context.Context, baseline *Baseline) (*Manifest, error) {
 	path := ManifestPath(baseline.RunID)
 	data, _, err := c.Read(ctx, path)
