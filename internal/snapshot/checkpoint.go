@@ -26,8 +26,8 @@ type Checkpoint struct {
 	Drift  []Drift              `json:"drift,omitempty"`
 	// Checks are the counts of the dataset's own checks, including zeros.
 	Checks CheckCounts `json:"checks,omitempty"`
-	// Terms are the terms of test results, Sessions the sorted enrollment sessions of academic years. Collect compares the
-	// two across the whole run.
+	// Terms counts the test results by school and term. Sessions lists the enrollment sessions of academic years, sorted.
+	// Collect compares the two across the whole run.
 	Terms    TermCounts `json:"terms,omitempty"`
 	Sessions []string   `json:"sessions,omitempty"`
 	// Students is a bit set of the students of a cohort who have a row, by their positions in the list.
@@ -55,7 +55,7 @@ func (c *Checkpoint) Failed() bool {
 }
 
 // covers reports whether the checkpoint has a file for every table of its dataset and a ledger row for every school of
-// its bucket, and no others. It does not check the ledger of a lookup.
+// its bucket, and no other files or rows. It does not check the ledger of a lookup.
 func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	if len(c.Files) != len(dataset.Tables) {
 		return false

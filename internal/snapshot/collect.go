@@ -70,8 +70,9 @@ func (e *MissingError) Error() string {
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Collect adds up the staged tasks of a run. Of staged files, it checks only the sizes, which is enough to report
-// progress. It fails if the ledger does not add up: that is a bug in this program, and running again would not fix it.
+// Collect adds up the staged tasks of a run. It checks only the sizes of staged files, which is enough to report
+// progress. It returns an error if the counts in the ledger do not add up. Such an error is a bug in this program,
+// which running the command again would not fix.
 func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.store.Holds)
 }
@@ -126,7 +127,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 	return g, nil
 }
 
-// add adds the counts of a staged task. It fails if the task's ledger contradicts itself or the files.
+// add adds the counts of a staged task. It returns an error if the task's ledger contradicts itself or the files.
 func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift *DriftSums) error {
 	for name, file := range checkpoint.Files {
 		table := g.Tables[name]

@@ -89,7 +89,7 @@ func (m *HistoryManifest) AddPurge(p *HistoryPurge) {
 	}
 }
 
-// Plus returns the sum of both counts.
+// Plus returns the sum of the counts in p and before.
 func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	sum := &HistoryPurge{
 		ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), ExtraRemoved: maps.Clone(before.ExtraRemoved),
@@ -109,8 +109,8 @@ func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 type PreviousHistory struct {
 	// HistoryID is empty if there was no history.
 	HistoryID string `json:"history_id,omitempty"`
-	// Tables holds the files of open versions of the tables whose files were replaced. The files of a table that did not
-	// exist are nil.
+	// Tables holds the files of open versions of the tables whose files were replaced. The value is nil for a table that
+	// did not exist.
 	Tables map[string][]sink.File `json:"tables"`
 	// Purged are the tables from which a purge has removed rows since. Their previous files are rewritten without these
 	// rows.
@@ -137,8 +137,8 @@ func (m *Manifest) HistoryScope() HistoryScope {
 	return scope
 }
 
-// OutsideHistory returns the reason why a full snapshot does not belong to a history with that service and scope; empty
-// if it does.
+// OutsideHistory returns the reason why a full snapshot does not belong to a history with the given service and scope,
+// or "" if it does.
 func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	own := m.HistoryScope()
 	switch {
@@ -205,7 +205,7 @@ func (m *HistoryManifest) Pruned(published func(date string) bool) []string {
 
 // FoldedSnapshot identifies a snapshot that was folded into a history.
 type FoldedSnapshot struct {
-	Date           string `json:"date"` // of the snapshot
+	Date           string `json:"date"` // the date of the snapshot
 	RunID          string `json:"run_id"`
 	ManifestSHA256 string `json:"manifest_sha256"`
 }
@@ -213,8 +213,8 @@ type FoldedSnapshot struct {
 // Through returns the date of the last folded snapshot.
 func (m *HistoryManifest) Through() string { return m.Snapshots[len(m.Snapshots)-1].Date }
 
-// DroppingEnded returns the history without the versions that ended before a date, and the number of rows that each
-// table loses, with the total number of files. The files of all other versions stay the same.
+// DroppingEnded returns the history without the versions that ended before a date. It also returns the number of rows
+// that each table loses, and the number of files that are dropped. The files of all other versions stay the same.
 func (m *HistoryManifest) DroppingEnded(before string) (*HistoryManifest, *HistoryPurge) {
 	after, dropped := *m, &HistoryPurge{RowsRemoved: make(map[string]int64)}
 	after.Tables = make(map[string]ManifestTable)
@@ -251,7 +251,7 @@ func (m *HistoryManifest) OpenFiles(table string) []sink.File {
 	return files[at:]
 }
 
-// IsHistoryID reports whether the owner of staged files may be a history: its id is 16 hexadecimal digits.
+// IsHistoryID reports whether the owner of staged files may be a history. The id of a history is 16 hexadecimal digits.
 func IsHistoryID(owner string) bool {
 	return len(owner) == 16 && strings.Trim(owner, "0123456789abcdef") == ""
 }

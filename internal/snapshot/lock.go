@@ -15,7 +15,7 @@ const (
 	historyLock = "history"
 )
 
-// The times that commands wait for a lock before they give up. Commands that only inspect a run hold its locks briefly.
+// The maximum times that commands wait for a lock. Commands that only inspect a run hold its locks briefly.
 const (
 	publishPatience = 30 * time.Minute
 	runPatience     = 10 * time.Second
@@ -41,14 +41,14 @@ func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards in
 }
 
 // HoldRunExclusive locks a run for a process that removes or rewrites its staged or published files, until release is
-// called or the process ends. It fails at once with a *LockedError while any process works on the run, whatever its
+// called or the process ends. It returns a *LockedError at once if any process is working on the run, regardless of the
 // shard.
 func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func() error, err error) {
 	return c.store.Lock(ctx, runLock(run), sink.Exclusive, 0)
 }
 
-// HoldHistory locks out other processes that change the history, until release is called or the process ends. It fails
-// at once with a *LockedError while another process holds the lock.
+// HoldHistory locks out other processes that change the history, until release is called or the process ends. It
+// returns a *LockedError at once if another process holds the lock.
 func (c Catalog) HoldHistory(ctx context.Context) (release func() error, err error) {
 	return c.store.Lock(ctx, historyLock, sink.Exclusive, 0)
 }

@@ -20,7 +20,7 @@ const (
 	Replaced  = "replaced"
 )
 
-// Manifest is _runs/<run>/manifest.json. It lists the files of a published run; a run without a manifest is not
+// Manifest is _runs/<run>/manifest.json. It lists the files of a published run. A run without a manifest is not
 // published.
 type Manifest struct {
 	FormatVersion int                        `json:"format_version"`
@@ -52,9 +52,9 @@ type Manifest struct {
 	Accepted []review.Reason `json:"accepted,omitempty"`
 	// Activity aggregates the activity of all processes, each up to its last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count
-	// only what is left. So does the ledger after a purge of schools or districts; a purge of students does not change
-	// the ledger.
+	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count only
+	// what is left. So does the ledger after a purge of schools or districts, but a purge of students does not change the
+	// ledger.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 
@@ -71,7 +71,7 @@ type Parameters struct {
 
 // Requests counts the requests of a run, or of a part of a run.
 type Requests struct {
-	Total          int64            `json:"total"`           // without those for tokens
+	Total          int64            `json:"total"`           // without requests for tokens
 	Retries        int64            `json:"retries"`         // requests that repeated an earlier request
 	TokenRefreshes int64            `json:"token_refreshes"` // tokens after the first
 	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status or kind of error
@@ -92,11 +92,11 @@ func (r *Requests) Add(other Requests) {
 
 // ManifestTable is a table of a published run.
 type ManifestTable struct {
-	Rows  int64       `json:"rows"` // in all files
+	Rows  int64       `json:"rows"` // the rows in all files
 	Files []sink.File `json:"files"`
 }
 
-// NewManifestTable returns the table with the given files.
+// NewManifestTable returns a table with the given files.
 func NewManifestTable(files ...sink.File) ManifestTable {
 	t := ManifestTable{Files: append([]sink.File{}, files...)}
 	for _, file := range files {
@@ -127,7 +127,7 @@ type ManifestSchools struct {
 type ManifestPurge struct {
 	// ID is the id of the proof, _purges/<id>.json.
 	ID string    `json:"id"`
-	At time.Time `json:"at"` // when it was requested
+	At time.Time `json:"at"` // when the purge was requested
 	// RowsRemoved counts rows by table.
 	RowsRemoved map[string]int64 `json:"rows_removed"`
 	// ExtraRemoved counts, by table, the rows that have lost _extra because it mentioned a purged student.
@@ -154,7 +154,7 @@ type LedgerRemoved struct {
 // Rows returns how many rows were removed.
 func (r LedgerRemoved) Rows() int64 { return r.OK + r.Denied + r.Failed }
 
-// PurgedFile is a file that replaced another.
+// PurgedFile is a file with which a purge replaced another file.
 type PurgedFile struct {
 	Path         string `json:"path"`                    // the new file
 	Was          string `json:"was"`                     // the path of the file that it replaced
@@ -162,7 +162,7 @@ type PurgedFile struct {
 	ExtraRemoved int64  `json:"extra_removed,omitempty"` // rows that lost _extra
 }
 
-// Add adds a file of a table.
+// Add adds a replaced file of a table and its counts.
 func (p *ManifestPurge) Add(table string, file PurgedFile) {
 	AddRows(&p.RowsRemoved, table, file.RowsRemoved)
 	AddRows(&p.ExtraRemoved, table, file.ExtraRemoved)

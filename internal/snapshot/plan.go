@@ -14,14 +14,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is _runs/<run>/plan.json. It is written when a run starts and determines what the run does; every process of the
-// run follows it. It holds no student data.
+// Plan is _runs/<run>/plan.json. It is written when a run starts and determines what the run does. Every process of the
+// run follows the plan. A plan does not contain student data.
 type Plan struct {
 	FormatVersion int    `json:"format_version"`
 	RunID         string `json:"run_id"`
 	Kind          Kind   `json:"kind"`
 	SnapshotDate  string `json:"snapshot_date"`
-	// PlannedAt is when the plan was made, in UTC; its date is the day that enrollment operations are pinned to.
+	// PlannedAt is the time at which the plan was made, in UTC. Enrollment operations are pinned to its date.
 	PlannedAt   time.Time `json:"planned_at"`
 	ToolVersion string    `json:"tool_version"`
 	BaseURL     string    `json:"base_url"`
@@ -45,7 +45,7 @@ type Plan struct {
 	Replace bool `json:"replace,omitempty"`
 	// AcceptBaseURL lets the run move a destination that belongs to another service to the run's service.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
-	// Compare reports whether the rows are compared with the rows of the baseline.
+	// Compare is true if the run's rows are compared with the rows of the baseline.
 	Compare bool `json:"compare,omitempty"`
 	// Baseline is the previous snapshot, or nil. NoBaseline is the reason why a full run has none.
 	Baseline   *Baseline `json:"baseline,omitempty"`
@@ -60,8 +60,8 @@ type Plan struct {
 	Buckets       []Bucket        `json:"buckets"`
 }
 
-// MaxSchoolName is the length, in characters, at which a plan truncates school names. They are only shown to people,
-// and the service may send text of any length.
+// MaxSchoolName is the length, in characters, at which a plan truncates school names. The names are only shown to
+// people, and the service may send text of any length.
 const MaxSchoolName = 200
 
 // School is a school of a run.
@@ -84,8 +84,8 @@ type SchoolFailure struct {
 	Error      string `json:"error"` // the reason
 }
 
-// Bucket is a fixed group of schools: the plan's schools from First up to End, exclusive. The lookup bucket has no
-// schools.
+// Bucket is a fixed group of schools: the plan's schools from First up to, but not including, End. The lookup bucket
+// has no schools.
 type Bucket struct {
 	Index    int    `json:"index"`
 	First    int    `json:"first"`
@@ -108,8 +108,8 @@ func (t Task) String() string {
 	return fmt.Sprintf("%s of bucket %d", t.Dataset, t.Bucket)
 }
 
-// Shard returns the index of the process that does the task. Buckets are assigned in turn; the first process does the
-// lookups.
+// Shard returns the index of the process that does the task. Buckets are assigned in turn. The first process also does
+// the lookups.
 func (t Task) Shard(shards int) int {
 	if t.Bucket == LookupBucket {
 		return 0
