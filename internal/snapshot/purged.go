@@ -50,7 +50,7 @@ type recordStudents struct {
 	ByNumber bool `json:"by_number"`
 }
 
-// count returns how many students were erased or, before that is known, listed.
+// count returns how many students were erased or, if that is not known yet, how many were listed.
 func (s *recordStudents) count() int {
 	if s.Matched != nil {
 		return *s.Matched
@@ -143,8 +143,8 @@ func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error
 	return found, nil
 }
 
-// MissingProofs returns, sorted, the paths of the given purges' proofs that no longer exist. The ids of the purges come
-// from the manifests of runs and of the history.
+// MissingProofs returns the paths of the proofs that no longer exist, sorted. ids are the ids of purges, from the
+// manifests of runs and of the history.
 func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -232,8 +232,8 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 }
 
 // isUndoneIn reports whether the purge removed rows from a run whose manifest lists neither this purge nor a later
-// purge that removed as many rows. A run that was published after the purge does not count: it is a new run with the
-// same id.
+// purge that removed as many rows. A run that was published after the purge does not count, because it is a new run
+// with the same id.
 func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	removed := r.removedFrom(s.RunID)
 	visible := s.State == StatePublished || s.State == StateReplaced
@@ -254,7 +254,7 @@ func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	})
 }
 
-// removedFrom returns how many rows were removed from a run, by table; nil if the purge did not change the run.
+// removedFrom returns how many rows were removed from a run, by table, or nil if the purge did not change the run.
 func (r *purgeRecord) removedFrom(run string) map[string]int64 {
 	for _, purged := range r.Runs {
 		if purged.RunID == run {
@@ -265,7 +265,7 @@ func (r *purgeRecord) removedFrom(run string) map[string]int64 {
 }
 
 // areRepeated reports whether each purge that began before a time has been repeated after it. The id of a purge of
-// students begins with its time, and its end is the same for the same list under the same key.
+// students begins with the time of the purge. The rest of the id is the same for the same list under the same key.
 func areRepeated(ids []string, before time.Time) bool {
 	later := make(map[string]bool)
 	for _, id := range ids {
