@@ -133,11 +133,11 @@ func (t *table) buildCheckpoint(ctx context.Context, store sink.Reader, version 
 // checkpointBuilder collects the actions of a checkpoint.
 type checkpointBuilder struct {
 	writer   *checkpointWriter
-	seen     map[string]bool // paths, decoded
+	seen     map[string]bool // by decoded path
 	removed  int64           // time of the newest removal, in milliseconds
 	meta     *metaData
 	protocol *protocol
-	txns     map[string]*txn // by application
+	txns     map[string]*txn // the last transaction of each application
 }
 
 // addCommit adds the actions of a commit, which must be earlier than all commits added before.

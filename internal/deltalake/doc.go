@@ -32,5 +32,6 @@
 // only on the commits, so two processes that write a checkpoint at the same time write the same bytes. [Verify]
 // compares checkpoints with the commits.
 //
-// A checkpoint leaves out the statistics of files that other programs have added, because these may cover any column.
+// A checkpoint leaves out the statistics of files that other programs have added, because such statistics may cover any
+// column.
 package deltalake

@@ -18,25 +18,25 @@ import (
 // logFolder is the name of the folder of a table's commits.
 const logFolder = "/_delta_log"
 
-// state is the sum of the commits of a table's log.
+// state is the result of applying the commits of a table's log.
 type state struct {
-	// version is the version of the last commit; -1 if there is none.
+	// version is the version of the last commit, or -1 if there is no commit.
 	version int64
-	// own is the version of this program's last commit; -1 if there is none.
+	// own is the version of this program's last commit, or -1 if there is no such commit.
 	own int64
-	// id is the first identifier of the table; empty if there is none.
+	// id is the first identifier of the table, or "" if the log has no metadata.
 	id       string
 	meta     *metaData
 	protocol *protocol
 	txns     map[string]int64 // the last transaction version of each application
-	// live holds the live files by path, decoded and relative to the table.
+	// live holds the live files, by their decoded path relative to the table.
 	live map[string]liveFile
 	seed maphash.Seed // for the hashes in liveFile.stats
 	// foreign are the commits of other programs, the earliest first.
 	foreign []Foreign
 }
 
-// liveFile is a live file. There may be hundreds of thousands.
+// liveFile is a live file. It is small, because there may be hundreds of thousands of live files.
 type liveFile struct {
 	// raw is the path as it is written in the log.
 	raw string

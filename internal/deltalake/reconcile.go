@@ -46,7 +46,7 @@ type TableReport struct {
 	Checkpoint int64 `json:"checkpoint,omitempty"`
 	// Foreign lists the commits that other programs have made since this program's last commit.
 	Foreign []Foreign `json:"foreign,omitempty"`
-	// Problem is the reason why the log is not up to date; empty if it is.
+	// Problem is the reason why the log is not up to date. It is empty if the log is up to date.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -54,8 +54,8 @@ type TableReport struct {
 // are in memory.
 const maxTables = 4
 
-// maxChecks is the maximum number of times that Reconcile and Verify check everything before they report a problem. A
-// first problem may disappear, because another process may be replacing files.
+// maxChecks is the maximum number of times that Reconcile and Verify check everything before they report a problem.
+// They repeat their checks because another process may be replacing files.
 const maxChecks = 3
 
 // Reconcile brings the Delta logs up to date with the destination. Afterwards, the live files of each log are the files

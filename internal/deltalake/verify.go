@@ -17,7 +17,7 @@ type VerifyReport struct {
 	Problems []Problem       `json:"problems"`
 }
 
-// VerifiedTable is a table with a log.
+// VerifiedTable describes a table that has a log.
 type VerifiedTable struct {
 	Table   string `json:"table"`
 	Version int64  `json:"version"`
@@ -31,7 +31,7 @@ type VerifiedTable struct {
 	Foreign []Foreign `json:"foreign,omitempty"`
 }
 
-// Problem is an error in a log.
+// Problem is an error that Verify has found.
 type Problem struct {
 	Path    string `json:"path"`
 	Problem string `json:"problem"`

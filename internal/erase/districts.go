@@ -10,10 +10,10 @@ import (
 )
 
 // DistrictIndex finds the schools of districts. A school belongs to its own district in the list of schools
-// (specification 4.1), which is part of plans and tables. Because schools change districts, the data of a run decides
-// for the rows of that run. If it does not contain the school's district, the school belongs to its districts in all
-// other runs. A school without a district in any run belongs to the districts whose school lists contain it (4.3), but
-// only if all of these districts are purged.
+// (specification 4.1), which is part of plans and tables. Because schools change districts, the data of a run
+// determines the districts for the rows of that run. If that data does not contain the school's district, the school
+// belongs to its districts in all other runs and in the history. A school without a district in any run belongs to the
+// districts whose school lists contain it (4.3), but only if all of these districts are purged.
 type DistrictIndex struct {
 	// own holds the districts of schools, by run and school. listed holds, by school, the districts whose school lists
 	// contain the school, or through which a run has read its enrollment.
@@ -162,8 +162,8 @@ type districtSpan struct {
 	from, to int32
 }
 
-// SchoolsAt returns the schools of the districts on a day, according to the history. If the history has no district
-// for a school on that day, the other data decides, as for a run.
+// SchoolsAt returns the schools of the districts on a day, according to the history. If the history has no district for
+// a school on that day, the other data determines its districts, as in SchoolsOf.
 func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	own := make(map[string]Set)
 	for school, spans := range k.spans {

@@ -47,7 +47,8 @@ func OpenFile(ctx context.Context, catalog snapshot.Catalog, path string, declar
 // IsText reports whether a column holds text.
 func IsText(c *schemas.Column) bool { return c.Type == schemas.String || c.Type == schemas.JSON }
 
-// TextColumns returns a table with only the text columns of the given table. Bids and the keys of records are text.
+// TextColumns returns a table with only the text columns of the given table. These include the columns for bids and for
+// the keys of records.
 func TextColumns(table *schemas.Table) *schemas.Table {
 	text := &schemas.Table{Name: table.Name}
 	for i := range table.Columns {
@@ -58,7 +59,7 @@ func TextColumns(table *schemas.Table) *schemas.Table {
 	return text
 }
 
-// SelectText returns a function that picks the text columns with these names, if the table has them.
+// SelectText returns a function that picks the text columns with the given names, if the table has them.
 func SelectText(names ...string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(TextColumns(table), names...) }
 }

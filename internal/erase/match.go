@@ -80,7 +80,7 @@ type Records map[string]bool
 type Match struct {
 	*Target
 
-	// Seen are the bids and numbers of the target that were found in rows.
+	// Seen holds the bids and numbers of the target that were found in rows.
 	Seen Set
 	// Gives describes the numbers found in rows of the students, by number.
 	Gives map[string]Given
@@ -97,7 +97,7 @@ type Match struct {
 	// numbers.
 	searched []int
 	extraAt  int // -1 if the table has no _extra
-	// requests are the columns with parameters of the call. Child rows have these columns too.
+	// requests marks the columns with parameters of the call. Child rows have these columns too.
 	requests map[int]bool
 	table    string
 	level    int   // level of the last row of a student
@@ -378,8 +378,8 @@ func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	return column
 }
 
-// inText passes the bids and numbers of the target that are in a value of any column to use. It recognizes JSON even if
-// the file does not declare the column as JSON.
+// inText calls use with each bid or number of the target that a value contains. The value may be from any column. JSON
+// is recognized even if the file does not declare the column as JSON.
 func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	if !v.IsText() || v.Null(i) {
 		return
@@ -393,7 +393,7 @@ func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	}
 }
 
-// inJSON reports whether JSON contains any of the target's bids and numbers, and passes them to use.
+// inJSON reports whether JSON contains any of the target's bids and numbers, and calls use with each of them.
 func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	privacy.EachValue(text, func(value []byte) bool {
 		if t.named(value) {

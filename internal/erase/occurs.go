@@ -33,8 +33,8 @@ func (o Occurs) Add(other Occurs) {
 	}
 }
 
-// OnlyElsewhere returns the listed bids or numbers that occur, but only in columns that do not hold ids of students,
-// and these columns.
+// OnlyElsewhere returns the listed bids or numbers that occur, but only in columns that do not hold ids of students. It
+// also returns these columns.
 func (s *Students) OnlyElsewhere(o Occurs) (listed, columns []string) {
 	named := make(Set)
 	for _, text := range s.listed {
@@ -81,7 +81,8 @@ func otherMembers() Set {
 	return members
 }
 
-// locateExtra records the listed bids and numbers in _extra. The name of a member comes directly before its value.
+// locateExtra records the listed bids and numbers in _extra. privacy.EachValue passes the name of a member directly
+// before its value.
 func (m *Match) locateExtra(text []byte) {
 	if m.Students.asked[string(text)] {
 		m.Occurs.IDs.add(text)

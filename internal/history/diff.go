@@ -36,7 +36,7 @@ func (d *Difference) ByDistrict() snapshot.DistrictComparisons {
 // Unit is a school, or a district in the table district_schools. The lookup tables districts and schools have neither.
 type Unit struct{ School, District string }
 
-// Diff returns the differences between two published snapshots, the earlier one from and the later one to.
+// Diff returns the differences between two published snapshots, of which from is the earlier one.
 func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Manifest) (*Difference, error) {
 	earlier, err := openSide(ctx, catalog, from)
 	if err != nil {

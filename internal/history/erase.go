@@ -49,7 +49,7 @@ type Erasure struct {
 	// numbers.
 	ByNumber int64
 	Numbers  erase.Set
-	// Files, Rows and Bytes count the data that was read, and RowsFound the rows that are removed, begin later or lose
+	// Files, Rows and Bytes count the data that was read. RowsFound counts the rows that are removed, begin later or lose
 	// _extra.
 	Files       int
 	Rows, Bytes int64
@@ -285,5 +285,5 @@ func removedBetween(id string, before, after *snapshot.HistoryManifest) *snapsho
 	return purge
 }
 
-// errNoVersions is the error of a file that does not hold versions.
+// errNoVersions is the error for a file that does not hold versions.
 var errNoVersions = errors.New("it has no column valid_from")

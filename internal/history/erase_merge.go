@@ -26,8 +26,8 @@ type place struct {
 	row  int
 }
 
-// merge is a change of a version: it is removed because another version includes it, or it gets the beginning of
-// another version.
+// merge is a change to a version. The version is removed because another version includes it, or it gets the beginning
+// of another version.
 type merge struct {
 	goes bool
 	beginning

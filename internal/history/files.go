@@ -20,7 +20,7 @@ import (
 type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
-	files   []sink.File // still to be read
+	files   []sink.File // the files that have not been opened yet
 	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being
 	// read: if the hash is wrong, next or close returns an error, and the rows must not be used.
 	checked *checkedFiles

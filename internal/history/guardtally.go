@@ -35,13 +35,13 @@ type districtCounts struct {
 
 	table *schemas.Table
 	child bool
-	// columns lists the columns that can lack a value. The other slices hold counts by column: had and has count the
-	// rows with a value in the baseline and in the run, values counts the identified rows that are on both sides and
-	// had a value, and emptied counts those of them that no longer have one.
+	// columns lists the columns that can lack a value. The other slices hold counts by column. had and has count the rows
+	// with a value in the baseline and in the run. values counts the identified rows that are on both sides and had a
+	// value. emptied counts the rows among these that no longer have a value.
 	columns                   []int
 	had, has, values, emptied []int64
-	// quiet is true for columns whose changes the limits ignore: a row that changes only in such columns does not count.
-	// content lists the other optional columns outside the key.
+	// quiet is true for columns whose changes the limits ignore. A row that changes only in such columns does not count as
+	// altered. content lists the other optional columns outside the key.
 	quiet   []bool
 	content []int
 	// telling lists the columns in content by which a row can be recognized.
@@ -55,7 +55,7 @@ type districtCounts struct {
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
 // tellingColumns identify a person or the day on which something began. A row without a value in any of them cannot be
-// recognized under another key: classes, for example, have the same names every year.
+// recognized under another key, because classes, for example, have the same names every year.
 var tellingColumns = []string{"student_bid", "student_id", "educator_bid", "begin_date"}
 
 func newDistrictCounts(table *schemas.Table) *districtCounts {
@@ -187,7 +187,7 @@ func (t *guardTally) endUnit() {
 	t.gone, t.came = t.gone[:0], t.came[:0]
 }
 
-// pairEqual removes equal pairs from two lists, which it sorts, and returns their number.
+// pairEqual sorts two lists, removes equal pairs from them, and returns the number of these pairs.
 func pairEqual(a, b *[]uint64) (pairs int64) {
 	slices.Sort(*a)
 	slices.Sort(*b)

@@ -31,8 +31,8 @@ type merger struct {
 	child  bool
 	block  int // number of rows to compare at once
 	visit  visitor
-	// began is the column of the first side that orders equal rows, or -1. If the first side has more equal rows than
-	// the other side, the last ones end.
+	// began is the column of the first side that orders equal rows, or -1 if there is none. If the first side has more
+	// equal rows than the other side, the last of these rows end.
 	began int
 	// groupDone, if not nil, is called when all rows of one or more groups of both sides have been visited.
 	groupDone func() error
@@ -277,7 +277,7 @@ func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 }
 
 // groupEnds reports whether a group is known to end before row i of the available rows. The available rows end at end.
-// whole is true if they are all remaining rows of the unit.
+// whole is true if the available rows are all remaining rows of the unit.
 func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
 	if i == end {
 		return whole

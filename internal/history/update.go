@@ -150,7 +150,7 @@ func (u *updater) folded(f *fold) {
 }
 
 // publish replaces the history before. It returns ErrConflict if a folded snapshot is no longer the published one, for
-// example because a purge has rewritten them.
+// example because a purge has rewritten it.
 func (u *updater) publish(
 	ctx context.Context, before, after *snapshot.HistoryManifest, staged []sink.File, remove []string, folded ...*published,
 ) error {

@@ -70,7 +70,7 @@ type RunState struct {
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems describe the documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
-	// ManifestMissing is true if the run has no manifest but was published, because it has a ledger or the pointer of its
+	// ManifestMissing is true if the run was published but has no manifest. Such a run has a ledger, or the pointer of its
 	// date refers to it.
 	ManifestMissing bool `json:"-"`
 	// BeingPruned is true if a prune of the run has begun.
