@@ -12,7 +12,7 @@ import (
 // endedRows writes the file of a table's versions that end on a day. It creates no file if no version ends.
 type endedRows struct {
 	files  *fileMaker
-	table  *schemas.Table // with the columns of versions
+	table  *schemas.Table // the table with the columns of versions
 	path   string
 	counts *TableCounts
 	// reason, if not nil, resolves a reason that was passed to add. It is called once all rows have been read. Until then,

@@ -16,10 +16,10 @@ import (
 // do change, the file is read again.
 type parts struct {
 	files  *fileMaker
-	table  *schemas.Table // with the columns of versions
+	table  *schemas.Table // the table with the columns of versions
 	folder string
 	before []sink.File
-	cuts   bool // the table is split into several files by school
+	cuts   bool // whether the table is split into several files by school
 	day    int32
 	// If held is not nil, the files in before are written again, except for the files in held.
 	held map[string]bool
@@ -30,7 +30,7 @@ type parts struct {
 	start, pos int64
 
 	unit  string
-	begun bool // a row of the unit has been added
+	begun bool // whether a row of the unit has been added
 	// The open part consists of count rows of the file before[from], unless it is being written to out.
 	from   int
 	count  int64
@@ -41,7 +41,7 @@ type parts struct {
 	made   []sink.File
 }
 
-// schoolsPerPart is how many schools a part holds on average.
+// schoolsPerPart is the average number of schools in a part.
 const schoolsPerPart = 32
 
 // beginsPart reports whether a school begins a part. The result depends only on the bid, so adding or removing a school
@@ -72,7 +72,7 @@ func (p *parts) startRow(ctx context.Context) error {
 	return nil
 }
 
-// keep keeps n unread versions in their order. In the batch they start with row i.
+// keep keeps n unread versions in their order. They start with row i of the batch.
 func (p *parts) keep(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.startRow(ctx); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (l *lostResults) drain() []*lostResult {
 // resultColumns are the columns of test_results on which a reason depends.
 type resultColumns struct {
 	bid, student, subject, start, end int // -1 if the table lacks the column
-	// aged is the time, in microseconds, before which a result is older than a year.
+	// aged is a time in microseconds. Results from before that time are older than a year.
 	aged int64
 }
 

@@ -20,8 +20,8 @@ type side struct {
 	plan     *snapshot.Plan
 	// buckets holds the index of each school's bucket.
 	buckets map[string]int
-	// complete contains the units with status ok in the ledger: a dataset of a school or district, or a whole lookup
-	// dataset.
+	// complete contains the datasets and units with status ok in the ledger. The unit is a school or a district, or empty
+	// for a whole lookup dataset.
 	complete map[coverage]bool
 	files    map[string]map[int]sink.File // by table and bucket
 	checked  *checkedFiles
@@ -167,7 +167,7 @@ func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.
 }
 
 // value returns the text in a column of a row, and whether it is neither null nor empty. column is -1 if the table
-// lacks it.
+// lacks the column.
 func value(b *rows.Batch, column, row int) (string, bool) {
 	found := textOf(b, column, row)
 	return string(found), len(found) > 0

@@ -19,7 +19,7 @@ type Baseline struct {
 	plan *snapshot.Plan // the plan of the run
 }
 
-// OpenBaseline opens the snapshot of a manifest as the baseline of a run with this plan.
+// OpenBaseline opens the snapshot of a manifest as the baseline of a run with the given plan.
 func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest, plan *snapshot.Plan) (*Baseline, error) {
 	side, err := openSide(ctx, catalog, manifest)
 	return &Baseline{side: side, plan: plan}, err
@@ -120,7 +120,7 @@ func (c *Comparer) addArrivals(s School) error {
 }
 
 // Save writes the turnover, which Explain needs, to the destination. It must be called after each school, and once more
-// at the end with last set to true. Before the end, it only writes a turnover that has become large.
+// at the end with last set to true. Before the end, Save writes the turnover only if it has become large.
 func (c *Comparer) Save(ctx context.Context, last bool) error {
 	if c.turnover == nil || !last && c.turnover.batch.Bytes() < maxTurnover {
 		return nil
@@ -212,7 +212,7 @@ func (c *Comparer) countsOf(district string, table int) *districtCounts {
 	return counts[table]
 }
 
-// Counts returns the counts of everything that was compared.
+// Counts returns the result of all comparisons so far.
 func (c *Comparer) Counts() *snapshot.TaskComparison {
 	found := &snapshot.TaskComparison{Districts: make(snapshot.DistrictComparisons), NotCovered: c.notCovered}
 	if c.turnover != nil {

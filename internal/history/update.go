@@ -23,8 +23,7 @@ type Options struct {
 }
 
 const (
-	// maxAttempts is the maximum number of attempts of an update that fails because another process has changed the
-	// history.
+	// maxAttempts is the maximum number of times that an update is attempted while other processes change the history.
 	maxAttempts = 10
 	// firstPause is the maximum pause before the second attempt. The maximum grows by the same amount with every attempt.
 	firstPause = 500 * time.Millisecond
@@ -245,8 +244,8 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 	return chosen
 }
 
-// tooLate returns why a snapshot is not added to a history that holds later ones, or another one of its date. gone
-// lists the dates of pruned snapshots that a rebuild would need.
+// tooLate returns the reason why a snapshot is not added to a history that holds later snapshots, or another snapshot
+// of the same date. gone lists the dates of pruned snapshots that a rebuild would need.
 func tooLate(before *snapshot.HistoryManifest, date string, gone []string) string {
 	why := "the history already holds later snapshots"
 	if i := slices.IndexFunc(before.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == date }); i >= 0 {
@@ -319,8 +318,8 @@ func Stopped(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunS
 }
 
 // StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced a run that the
-// history holds. If there are any, the history could no longer be extended. It returns nil if the history is not
-// affected or cannot be read.
+// history holds. If there are such snapshots, the history could then no longer be extended. It returns nil if the
+// history is not affected or cannot be read.
 func StoppedBy(ctx context.Context, catalog snapshot.Catalog, replaced *snapshot.Manifest) []string {
 	held, err := catalog.ReadHistory(ctx)
 	if held == nil || err != nil || replaced.SnapshotDate >= held.Manifest.Through() ||
@@ -367,8 +366,8 @@ func (u *updater) checkFolded(ctx context.Context, before *snapshot.HistoryManif
 	return last, nil
 }
 
-// wasPruned reports whether a folded snapshot was pruned before another one of its date was published. A run that was
-// replaced keeps its manifest, and a new run may have the id of one that was pruned.
+// wasPruned reports whether a folded snapshot was pruned before another snapshot of its date was published. A run that
+// was replaced keeps its manifest, and a new run may have the id of one that was pruned.
 func (u *updater) wasPruned(ctx context.Context, f snapshot.FoldedSnapshot, now *published) (bool, error) {
 	if now.manifest.RunID == f.RunID {
 		return true, nil

@@ -52,8 +52,8 @@ func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
 	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))
 }
 
-// abandonable reads the plan and change of a run that may be abandoned. Either is nil if it is missing or damaged. If
-// the run must not be abandoned, the error is a *RefusedError.
+// abandonable reads the plan and change of a run that may be abandoned. Each of the two is nil if it is missing or
+// damaged. If the run must not be abandoned, the error is a *RefusedError.
 func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, error) {
 	refuse := func(format string, args ...any) (*Plan, *Change, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}

@@ -12,7 +12,8 @@ import (
 )
 
 // Change is _runs/<run>/change.json or _history/change.json: a change to the data that readers see, recorded before its
-// first step. It holds everything that the steps need, so any process that finds it can finish the change (Recover).
+// first step. It holds everything that the steps need, so any process that finds the document can finish the change
+// (Recover).
 //
 //	publish a run       Before is empty, After is its manifest
 //	purge a run         After is a manifest that replaces the current one

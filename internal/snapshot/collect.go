@@ -230,9 +230,9 @@ func (g *StagedRun) incompleteSchools() []bool {
 	return open
 }
 
-// finish sorts the ledger, the files and the drift, and classifies the schools: failed if one of a school's datasets
-// failed, denied if one was denied, and ok if none of its tasks is missing. Other schools are not counted yet, except
-// in the total.
+// finish sorts the ledger, the files and the drift, and classifies the schools. A school is failed if one of its
+// datasets failed, denied if one was denied, and otherwise ok if none of its tasks is missing. Other schools are not
+// counted yet, except in the total.
 func (g *StagedRun) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {

@@ -41,8 +41,8 @@ type Comparison struct {
 	SnapshotDate string `json:"snapshot_date"`
 	// Tables holds the tables that both snapshots have, by name.
 	Tables map[string]*TableComparison `json:"tables"`
-	// SchoolsCompared counts the schools that were compared in all datasets that both snapshots have, SchoolsNotCompared
-	// the other schools in the plans of the two runs.
+	// SchoolsCompared counts the schools that were compared in all datasets that both snapshots have. SchoolsNotCompared
+	// counts the other schools in the plans of the two runs.
 	SchoolsCompared    int64           `json:"schools_compared"`
 	SchoolsNotCompared int64           `json:"schools_not_compared"`
 	Warnings           []review.Reason `json:"warnings"`

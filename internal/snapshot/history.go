@@ -52,10 +52,10 @@ type HistoryManifest struct {
 	Tables map[string]ManifestTable `json:"tables"`
 	// Previous describes the history before the last fold.
 	Previous PreviousHistory `json:"previous"`
-	// Purges count the rows that purges have removed from the history, the earliest purge first. A rebuild of the
-	// history keeps them, so that a purge that is resumed can count the rows that it had removed before it was killed.
+	// Purges lists the purges that have removed rows from the history, the earliest purge first. A rebuild of the history
+	// keeps the list, so that a purge that is resumed can count the rows that it had removed before it was killed.
 	Purges []HistoryPurge `json:"purges,omitempty"`
-	// DroppedBefore is the date before which ended versions have been dropped; empty if none have been dropped.
+	// DroppedBefore is the date before which ended versions have been dropped, or "" if none have been dropped.
 	DroppedBefore string `json:"dropped_before,omitempty"`
 }
 
@@ -168,8 +168,9 @@ func (m *HistoryManifest) Misses(run *Manifest) bool {
 		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
 }
 
-// LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, and the
-// reason. Otherwise, or if the history or the snapshot is missing or damaged, it returns nil and an empty reason.
+// LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, together
+// with the reason. Otherwise, or if the history or the snapshot is missing or damaged, it returns nil and an empty
+// reason.
 func (c Catalog) LeavesOut(ctx context.Context) (newest *Manifest, reason string, err error) {
 	newest, err = c.LatestRun(ctx)
 	if newest == nil || err != nil {
@@ -296,8 +297,8 @@ func HistoryTable(table *schemas.Table) *schemas.Table {
 	return &versions
 }
 
-// CoverageTable returns the declaration of the table that records the status of each school and dataset, and since
-// when. Like the other tables, it gets the columns that HistoryTable adds.
+// CoverageTable returns the declaration of the table that records the status of each school and dataset, and since when
+// it has had that status. Like the other tables, it gets the columns that HistoryTable adds.
 func CoverageTable() *schemas.Table {
 	return &schemas.Table{
 		Name: coverageTable, Doc: "Which schools and datasets the snapshots in the history cover.",

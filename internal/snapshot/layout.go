@@ -141,6 +141,6 @@ func IsDocument(path string) bool {
 	return false
 }
 
-// DocumentPath returns the path of a document in a run's folder. run is the name of the folder: the escaped id of the
-// run.
+// DocumentPath returns the path of a document in a run's folder. run is the name of the folder, which is the escaped id
+// of the run.
 func DocumentPath(run, name string) string { return RunsPrefix + run + "/" + name }

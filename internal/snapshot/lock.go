@@ -22,8 +22,9 @@ const (
 )
 
 // HoldRunShared locks a run for a process that works on one of its shards, until release is called or the process ends.
-// Any number of processes may work on a run, but only one on each shard: the second gets a *LockedError, as does every
-// process while another holds the run with HoldRunExclusive. On a store without locks, no process is excluded.
+// Any number of processes may work on a run, but only one on each shard. The second process on a shard gets a
+// *LockedError, as does every process while another process holds the run with HoldRunExclusive. On a store without
+// locks, no process is excluded.
 //
 // Shards of different shard counts may overlap, such as 0/1 and 1/3, because an operator may finish the work of dead
 // shards with a different shard count. If two processes then stage the same bucket, the files in the checkpoint that is

@@ -46,7 +46,7 @@ type Manifest struct {
 	// NotCompared is then the reason.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
-	// Replaces are the runs that this run replaced, as of the start of publishing.
+	// Replaces lists the runs that this run replaced, as known when publishing began.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons for holding the run that an operator overruled with --accept-held.
 	Accepted []review.Reason `json:"accepted,omitempty"`
@@ -64,7 +64,7 @@ type Parameters struct {
 	SchoolsPerFile int `json:"schools_per_file"`
 	Shards         int `json:"shards"`
 	review.Limits
-	// Suppressed and NotSuppressed are as in the plan.
+	// Suppressed and NotSuppressed have the same meaning as in Plan.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 }
@@ -77,7 +77,7 @@ type Requests struct {
 	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status or kind of error
 }
 
-// Add adds the other counts.
+// Add adds the counts in other to r.
 func (r *Requests) Add(other Requests) {
 	r.Total += other.Total
 	r.Retries += other.Retries
@@ -253,8 +253,8 @@ func (m *Manifest) differences(baseURL string, scope Scope) []string {
 	return append(found, m.Parameters.Differences(scope)...)
 }
 
-// differencesApartFromDatasets works like differences, but ignores the datasets: two runs can be compared in the
-// datasets that they have in common.
+// differencesApartFromDatasets works like differences, but ignores the datasets, because two runs can be compared in
+// the datasets that they have in common.
 func (m *Manifest) differencesApartFromDatasets(baseURL string, scope Scope) []string {
 	scope.Datasets = m.Parameters.Datasets
 	return m.differences(baseURL, scope)
@@ -278,8 +278,8 @@ func (m *Manifest) SchoolsEmptied(dataset string) int64 {
 	return n
 }
 
-// LedgerRemoved adds up, for the rows that purges have removed from the ledger of a dataset, SchoolsWithRow and
-// RowsWritten. The other counts are zero.
+// LedgerRemoved returns the sums of SchoolsWithRow and RowsWritten over the rows that purges have removed from the
+// ledger of a dataset. The other counts are zero.
 func (m *Manifest) LedgerRemoved(dataset string) LedgerRemoved {
 	var sum LedgerRemoved
 	for i := range m.Purges {

@@ -75,8 +75,8 @@ type School struct {
 	Perspectives []string `json:"perspectives,omitempty"`
 }
 
-// SchoolFailure records why a school failed. SchoolBid is empty for a school that the service lists without a bid,
-// SchoolName for a school that is not in the list or has no name there.
+// SchoolFailure records why a school failed. SchoolBid is empty for a school that the service lists without a bid.
+// SchoolName is empty for a school that is not in the list or has no name there.
 type SchoolFailure struct {
 	SchoolBid  string `json:"school_bid"`
 	SchoolName string `json:"school_name"` // as in the school list

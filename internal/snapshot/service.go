@@ -40,8 +40,8 @@ func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy stri
 	return c.checkPartitioning(ctx, index, partitionBy, true)
 }
 
-// claimDestination works like CheckDestination, but for a run about to be published: only published runs count, and
-// accepting another service moves the destination to it.
+// claimDestination works like CheckDestination, but for a run about to be published: only published runs count, and if
+// another service is accepted, the destination is moved to that service.
 func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	index, err := c.Index(ctx)
 	if err != nil {

@@ -147,7 +147,7 @@ func (c Catalog) CountSuppressed(ctx context.Context) (map[string]int, error) {
 	return counts, nil
 }
 
-// readSuppressionList returns the list. The list is empty if it does not exist. A damaged list is an error, because
+// readSuppressionList returns the list, which is empty if the document is missing. A damaged list is an error, because
 // without it erased students would be exported again.
 func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, string, error) {
 	list, version, err := ReadDocument[SuppressionList](ctx, c, SuppressedPath)
@@ -337,7 +337,7 @@ func (c Catalog) changeSuppressed(
 // cannot leave out: if the service still lists them, they are exported again.
 type PurgedStudents struct {
 	Date     string `json:"purged_on,omitempty"` // the day, if it is known
-	Students int    `json:"students"`            // the number
+	Students int    `json:"students"`            // the number of students
 	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
 	Key string `json:"key_fingerprint,omitempty"`
 	// Missing is true if the list, which a purge made, is missing, or is older or newer than the list that runs followed.
