@@ -6,7 +6,7 @@ type CheckCounts map[string]CheckCount
 // CheckCount counts violations of a rule and the schools that were checked.
 type CheckCount struct {
 	Count   int64 `json:"count"`
-	Schools int64 `json:"schools"` // see review.Check
+	Schools int64 `json:"schools"` // the schools that were checked
 }
 
 // Add adds the counts in other to c.

@@ -14,7 +14,7 @@ import (
 type Claim struct {
 	// PlannedAt orders the runs of a date.
 	PlannedAt time.Time `json:"planned_at"`
-	// Today and Replace have the same meaning as in the run's Candidate.
+	// Today is true if the run was planned on its date. Replace is true if --replace was given.
 	Today   bool `json:"today"`
 	Replace bool `json:"replace"`
 	// Replaces are the runs that lose the date to this run.

@@ -55,7 +55,7 @@ type HistoryManifest struct {
 	// Purges lists the purges that have removed rows from the history, the earliest purge first. A rebuild of the history
 	// keeps the list, so that a purge that is resumed can count the rows that it had removed before it was killed.
 	Purges []HistoryPurge `json:"purges,omitempty"`
-	// DroppedBefore is the date before which ended versions have been dropped, or "" if none have been dropped.
+	// DroppedBefore is the date before which ended versions have been dropped. It is empty if none have been dropped.
 	DroppedBefore string `json:"dropped_before,omitempty"`
 }
 

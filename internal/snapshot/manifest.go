@@ -64,14 +64,14 @@ type Parameters struct {
 	SchoolsPerFile int `json:"schools_per_file"`
 	Shards         int `json:"shards"`
 	review.Limits
-	// Suppressed and NotSuppressed have the same meaning as in Plan.
+	// Suppressed and NotSuppressed have the same meaning as in the plan.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 }
 
 // Requests counts the requests of a run, or of a part of a run.
 type Requests struct {
-	Total          int64            `json:"total"`           // without requests for tokens
+	Total          int64            `json:"total"`           // all requests except requests for tokens
 	Retries        int64            `json:"retries"`         // requests that repeated an earlier request
 	TokenRefreshes int64            `json:"token_refreshes"` // tokens after the first
 	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status or kind of error

@@ -341,7 +341,7 @@ type PurgedStudents struct {
 	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
 	Key string `json:"key_fingerprint,omitempty"`
 	// Missing is true if the list, which a purge made, is missing, or is older or newer than the list that runs followed.
-	// If Missing is false, the run does not have the key.
+	// Otherwise, the run does not have the key.
 	Missing bool `json:"list_missing,omitempty"`
 	// Purges are the ids of the purges whose students were on the missing list.
 	Purges []string `json:"purges,omitempty"`
