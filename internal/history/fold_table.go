@@ -23,7 +23,7 @@ type tableFold struct {
 	parts    *parts
 	ended    *endedRows
 	counts   *TableCounts
-	// because returns the reason why a version without a successor ends; see endedRows.add.
+	// because returns the reason why a version without a successor ends. The reason is passed to endedRows.add.
 	because func(b *rows.Batch, i int, parentStands bool) (string, error)
 	order   fileOrder
 	// passedOver is true if versions of units that the snapshot does not cover were kept.

@@ -16,7 +16,7 @@ type lostResult struct {
 	school, district      string
 	bid, student, subject string // empty if the row has none
 	agedOut               bool
-	// left is true if the student is known to have left the roster; see day.students.
+	// left is true if the student is known to have left the roster (see day.students).
 	left bool
 	// rows counts the rows of each of the dataset's tables that are gone with the result, including its own row. It is
 	// empty in a fold, which counts versions instead.

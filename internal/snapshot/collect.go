@@ -29,18 +29,18 @@ type StagedRun struct {
 	Datasets map[string]ManifestDataset
 	Requests Requests
 	Drift    []Drift
-	// Students is the plan's cohort with the number of students who have a row; nil if the run covers all students.
+	// Students is the plan's cohort with the number of students who have a row. It is nil if the run covers all students.
 	Students *Students
 	// Suppressed is the plan's suppression list with the number of students whom the service still lists.
 	Suppressed *Suppression
 	// Checks are the results of checking the service's own rules.
 	Checks   []review.Check
 	Activity activity.Log
-	// Baseline is the manifest of the plan's baseline; nil if there is none, if it has changed or was removed since, or if
-	// its ledger cannot be read.
+	// Baseline is the manifest of the plan's baseline. It is nil if there is no baseline, if the baseline has changed or
+	// was removed since, or if its ledger cannot be read.
 	Baseline *Manifest
-	// Replaced is the manifest of the published run that this run replaces and that has the same scope; nil if there is
-	// none.
+	// Replaced is the manifest of the published run that this run replaces and that has the same scope. It is nil if there
+	// is no such run.
 	Replaced *Manifest
 	// NewlyDenied are the ledger rows of the baseline for schools that were read then and are denied now.
 	NewlyDenied []LedgerRow

@@ -42,7 +42,7 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the results of checking the service's own rules.
 	Checks []review.Check `json:"checks"`
-	// Comparison counts the differences from the previous snapshot; nil if the run was not compared. For a full run,
+	// Comparison counts the differences from the previous snapshot. It is nil if the run was not compared. For a full run,
 	// NotCompared is then the reason.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`

@@ -26,11 +26,11 @@ type Plan struct {
 	ToolVersion string    `json:"tool_version"`
 	BaseURL     string    `json:"base_url"`
 	Scope       Scope     `json:"scope"`
-	// StudentsKey is the key of the digest of the scope's students, in hexadecimal; empty if the digest uses the
+	// StudentsKey is the key of the digest of the scope's students, in hexadecimal. It is empty if the digest uses the
 	// privacy key.
 	StudentsKey string `json:"students_key,omitempty"`
-	// Suppressed describes the students whom the run leaves out; nil if there are no such students, as without a privacy
-	// key. NotSuppressed are purged students whom the run cannot leave out.
+	// Suppressed describes the students whom the run leaves out. It is nil if there are no such students, for example
+	// because the run has no privacy key. NotSuppressed are purged students whom the run cannot leave out.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 	// Filters are the optional parameters of the enrollment operations, as pinned by the plan.
@@ -67,9 +67,10 @@ const MaxSchoolName = 200
 // School is a school of a run.
 type School struct {
 	Bid string `json:"bid"`
-	// Name is the school's name in the school list, truncated at MaxSchoolName characters; empty if the list has none.
+	// Name is the school's name in the school list, truncated at MaxSchoolName characters. It is empty if the list has no
+	// name.
 	Name string `json:"name,omitempty"`
-	// District is the school's own districtBid; empty if the list has none.
+	// District is the school's own districtBid. It is empty if the list has no districtBid.
 	District string `json:"district,omitempty"`
 	// Perspectives are the districts through which the school's enrollment is read, in the order of their bids.
 	Perspectives []string `json:"perspectives,omitempty"`

@@ -26,7 +26,7 @@ type Scope struct {
 	Datasets  []string `json:"datasets"`
 	Schools   []string `json:"schools,omitempty"`
 	Districts []string `json:"districts,omitempty"`
-	// Students restricts the run to a cohort; nil for all students.
+	// Students restricts the run to a cohort. It is nil if the run covers all students.
 	Students     *Students `json:"students,omitempty"`
 	Perspectives string    `json:"perspectives"`
 	PartitionBy  string    `json:"partition_by"`

@@ -46,7 +46,7 @@ type RunState struct {
 	Denied  int64 `json:"denied"`
 	// Filtered is true if the run holds only some schools or students.
 	Filtered bool `json:"filtered"`
-	// Students is the cohort to which the run is restricted; nil for all students.
+	// Students is the cohort to which the run is restricted. It is nil if the run covers all students.
 	Students *Students `json:"students,omitempty"`
 	// Privacy is the profile of the run's rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy    string `json:"privacy"`
@@ -58,7 +58,7 @@ type RunState struct {
 	Duration time.Duration `json:"duration_ns"`
 	// DurationSeconds is Duration in seconds.
 	DurationSeconds float64 `json:"duration_seconds"`
-	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared.
+	// Changes counts the rows that differ from the previous snapshot. It is nil if the run was not compared.
 	Changes *Changes `json:"changes,omitempty"`
 	// Warnings is the number of warnings of a published run, including failed checks. Accepted is the number of reasons
 	// for holding the run that an operator has accepted.

@@ -34,7 +34,7 @@ type SuppressedStudents struct {
 
 // SuppressedStudent is a student of a suppression list.
 type SuppressedStudent struct {
-	// Bid is the digest of the student's bid; empty if the student was listed by number.
+	// Bid is the digest of the student's bid. It is empty if the student was listed by number.
 	Bid string `json:"bid,omitempty"`
 	// Numbers are the digests of the student's numbers, sorted. They identify rows without a bid.
 	Numbers []string `json:"numbers,omitempty"`
@@ -338,7 +338,7 @@ func (c Catalog) changeSuppressed(
 type PurgedStudents struct {
 	Date     string `json:"purged_on,omitempty"` // the day, if it is known
 	Students int    `json:"students"`            // the number of students
-	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
+	// Key is the fingerprint of the privacy key of their suppression list. It is empty if they are not on any list.
 	Key string `json:"key_fingerprint,omitempty"`
 	// Missing is true if the list, which a purge made, is missing, or is older or newer than the list that runs followed.
 	// Otherwise, the run does not have the key.
