@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// appID identifies this program: in the transactions that mark its commits, and in descriptions of commits.
+// appID identifies this program in the transactions that mark its commits, and in the descriptions of commits.
 const appID = "growth-export"
 
 // The protocol versions that readers and writers of the tables must support.
@@ -17,7 +17,7 @@ const (
 	writerVersion = 2
 )
 
-// action is one line of a commit: one member is set, or none if it is an action of another kind.
+// action is one line of a commit. One member is set, or none if this program does not use that kind of action.
 type action struct {
 	CommitInfo *commitInfo `json:"commitInfo,omitempty"`
 	Txn        *txn        `json:"txn,omitempty"`
@@ -95,12 +95,12 @@ func encodeCommit(actions []action) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// isOwn reports whether the actions are a commit of this program.
+// isOwn reports whether the actions come from a commit of this program.
 func isOwn(actions []action) bool {
 	return slices.ContainsFunc(actions, func(a action) bool { return a.Txn != nil && a.Txn.AppID == appID })
 }
 
-// decodeCommit returns the actions of a commit.
+// decodeCommit returns the actions in a commit. An empty commit is an error.
 func decodeCommit(data []byte) ([]action, error) {
 	var actions []action
 	for line := range bytes.Lines(data) {

@@ -19,7 +19,7 @@ const (
 	classicCheckpoint = "checkpoint.parquet"
 	// checkpointInterval is the number of commits from one checkpoint to the next.
 	checkpointInterval = 100
-	// tombstones is how long a checkpoint keeps removals, counted back from the newest removal. It is Delta Lake's
+	// tombstones is how long a checkpoint keeps removals, counted back from the newest removal. The value is Delta Lake's
 	// default.
 	tombstones = 7 * 24 * time.Hour
 )
@@ -38,8 +38,8 @@ func (t *table) checkpointPath(version int64) string {
 func (t *table) lastCheckpointPath() string { return t.folder + logFolder + "/_last_checkpoint" }
 
 // updateCheckpoint writes the newest checkpoint that is due, unless it exists, and then the document that refers to the
-// newest checkpoint. If it is killed in between, the next call writes the document. It returns the version of the
-// checkpoint that it has written, or 0: there is never a checkpoint of commit 0.
+// newest checkpoint. If the process is killed in between, the next call writes the document. written is the version of
+// the checkpoint that was written, or 0 if none was. Commit 0 never has a checkpoint.
 func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written int64, err error) {
 	interval := cmp.Or(r.opts.CheckpointInterval, checkpointInterval)
 	due := t.version - t.version%interval
@@ -60,8 +60,8 @@ func (r *reconciler) updateCheckpoint(ctx context.Context, t *table) (written in
 	return written, sink.Swap(ctx, t.lastCheckpointPath(), func() error { return t.nameCheckpoint(ctx, r.catalog.Store(), due) })
 }
 
-// nameCheckpoint records the checkpoint of a version in the document as the newest one, unless the document already
-// refers to this or a later existing checkpoint.
+// nameCheckpoint records the checkpoint of a version in _last_checkpoint, unless that document already refers to this
+// checkpoint or to a later one that exists.
 func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version int64) error {
 	path, condition := t.lastCheckpointPath(), sink.Condition{Absent: true}
 	data, current, err := store.Read(ctx, path)
@@ -75,7 +75,7 @@ func (t *table) nameCheckpoint(ctx context.Context, store sink.Store, version in
 		err := json.Unmarshal(data, &last)
 		_, listed := t.checkpoints[last.Version]
 		if err == nil && (last.Version > t.version || last.Version >= version && listed) {
-			return nil // A later version than the listed one was written by another process in between.
+			return nil // A version after t.version comes from another process that has committed since the log was listed.
 		}
 	}
 	file := t.checkpointPath(version)
@@ -108,7 +108,7 @@ func (t *table) writeCheckpoint(ctx context.Context, store sink.Store, version i
 }
 
 // buildCheckpoint returns the checkpoint of a version. Its bytes depend only on the commits. The commits are read from
-// the last to the first, because only the last action with a path counts. One batch of actions is in memory at a time.
+// the last to the first, because only the last action on each path counts. One batch of actions is in memory at a time.
 func (t *table) buildCheckpoint(ctx context.Context, store sink.Reader, version int64) ([]byte, error) {
 	b := &checkpointBuilder{writer: newCheckpointWriter(), seen: make(map[string]bool), txns: make(map[string]*txn)}
 	for version >= 0 {
@@ -133,14 +133,14 @@ func (t *table) buildCheckpoint(ctx context.Context, store sink.Reader, version 
 // checkpointBuilder collects the actions of a checkpoint.
 type checkpointBuilder struct {
 	writer   *checkpointWriter
-	seen     map[string]bool // paths, decoded
+	seen     map[string]bool // by decoded path
 	removed  int64           // time of the newest removal, in milliseconds
 	meta     *metaData
 	protocol *protocol
-	txns     map[string]*txn // by application
+	txns     map[string]*txn // the last transaction of each application
 }
 
-// addCommit adds a commit. It must be earlier than the commits already added.
+// addCommit adds the actions of a commit, which must be earlier than all commits added before.
 func (b *checkpointBuilder) addCommit(actions []action) error {
 	own := isOwn(actions)
 	for i := range actions {
@@ -151,7 +151,7 @@ func (b *checkpointBuilder) addCommit(actions []action) error {
 			}
 			live := *a.Add
 			if !own {
-				live.Stats = "" // The statistics may have bounds of any column.
+				live.Stats = "" // Statistics from other programs may have bounds of any column.
 			}
 			if err := b.writer.write(&action{Add: &live}); err != nil {
 				return err
@@ -179,7 +179,7 @@ func (b *checkpointBuilder) addCommit(actions []action) error {
 	return nil
 }
 
-// first reports whether the path has not been seen in a later action.
+// first reports whether the path has not been seen in a later action, and marks it as seen.
 func (b *checkpointBuilder) first(path string) bool {
 	path = decodePath(path)
 	if b.seen[path] {
@@ -202,7 +202,7 @@ func (b *checkpointBuilder) finish() ([]byte, error) {
 	}
 	for _, a := range []action{{MetaData: b.meta}, {Protocol: b.protocol}} {
 		if a.MetaData == nil && a.Protocol == nil {
-			continue // The log has no such action, so readers would not accept it anyway.
+			continue // The log has no such action, so readers would reject the log anyway.
 		}
 		if err := b.writer.write(&a); err != nil {
 			return nil, err

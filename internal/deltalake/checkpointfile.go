@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/parquetfile"
 )
 
-// checkpointRow is a row of a checkpoint: one member is set, or none if it is an action of another kind. The fields of
-// these structs are in alphabetical order, as are the columns of the file.
+// checkpointRow is a row of a checkpoint. One member is set, or none if this program does not use that kind of action.
+// The fields of these structs are in alphabetical order, as are the columns of the file.
 type checkpointRow struct {
 	Add      *checkpointAdd      `parquet:"add"`
 	MetaData *checkpointMetaData `parquet:"metaData"`
@@ -65,7 +65,7 @@ type checkpointTxn struct {
 	Version     int64  `parquet:"version"`
 }
 
-// pairs are the entries of a map, sorted, because the library would write a Go map in random order.
+// pairs holds the entries of a map, sorted by key, because the library would write a Go map in random order.
 type pairs struct {
 	KeyValue []pair `parquet:"key_value"`
 }
@@ -111,7 +111,7 @@ func (p pairs) texts() map[string]string {
 	return texts
 }
 
-// optionalText returns nil for an empty string.
+// optionalText returns a pointer to the text, or nil if the text is empty.
 func optionalText(text string) *string {
 	if text == "" {
 		return nil
@@ -126,7 +126,7 @@ func textOf(text *string) string {
 	return *text
 }
 
-// checkpointRowOf returns the row of an action.
+// checkpointRowOf returns the checkpoint row that stores an action.
 func checkpointRowOf(a *action) checkpointRow {
 	switch {
 	case a.Add != nil:
@@ -154,7 +154,7 @@ func checkpointRowOf(a *action) checkpointRow {
 	}
 }
 
-// action returns the action of a row; empty if the row has an action of another kind.
+// action returns the action in a row, or an empty action if this program does not use that kind of action.
 func (r *checkpointRow) action() action {
 	switch {
 	case r.Add != nil:
@@ -206,7 +206,7 @@ func checkpointNodes() parquet.Node {
 const (
 	// maxCheckpointGroup is the maximum number of rows in a row group of a checkpoint.
 	maxCheckpointGroup = 1 << 16
-	// checkpointPage is the size, in bytes, of the buffer of a column's page before compression.
+	// checkpointPage is the size of the buffer for a column's page, in bytes before compression.
 	checkpointPage = 1 << 20
 )
 
@@ -215,7 +215,7 @@ type checkpointWriter struct {
 	rows, adds int64
 
 	content bytes.Buffer
-	schema  *parquet.Schema // of checkpointRow
+	schema  *parquet.Schema // the schema of checkpointRow
 	file    *parquet.GenericWriter[any]
 }
 

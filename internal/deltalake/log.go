@@ -18,31 +18,32 @@ import (
 // logFolder is the name of the folder of a table's commits.
 const logFolder = "/_delta_log"
 
-// state is the sum of the commits of a table's log.
+// state is the result of applying the commits of a table's log.
 type state struct {
-	// version is the version of the last commit; -1 if there is none.
+	// version is the version of the last commit, or -1 if there is no commit.
 	version int64
-	// own is the version of this program's last commit; -1 if there is none.
+	// own is the version of this program's last commit, or -1 if there is no such commit.
 	own int64
-	// id is the first identifier of the table; empty if there is none.
+	// id is the first identifier of the table, or "" if the log has no metadata.
 	id       string
 	meta     *metaData
 	protocol *protocol
-	txns     map[string]int64 // versions by application
-	// live holds the live files by path, decoded and relative to the table.
+	txns     map[string]int64 // the last transaction version of each application
+	// live holds the live files, by their decoded path relative to the table.
 	live map[string]liveFile
 	seed maphash.Seed // for the hashes in liveFile.stats
 	// foreign are the commits of other programs, the earliest first.
 	foreign []Foreign
 }
 
-// liveFile is a live file. There may be hundreds of thousands.
+// liveFile is a live file. It is small, because there may be hundreds of thousands of live files.
 type liveFile struct {
 	// raw is the path as it is written in the log.
 	raw string
 	// rows is -1 if the number of rows is unknown.
 	size, rows int64
-	// odd is true if the partition values differ from those in the path, and foreign if another program added the file.
+	// odd is true if the partition values differ from the values in the path. foreign is true if another program added the
+	// file.
 	odd, foreign bool
 	// stats is a hash of the statistics.
 	stats uint64
@@ -107,8 +108,8 @@ func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	return nil
 }
 
-// replay reads the log up to the version that was listed, or until it finds a problem, and returns the table's state.
-// If committed is not nil, it is called after each commit. If no commit may be added, the table's problem says why.
+// replay reads the log up to the last listed version, or until it finds a problem, and returns the table's state. If
+// committed is not nil, it is called after each commit. If no commit may be added, the table's problem says why.
 func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state) error) (*state, error) {
 	s := &state{
 		version: -1, own: -1, live: make(map[string]liveFile), txns: make(map[string]int64), seed: maphash.MakeSeed(),
@@ -142,7 +143,8 @@ func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*s
 // commitBatch is the maximum number of commits that are read at once. It is limited because commits may be large.
 const commitBatch = sink.MaxConcurrency
 
-// readCommits returns the actions of commits. It returns ErrDamaged if a commit cannot be decoded.
+// readCommits returns the actions of the commits with the given versions. It returns ErrDamaged if a commit cannot be
+// decoded.
 func (t *table) readCommits(ctx context.Context, store sink.Reader, versions []int64) ([][]action, error) {
 	return sink.Map(ctx, commitBatch, versions, func(ctx context.Context, version int64) ([]action, error) {
 		path := t.commitPath(version)
@@ -194,7 +196,7 @@ func (s *state) apply(t *table, actions []action) {
 	}
 }
 
-// liveFile returns what replay keeps of a file that the last commit added.
+// liveFile converts an add action of the last applied commit.
 func (s *state) liveFile(a *add, path string) liveFile {
 	return liveFile{
 		raw: a.Path, size: a.Size, rows: rowsOf(a), odd: !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText),
@@ -222,7 +224,7 @@ func rowsOf(a *add) int64 {
 // nullPartition represents null in the name of a partition's folder.
 const nullPartition = "__HIVE_DEFAULT_PARTITION__"
 
-// partitionsOf returns the partition values in the path of a file; nil is null.
+// partitionsOf returns the partition values in the path of a file. A nil value is null.
 func partitionsOf(path string) map[string]*string {
 	values := make(map[string]*string)
 	segments := strings.Split(path, "/")

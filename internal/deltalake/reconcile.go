@@ -18,12 +18,12 @@ import (
 
 // Options are the options of Reconcile.
 type Options struct {
-	// Create creates logs at a destination that has none. If it is not set, Reconcile does nothing there.
+	// Create makes Reconcile create the logs of a destination that has none. Otherwise, Reconcile does nothing there.
 	Create bool
 	// Now returns the current time, and ToolVersion is recorded in commits.
 	Now         func() time.Time
 	ToolVersion string
-	// CheckpointInterval is the number of commits from one checkpoint to the next; 0 for 100.
+	// CheckpointInterval is the number of commits from one checkpoint to the next. 0 means 100.
 	CheckpointInterval int64
 }
 
@@ -35,35 +35,35 @@ type Report struct {
 // TableReport lists the changes that Reconcile made to a table's log.
 type TableReport struct {
 	Table string `json:"table"`
-	// Version is the last version, and Committed is set if Reconcile has written that version.
+	// Version is the last version of the log. Committed is true if Reconcile has written that version.
 	Version   int64 `json:"version"`
 	Committed bool  `json:"committed"`
 	Added     int   `json:"added"`
 	Removed   int   `json:"removed"`
 	// Files counts the live files.
 	Files int `json:"files"`
-	// Checkpoint is the version of the checkpoint that Reconcile wrote; 0 for none.
+	// Checkpoint is the version of the checkpoint that Reconcile wrote, or 0 if it wrote none.
 	Checkpoint int64 `json:"checkpoint,omitempty"`
-	// Foreign are the commits of other programs since this program's last one.
+	// Foreign lists the commits that other programs have made since this program's last commit.
 	Foreign []Foreign `json:"foreign,omitempty"`
-	// Problem is the reason why the log is not up to date; empty if it is.
+	// Problem is the reason why the log is not up to date. It is empty if the log is up to date.
 	Problem string `json:"problem,omitempty"`
 }
 
-// maxTables is the maximum number of tables whose logs are read at once, because all live files of these logs are in
-// memory.
+// maxTables is the maximum number of tables whose logs are read at once. It is low because all live files of these logs
+// are in memory.
 const maxTables = 4
 
-// maxChecks is the maximum number of times that Reconcile and Verify check everything before they report a problem,
-// because another process may be replacing files.
+// maxChecks is the maximum number of times that Reconcile and Verify check everything before they report a problem.
+// They repeat their checks because another process may be replacing files.
 const maxChecks = 3
 
 // Reconcile brings the Delta logs up to date with the destination. Afterwards, the live files of each log are the files
 // in the manifests of the current snapshots and of the history.
 //
-// A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a
-// snapshot are missing, the log keeps its entries of that snapshot. The report has all problems, and the error has the
-// first one.
+// A problem with one log does not prevent the update of the others. A log that cannot be updated is left unchanged. If
+// files of a snapshot are missing, the log keeps its entries for that snapshot. The report lists all problems, and the
+// error describes the first one.
 //
 // The report is nil if logs or manifests cannot be read, or if the destination has no log and opts does not ask to
 // create one.
@@ -89,7 +89,8 @@ func (e *HistoryError) Error() string {
 
 func (e *HistoryError) Unwrap() error { return e.Err }
 
-// reconciler is the state of one Reconcile. The reports are by table and cover all attempts.
+// reconciler is the state of one call of Reconcile. reports has a report for each table folder, which covers all
+// attempts.
 type reconciler struct {
 	catalog snapshot.Catalog
 	opts    Options
@@ -141,8 +142,8 @@ func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 }
 
 // reconcile commits the difference between a log and its table, if there is one, and writes a checkpoint if one is due.
-// If another process has written that version first, it returns the error as conflict, so that the other tables are
-// reconciled before this one is tried again.
+// If another process has already written the next version, reconcile returns the error as conflict, so that the other
+// tables are reconciled before this table is tried again.
 func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err error) {
 	report := r.reports[t.folder]
 	log, err := t.replay(ctx, r.catalog, nil)
@@ -174,8 +175,8 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 	return nil, err
 }
 
-// writeCommit commits a difference, unless it is empty, and adds it to the report. If another process has written that
-// version first, it returns the error as conflict.
+// writeCommit commits a difference, unless it is empty, and adds it to the report. If another process has already
+// written the next version, writeCommit returns the error as conflict.
 func (r *reconciler) writeCommit(ctx context.Context, t *table, log *state, d *difference) (conflict, err error) {
 	actions, err := r.commit(t, log, d)
 	if err != nil || actions == nil {
@@ -205,12 +206,12 @@ func (r *reconciler) writeCommit(ctx context.Context, t *table, log *state, d *d
 type difference struct {
 	added   []*add
 	removed []string
-	groups  []string // groups that change, sorted
+	groups  []string // the groups that change, sorted
 	problem string
 }
 
-// compare returns the difference between the live files and the files in the manifests. A group with a missing or
-// damaged file stays as it is in the log.
+// compare returns the difference between the live files and the files in the manifests. If a file of a group is missing
+// or damaged, the log's entries for that group are left unchanged.
 func (r *reconciler) compare(ctx context.Context, t *table, log *state) (*difference, error) {
 	var paths []string
 	for path, file := range t.files {
@@ -236,7 +237,7 @@ func (r *reconciler) compare(ctx context.Context, t *table, log *state) (*differ
 		}
 	}
 	d := &difference{}
-	changed := make(map[string]bool) // groups
+	changed := make(map[string]bool) // by group
 	for i, path := range paths {
 		if group := t.group(path); unusable[group] == "" {
 			d.added = append(d.added, adds[i])

@@ -102,7 +102,7 @@ func (m *metaData) equal(o *metaData) bool {
 }
 
 // id returns the identifier of a new log: a UUID derived from the destination's first service and the table's folder.
-// If a log is written again, it is therefore the same table to engines that have registered it.
+// Engines that have registered the table therefore still recognize it after its log was written again.
 func (t *table) id() string {
 	b := sha256.Sum256([]byte("growth-export Delta log\n" + t.service + "\n" + t.folder))
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: RFC 9562 reserves it for custom formats

@@ -13,8 +13,8 @@ import (
 )
 
 // statistics are the statistics of a file. Either MinValues and MaxValues have the bounds of every bounded column that
-// has values, or both are absent: delta-rs (1.6) finds no rows by a column without bounds if other columns have them. A
-// null count without bounds does no harm.
+// has values, or both are absent. Otherwise, delta-rs (1.6) finds no rows by a column without bounds if other columns
+// have bounds. Null counts without bounds are harmless.
 type statistics struct {
 	NumRecords int64            `json:"numRecords"`
 	MinValues  map[string]any   `json:"minValues,omitzero"`

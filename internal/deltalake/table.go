@@ -21,50 +21,50 @@ type table struct {
 	folder     string
 	declared   *schemas.Table
 	partitions []partition
-	// history is set for the tables of the history, whose files belong together.
+	// history is true for the tables of the history, whose files form one group.
 	history bool
-	// created is when the earliest snapshot, or the first one folded into the history, was published, and service is the
-	// destination's first service.
+	// created is the time at which the earliest snapshot was published, or, for tables of the history, the first folded
+	// snapshot. service is the destination's first service.
 	created time.Time
 	service string
-	// files are the files in the manifests, by path relative to the folder. named is set if the table is in the
-	// manifest of the history, even if it has no files.
+	// files are the files in the manifests, by path relative to the folder. named is true if the table is in the manifest
+	// of the history, even if it has no files.
 	files map[string]wantedFile
 	named bool
-	// version is the version of the last commit in the folder of the log; -1 if there is none. hasLog is set if the
-	// folder is not empty.
+	// version is the version of the last commit in the folder of the log, or -1 if there is no commit. hasLog is true if
+	// the folder is not empty.
 	version int64
 	hasLog  bool
 	// checkpoints has the versions that have a checkpoint. The value is true if the checkpoint is a single Parquet
 	// file, like the checkpoints that this program writes.
 	checkpoints map[int64]bool
-	// problem is the reason why the log cannot be brought up to date; empty if it can.
+	// problem is the reason why the log cannot be brought up to date. It is empty if there is no such reason.
 	problem string
 	// unreadable is the reason why the history cannot be read. It is set in all tables of the history, and empty if the
 	// history can be read.
 	unreadable string
 }
 
-// wantedFile is a file in a manifest. There may be hundreds of thousands.
+// wantedFile is a file in a manifest. It is small, because there may be hundreds of thousands of such files.
 type wantedFile struct {
 	size, rows int64
 	published  int64 // in milliseconds
 }
 
-// partition is a partition column: its values are in the paths of files.
+// partition is a column whose values are in the paths of files.
 type partition struct {
 	name string
 	kind schemas.Type
 	doc  string
 }
 
-// tables returns all tables without their files and logs, in the order of declaration.
+// tables returns all tables in the order of their declarations, without their files and logs.
 func tables() []*table {
 	byDate := partition{"snapshot_date", schemas.Date, "Date of the snapshot."}
 	byEnd := partition{"valid_to", schemas.Date, "The first snapshot date without this version; 9999-12-31 if it is in the newest snapshot."}
 	var all []*table
 	add := func(history bool, folder string, declared *schemas.Table, p partition) {
-		// The folder of a partition is below the table's.
+		// The folder of a partition is below the folder of the table.
 		folder, _, _ = strings.Cut(folder, "/"+p.name+"=")
 		all = append(all, &table{
 			folder: folder, declared: declared, partitions: []partition{p}, history: history,
@@ -80,8 +80,8 @@ func tables() []*table {
 	return all
 }
 
-// load returns the tables that have a log, files or a problem. If there are no logs and create is not set, it returns
-// no tables.
+// load returns the tables that have a log, files or a problem. If there are no logs and create is false, it returns no
+// tables.
 //
 // The logs are listed before the manifests are read. If another process commits in between, this process cannot commit
 // outdated files, because the version that it would write already exists.
@@ -134,7 +134,7 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 		}
 		published[m.RunID] = m.PublishedAt
 		header := *m
-		header.Tables = nil // so that it can be freed
+		header.Tables = nil // so that the lists of files can be freed
 		if first == nil || snapshot.ByPlan(&header, first) < 0 {
 			first = &header
 		}
@@ -166,8 +166,8 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 	return readHistory(ctx, catalog, all, published)
 }
 
-// readHistory fills in the tables of the history, whose manifest holds no times. published holds the times at which
-// runs were published.
+// readHistory fills in the tables of the history. published holds the times at which runs were published, because the
+// history's manifest does not contain them.
 func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, published map[string]time.Time) error {
 	history, err := catalog.ReadHistory(ctx)
 	damaged := errors.Is(err, sink.ErrDamaged)
@@ -191,7 +191,8 @@ func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, pu
 	return nil
 }
 
-// publishedAt returns when a folded snapshot was published, or the beginning of its date if it has been pruned.
+// publishedAt returns the time at which a folded snapshot was published, or the beginning of its date if the snapshot
+// has been pruned.
 func publishedAt(s snapshot.FoldedSnapshot, published map[string]time.Time) time.Time {
 	if at, ok := published[s.RunID]; ok {
 		return at

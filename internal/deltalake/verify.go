@@ -17,7 +17,7 @@ type VerifyReport struct {
 	Problems []Problem       `json:"problems"`
 }
 
-// VerifiedTable is a table with a log.
+// VerifiedTable describes a table that has a log.
 type VerifiedTable struct {
 	Table   string `json:"table"`
 	Version int64  `json:"version"`
@@ -31,12 +31,12 @@ type VerifiedTable struct {
 	Foreign []Foreign `json:"foreign,omitempty"`
 }
 
-// Problem is an error in a log.
+// Problem is an error that Verify has found.
 type Problem struct {
 	Path    string `json:"path"`
 	Problem string `json:"problem"`
-	// DataFile means that the file is in the manifest of a snapshot or of the history, so that updating the log does
-	// not help. History means that it is a file of the history.
+	// DataFile is true if the path is in the manifest of a snapshot or of the history. Updating the log does not solve
+	// such a problem. History is true if the path belongs to a table of the history.
 	DataFile bool `json:"-"`
 	History  bool `json:"-"`
 }
@@ -44,12 +44,12 @@ type Problem struct {
 // String returns the path and the problem.
 func (p Problem) String() string { return p.Path + ": " + p.Problem }
 
-// maxProblems bounds the problems listed for each table.
+// maxProblems is the maximum number of problems listed for each table.
 const maxProblems = 20
 
-// Verify compares the logs of a destination with its manifests and files. It fails with a *RefusedError if there are no
-// logs. Commits of other programs are listed. They are problems only if the live files or the metadata are wrong
-// because of them.
+// Verify compares the logs of a destination with its manifests and files. It returns a *RefusedError if there are no
+// logs. The report lists the commits of other programs. Such a commit is a problem only if it makes the live files or
+// the metadata wrong.
 func Verify(ctx context.Context, catalog snapshot.Catalog) (report *VerifyReport, err error) {
 	for range maxChecks {
 		before := report

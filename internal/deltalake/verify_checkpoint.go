@@ -41,8 +41,8 @@ type checkpointComparison struct {
 	meta     *metaData
 	protocol *protocol
 	txns     map[string]int64
-	files    map[string]bool // by path, decoded
-	problem  string          // the first one
+	files    map[string]bool // the live files, by decoded path
+	problem  string          // the first problem
 }
 
 func (c *checkpointComparison) add(a action) {
@@ -66,7 +66,7 @@ func (c *checkpointComparison) add(a action) {
 	}
 }
 
-// finish returns a description of the problem; empty if there is none.
+// finish returns a description of the first problem, or "" if there is none.
 func (c *checkpointComparison) finish() string {
 	switch {
 	case c.problem != "":
@@ -83,7 +83,7 @@ func (c *checkpointComparison) finish() string {
 	return ""
 }
 
-// checkLastCheckpoint checks that the document about the newest checkpoint refers to one that exists.
+// checkLastCheckpoint checks that _last_checkpoint, if it exists, refers to an existing checkpoint.
 func (v *tableVerification) checkLastCheckpoint(ctx context.Context, store sink.Reader) error {
 	path := v.table.lastCheckpointPath()
 	data, _, err := store.Read(ctx, path)

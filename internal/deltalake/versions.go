@@ -17,9 +17,9 @@ type Table struct {
 
 	// Folder is the table's folder, relative to the destination.
 	Folder string
-	// History is set for the tables of the history.
+	// History is true for the tables of the history.
 	History bool
-	// Version is the last version or, if it comes from Versions, the version of a run.
+	// Version is the last version of the log or, in a result of Versions, the last version with the files of the run.
 	Version int64
 }
 

@@ -9,22 +9,21 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// DistrictIndex finds the schools of districts. A school belongs to its own district according to the list of schools
-// (specification 4.1), which plans and tables hold. Schools change districts, so for the rows of a run the data of that
-// run decides. If that data does not contain the school's district, the data of any other run decides. A school without
-// a district in any run belongs to the districts whose school lists contain it (4.3), but only if all of these
-// districts are purged.
+// DistrictIndex finds the schools of districts. A school belongs to its own district in the list of schools
+// (specification 4.1), which is part of plans and tables. Because schools change districts, the data of a run
+// determines the districts for the rows of that run. If that data does not contain the school's district, the school
+// belongs to its districts in all other runs and in the history. A school without a district in any run belongs to the
+// districts whose school lists contain it (4.3), but only if all of these districts are purged.
 type DistrictIndex struct {
-	// own holds the districts of schools by run. listed holds, by school, the districts whose school lists contain the
-	// school, or through which a run has read its enrollment.
+	// own holds the districts of schools, by run and school. listed holds, by school, the districts whose school lists
+	// contain the school, or through which a run has read its enrollment.
 	own    map[string]map[string]Set
 	listed map[string]Set
-	// everywhere holds the districts of schools from all runs together.
+	// everywhere holds, by school, the districts from all runs and from the history.
 	everywhere map[string]Set
-	// recorded holds the schools that an interrupted purge has already found; the rows in which it found them may be
-	// gone.
+	// recorded holds the schools that an interrupted purge has already found. The rows in which it found them may be gone.
 	recorded Set
-	// spans holds the districts of schools by day, according to the history.
+	// spans holds, by school, the districts on each day, according to the history.
 	spans map[string][]districtSpan
 }
 
@@ -90,7 +89,8 @@ func (k *DistrictIndex) SchoolsOf(run string, districts Set) Set {
 	return k.schools(k.own[run], districts)
 }
 
-// schools returns the schools that belong to the districts. For a school in own, only its districts there count.
+// schools returns the schools that belong to the districts. If a school is in own, its districts from other runs do not
+// count.
 func (k *DistrictIndex) schools(own map[string]Set, districts Set) Set {
 	found := make(Set)
 	for school, of := range own {
@@ -153,17 +153,17 @@ func (k *DistrictIndex) AddHistory(ctx context.Context, catalog snapshot.Catalog
 	return nil
 }
 
-// validFrom is the column of a version's first day.
+// validFrom is the name of the column with a version's first day.
 const validFrom = "valid_from"
 
-// districtSpan is the district of a school from the day from to the day before to.
+// districtSpan records that a school belongs to a district from the day from until the day before to.
 type districtSpan struct {
 	district string
 	from, to int32
 }
 
-// SchoolsAt returns the schools of the districts on a day, according to the history. If the history has no district
-// for a school on that day, the other data decides, as for a run.
+// SchoolsAt returns the schools of the districts on a day, according to the history. If the history has no district for
+// a school on that day, the other data determines its districts, as in SchoolsOf.
 func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	own := make(map[string]Set)
 	for school, spans := range k.spans {
@@ -176,7 +176,7 @@ func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	return k.schools(own, districts)
 }
 
-// Districts returns all districts to which a school belongs in any run or in the history.
+// Districts returns all districts to which any school belongs in a run or in the history.
 func (k *DistrictIndex) Districts() Set {
 	all := make(Set)
 	for _, districts := range k.everywhere {

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// File is a visible data file, open for reading, with the columns that it has. An earlier release may have written it
-// for a table, or with columns, that are no longer declared.
+// File is a visible data file that is open for reading. Table has the file's own columns, because an earlier release
+// may have written the file with other columns, or for a table that is no longer declared.
 type File struct {
 	sink.Object
 
@@ -47,7 +47,8 @@ func OpenFile(ctx context.Context, catalog snapshot.Catalog, path string, declar
 // IsText reports whether a column holds text.
 func IsText(c *schemas.Column) bool { return c.Type == schemas.String || c.Type == schemas.JSON }
 
-// TextColumns returns the columns of a table that hold text, which include bids and the keys of records.
+// TextColumns returns a table with only the text columns of the given table. These include the columns for bids and for
+// the keys of records.
 func TextColumns(table *schemas.Table) *schemas.Table {
 	text := &schemas.Table{Name: table.Name}
 	for i := range table.Columns {
@@ -58,7 +59,7 @@ func TextColumns(table *schemas.Table) *schemas.Table {
 	return text
 }
 
-// SelectText returns a function that picks the text columns with these names, if the table has them.
+// SelectText returns a function that picks the text columns with the given names, if the table has them.
 func SelectText(names ...string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(TextColumns(table), names...) }
 }

@@ -13,24 +13,25 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// schoolColumns returns the columns with the bid of a school, districtColumns those with the bid of a district, and
-// numberColumns those with a number of a student.
+// schoolColumns returns the names of the columns that contain the bid of a school.
 func schoolColumns() []string { return []string{"requested_school_bid", "school_bid"} }
 
+// districtColumns returns the names of the columns that contain the bid of a district.
 func districtColumns() []string {
 	return []string{"requested_district_bid", "requested_perspective_bid", "district_bid", "perspective_bid"}
 }
 
+// numberColumns returns the names of the columns that contain a number of a student.
 func numberColumns() []string {
 	return []string{"student_id", "state_student_id", "district_student_id"}
 }
 
-// GivesNumbers reports whether the rows of a table contain the numbers of a student.
+// GivesNumbers reports whether a table has a column with numbers of students.
 func GivesNumbers(table *schemas.Table) bool {
 	return slices.ContainsFunc(numberColumns(), func(name string) bool { return table.Column(name) >= 0 })
 }
 
-// extraColumn holds the members of a record without a column of their own.
+// extraColumn is the name of the column for members of a record that do not have a column of their own.
 const extraColumn = "_extra"
 
 // Columns returns the columns of a file that a Match needs: for students all text columns, and otherwise the text
@@ -67,20 +68,21 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	return key
 }
 
-// Records are the keys of erased records whose elements cannot be recognized by the call that returned them: the
-// records of erased students, and records of erased schools and districts from calls for others, such as results of
-// students who have moved. Records with an incomplete key cannot be told apart. If one of them is erased, so are the
-// elements of all such records in the response to the same call.
+// Records holds the keys of erased records whose elements cannot be recognized by the call that returned them. These
+// are the records of erased students, and the records of erased schools and districts that were returned by calls for
+// other schools and districts, such as results of students who have moved. Records with an incomplete key cannot be
+// told apart. If one of them is erased, so are the elements of all such records in the response to the same call.
 type Records map[string]bool
 
-// Match determines the fate of the rows of one table. The table must be read with all columns, or with Target.Columns.
-// Tables of one dataset and bucket share the Records, and must be read in the order of their declaration.
+// Match determines the fate of the rows of one table. The table must be read with all columns, or with the columns that
+// Target.Columns returns. Tables of one dataset and bucket share the Records, and must be read in the order of their
+// declaration.
 type Match struct {
 	*Target
 
-	// Seen are the bids and numbers of the target that were found in rows.
+	// Seen holds the bids and numbers of the target that were found in rows.
 	Seen Set
-	// Gives holds the numbers found in rows of the students.
+	// Gives describes the numbers found in rows of the students, by number.
 	Gives map[string]Given
 	// Deepest is the highest level of an erased row.
 	Deepest int
@@ -95,7 +97,7 @@ type Match struct {
 	// numbers.
 	searched []int
 	extraAt  int // -1 if the table has no _extra
-	// requests are the columns with parameters of the call. Child rows have these columns too.
+	// requests marks the columns with parameters of the call. Child rows have these columns too.
 	requests map[int]bool
 	table    string
 	level    int   // level of the last row of a student
@@ -106,7 +108,7 @@ type Match struct {
 	scratch  []byte
 }
 
-// NewMatch returns a Match for a table's rows that are read with these columns.
+// NewMatch returns a Match for the rows of a table that are read with the given columns.
 func (t *Target) NewMatch(columns, table *schemas.Table, dataset *schemas.Dataset, r Records) *Match {
 	m := &Match{
 		Target: t, first: dataset == nil || table == dataset.Tables[0], extraAt: -1, records: r, requests: make(map[int]bool),
@@ -150,9 +152,10 @@ type Fate uint8
 // The fates of rows.
 const (
 	Stays Fate = iota
-	// Goes is the fate of a row that belongs to the target: it is erased.
+	// Goes is the fate of a row that belongs to the target. The row is erased.
 	Goes
-	// LosesExtra is the fate of a row of others that mentions one of the students in _extra: it loses _extra.
+	// LosesExtra is the fate of a row that does not belong to the target, but mentions one of the students in _extra. Only
+	// its _extra is cleared.
 	LosesExtra
 )
 
@@ -176,7 +179,7 @@ func (m *Match) Fate(batch *rows.Batch, i int) Fate {
 	return Stays
 }
 
-// LosesExtra reports whether _extra of row i, which does not belong to the target, mentions one of the students.
+// LosesExtra reports whether the _extra of row i mentions one of the students. The row must not belong to the target.
 func (m *Match) LosesExtra(batch *rows.Batch, i int) bool {
 	return m.extraAt >= 0 && !batch.Cols[m.extraAt].Null(i) && m.inJSON(batch.Cols[m.extraAt].Text(i), m.sees)
 }
@@ -196,8 +199,8 @@ func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	return ofDistrict, own || ownDistrict
 }
 
-// NumbersOfOthers adds to a set the listed texts that are in the number columns of row i, if the row has the bid of a
-// student. The row must not belong to the target.
+// NumbersOfOthers adds the listed values in the number columns of row i to a set, if the row has the bid of a student.
+// The row must not belong to the target.
 func (m *Match) NumbersOfOthers(batch *rows.Batch, i int, to Set) {
 	filled := func(c int) bool { return !batch.Cols[c].Null(i) && len(batch.Cols[c].Text(i)) > 0 }
 	if !slices.ContainsFunc(m.studentAt, filled) {
@@ -216,7 +219,8 @@ func (m *Match) Owners(to Set) { maps.Copy(to, m.of) }
 // HasRecords reports whether the rows of the dataset's tables come from records that a key identifies.
 func (m *Match) HasRecords() bool { return len(m.key) > 0 }
 
-// IsFirst reports whether the table is the first of its dataset, which determines the erased records.
+// IsFirst reports whether the table is the first table of its dataset. The rows of that table determine the erased
+// records.
 func (m *Match) IsFirst() bool { return m.first }
 
 // among reports whether a column holds one of the bids, separately for parameters of the call (requested) and other
@@ -327,8 +331,8 @@ func (m *Match) give(batch *rows.Batch, i int) {
 	}
 }
 
-// hasNumber reports whether a column for numbers holds a number of the students in row i. A row that only mentions such
-// a number elsewhere may hold the numbers of another student, such as a sibling.
+// hasNumber reports whether row i has a number of the students in one of its number columns. A row that only mentions
+// such a number elsewhere may hold the numbers of another student, such as a sibling.
 func (m *Match) hasNumber(batch *rows.Batch, i int) bool {
 	return slices.ContainsFunc(m.numberAt, func(c int) bool {
 		v := &batch.Cols[c]
@@ -340,10 +344,10 @@ func (m *Match) hasNumber(batch *rows.Batch, i int) bool {
 	})
 }
 
-// sees records a bid or number of the target.
+// sees records that a bid or number of the target was found.
 func (m *Match) sees(text []byte) { m.Seen.add(text) }
 
-// Record returns the key of the row's record.
+// Record returns the key of the record that row i comes from.
 func (m *Match) Record(batch *rows.Batch, i int) string {
 	m.scratch = m.scratch[:0]
 	for _, c := range m.key {
@@ -360,8 +364,8 @@ func (m *Match) Record(batch *rows.Batch, i int) string {
 }
 
 // Mentions returns the first column of row i in which a text, or a text within JSON, equals one of the bids or listed
-// numbers; empty if there is none. Numbers that were only found in rows of a student do not count, because they may
-// also belong to another student.
+// numbers, or "" if there is no such column. Numbers that were only found in rows of a student do not count, because
+// they may also belong to another student.
 func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	for c := range batch.Cols {
 		m.inText(&batch.Cols[c], i, func(text []byte) {
@@ -374,8 +378,8 @@ func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
 	return column
 }
 
-// inText passes to use those bids and numbers of the target that a value of any column contains. It recognizes JSON
-// even if the file does not declare it.
+// inText calls use with each bid or number of the target that a value contains. The value may be from any column. JSON
+// is recognized even if the file does not declare the column as JSON.
 func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	if !v.IsText() || v.Null(i) {
 		return
@@ -389,7 +393,7 @@ func (t *Target) inText(v *rows.Vector, i int, use func([]byte)) {
 	}
 }
 
-// inJSON reports whether JSON contains any of the target's bids and numbers, and passes those that it contains to use.
+// inJSON reports whether JSON contains any of the target's bids and numbers, and calls use with each of them.
 func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	privacy.EachValue(text, func(value []byte) bool {
 		if t.named(value) {
@@ -401,7 +405,7 @@ func (t *Target) inJSON(text []byte, use func([]byte)) (found bool) {
 	return found
 }
 
-// ClearExtra makes _extra null in the given rows of a batch, which must be sorted.
+// ClearExtra sets _extra to null in the given rows of a batch. The row numbers must be sorted.
 func (m *Match) ClearExtra(batch *rows.Batch, cleared []int) {
 	if len(cleared) == 0 {
 		return

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Occurs says where listed bids or numbers occur, in the form that rows hold. The entries of a list that was made from
-// the wrong column, such as last names, occur only in columns that are not for ids of students.
+// Occurs records where listed bids or numbers occur, in the form that rows hold. If a list was made from the wrong
+// column, such as last names, its entries occur only in columns that are not for ids of students.
 type Occurs struct {
 	// IDs are the listed bids or numbers that occur in columns for ids of students, or in _extra, except in members
 	// that are not for ids of students, such as lastName.
@@ -33,8 +33,8 @@ func (o Occurs) Add(other Occurs) {
 	}
 }
 
-// OnlyElsewhere returns the listed bids or numbers that occur, but only in columns that do not hold ids of students,
-// and these columns.
+// OnlyElsewhere returns the listed bids or numbers that occur, but only in columns that do not hold ids of students. It
+// also returns these columns.
 func (s *Students) OnlyElsewhere(o Occurs) (listed, columns []string) {
 	named := make(Set)
 	for _, text := range s.listed {
@@ -81,7 +81,8 @@ func otherMembers() Set {
 	return members
 }
 
-// locateExtra records the listed bids and numbers in _extra. The name of a member comes directly before its value.
+// locateExtra records the listed bids and numbers in _extra. privacy.EachValue passes the name of a member directly
+// before its value.
 func (m *Match) locateExtra(text []byte) {
 	if m.Students.asked[string(text)] {
 		m.Occurs.IDs.add(text)

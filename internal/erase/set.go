@@ -17,7 +17,7 @@ func SetOf(texts ...string) Set {
 	return s
 }
 
-// Sorted returns the members in order.
+// Sorted returns the members in ascending order.
 func (s Set) Sorted() []string { return append([]string{}, slices.Sorted(maps.Keys(s))...) }
 
 // Within reports whether all members are in another set.
@@ -40,7 +40,7 @@ func (s Set) overlaps(other Set) bool {
 	return false
 }
 
-// add adds a text. It does not copy the text if it is already a member.
+// add adds a text to the set. It does not copy a text that is already a member.
 func (s Set) add(text []byte) {
 	if !s[string(text)] {
 		s[string(text)] = true

@@ -29,7 +29,7 @@ type Target struct {
 // records belong to them too. Every other row that mentions them in _extra loses _extra. Their numbers are the listed
 // numbers, and the numbers in rows that have their bid or one of their numbers.
 type Students struct {
-	// ByNumber means that the students were listed by their numbers, because the service does not give them a bid.
+	// ByNumber is true if the students were listed by their numbers, because the service does not give them a bid.
 	ByNumber bool
 	// Least is the lowest level of rows that are erased. A row that holds a listed bid or number has level 0, and a row
 	// that was found by a number in a row of level n has level n+1. If rows of higher levels are erased first, a purge
@@ -55,8 +55,8 @@ const (
 	numberKind  = "student_number"
 )
 
-// NewStudents returns the students of a list of bids or numbers. With a key, rows that hold pseudonyms of these under
-// the key belong to the students too.
+// NewStudents returns the students of a list of bids or numbers. If key is not nil, rows that hold pseudonyms of the
+// list under the key belong to the students too.
 func NewStudents(listed []string, byNumber bool, key *privacy.Key) *Students {
 	s := &Students{
 		ByNumber: byNumber, key: key, listed: slices.Compact(slices.Sorted(slices.Values(listed))), asked: make(Set), numbers: make(map[string]int),
@@ -153,7 +153,7 @@ func Identifies(number []byte) bool {
 	return false
 }
 
-// named reports whether a text is one of the bids or numbers.
+// named reports whether a text is one of the target's bids or numbers.
 func (t *Target) named(text []byte) bool {
 	if s := t.Students; s != nil {
 		_, isNumber := s.numbers[string(text)]

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// absent is the status of a school that was in an earlier snapshot and is not in this one, or whose dataset is not in
-// this one.
+// absent is the status of a school that was in an earlier snapshot but is not in this one, or whose dataset is not in
+// this snapshot.
 const absent snapshot.Status = "absent"
 
 // coverage folds the coverage table, which records since when each dataset of a school has had its status.
@@ -63,7 +63,7 @@ func (f *fold) coverage(ctx context.Context) (err error) {
 	return f.finish(t)
 }
 
-// openCoverage passes the dataset and school of every open version to use.
+// openCoverage passes the dataset and school of every open version of the coverage table to use.
 func (f *fold) openCoverage(ctx context.Context, use func(coverage)) error {
 	table := snapshot.SelectColumns(snapshot.CoverageTable(), "dataset", "requested_school_bid")
 	open := newVersions(f.catalog, table, f.before.OpenFiles(snapshot.CoverageTable().Name), nil)

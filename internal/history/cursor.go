@@ -10,9 +10,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// source returns the rows of a table in sort order, in batches, until io.EOF. It appends them to a batch that has no
-// order, and returns that batch. If the batch is empty, source may instead return another one, which stays valid until
-// the next call.
+// source returns the rows of a table in sort order, in batches, and io.EOF after the last one. It appends the rows to a
+// batch whose Order is not set, and returns that batch. If the given batch is empty, source may instead return a batch
+// of its own, which stays valid until the next call.
 type source func(to *rows.Batch) (*rows.Batch, error)
 
 // cursor reads rows unit by unit. A unit is a school, a district in district_schools, or a whole lookup table.
@@ -42,7 +42,7 @@ func newCursor(table *schemas.Table, next source) *cursor {
 	return c
 }
 
-// restart makes the cursor read other rows, and reuses its memory.
+// restart makes the cursor read from another source. It reuses the cursor's memory.
 func (c *cursor) restart(next source) {
 	c.next, c.at, c.ended, c.batch = next, 0, false, c.own
 	c.batch.Reset()
@@ -57,7 +57,7 @@ func unitColumn(table *schemas.Table) int {
 	return table.Column("requested_district_bid")
 }
 
-// more makes more rows available after the unread ones. At the end of the rows it sets ended.
+// more reads more rows and places them after the unread ones. If the source has ended, it sets ended.
 func (c *cursor) more() error {
 	c.unread.Reset()
 	if c.at < c.batch.Len() {
@@ -84,7 +84,7 @@ func (c *cursor) more() error {
 	return nil
 }
 
-// seek skips the rows of the units before the given one.
+// seek skips the rows of all units before the given one.
 func (c *cursor) seek(unit []byte) error {
 	for c.unit >= 0 {
 		c.at += sort.Search(c.batch.Len()-c.at, func(i int) bool { return bytes.Compare(c.unitOf(c.at+i), unit) >= 0 })

@@ -62,7 +62,7 @@ func (d *departures) cause(m *merger, b *rows.Batch, i int, parentStands bool) (
 	return reason, result
 }
 
-// find reports whether the record with this key is gone from the unit, and returns its number.
+// find reports whether the record with this key is gone from the unit, and returns the number of its result.
 func (d *departures) find(key string) (result int, gone bool) {
 	if d.here == nil {
 		d.here = make(map[string]int)

@@ -46,7 +46,7 @@ func DescribeVersions(table string, c *TableCounts) string {
 	return text + "; " + wording.Count(c.Same) + " the same"
 }
 
-// describeReasons lists counts with the texts of their reasons, the highest first.
+// describeReasons lists counts with the texts of their reasons, the highest count first.
 func describeReasons(because map[string]int64, text func(reason string) string) string {
 	var reasons []string
 	for _, reason := range highest(because, slices.Sorted(maps.Keys(because))) {
@@ -55,7 +55,7 @@ func describeReasons(because map[string]int64, text func(reason string) string) 
 	return strings.Join(reasons, ", ")
 }
 
-// changedColumns lists the columns that changed most often, such as "rit 3", "grade 1" and "...".
+// changedColumns returns the columns that changed most often with their counts, such as "rit 3", "grade 1" and "...".
 func changedColumns(name string, t *snapshot.TableComparison) []string {
 	const most = 4
 	table, _, _ := schemas.FindTable(name)

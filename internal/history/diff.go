@@ -36,7 +36,7 @@ func (d *Difference) ByDistrict() snapshot.DistrictComparisons {
 // Unit is a school, or a district in the table district_schools. The lookup tables districts and schools have neither.
 type Unit struct{ School, District string }
 
-// Diff returns the differences between two published snapshots, the earlier one from and the later one to.
+// Diff returns the differences between two published snapshots, of which from is the earlier one.
 func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Manifest) (*Difference, error) {
 	earlier, err := openSide(ctx, catalog, from)
 	if err != nil {
@@ -75,7 +75,7 @@ type differ struct {
 	found          *Difference
 }
 
-// tableDiff compares one table.
+// tableDiff compares one table of two snapshots.
 type tableDiff struct {
 	earlier, later *reader
 	merger         *merger
@@ -154,7 +154,7 @@ func (s *side) bucket(unit Unit) int {
 	return s.buckets[unit.School] // 0, the first bucket, for units without a school
 }
 
-// unit compares the rows of a unit.
+// unit compares the rows of a unit in the two snapshots.
 func (t *tableDiff) unit(ctx context.Context, fromBucket, toBucket int, bid string) error {
 	from, err := t.earlier.unit(ctx, fromBucket, bid)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // endedRows writes the file of a table's versions that end on a day. It creates no file if no version ends.
 type endedRows struct {
 	files  *fileMaker
-	table  *schemas.Table // with the columns of versions
+	table  *schemas.Table // the table with the columns of versions
 	path   string
 	counts *TableCounts
-	// reason, if not nil, resolves a reason that was passed to add. It is called once all rows have been read; until then
+	// reason, if not nil, resolves a reason that was passed to add. It is called once all rows have been read. Until then,
 	// the rows are in a draft.
 	reason func(string) string
 
@@ -117,7 +117,7 @@ func (e *endedRows) resolve(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// close drops the draft.
+// close removes the draft, if there is one.
 func (e *endedRows) close() error {
 	if e.draft == nil {
 		return nil

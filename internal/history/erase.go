@@ -17,7 +17,8 @@ import (
 
 // EraseOptions selects the rows to erase from a history.
 type EraseOptions struct {
-	// Target is the set of students or schools. If districts are erased, Index lists their schools.
+	// Target holds the students or schools to erase. If Districts is not empty, Index finds the schools of these
+	// districts.
 	Target    *erase.Target
 	Districts erase.Set
 	Index     *erase.DistrictIndex
@@ -33,8 +34,8 @@ type EraseOptions struct {
 type Erasure struct {
 	// Manifest is the manifest of the history.
 	Manifest *snapshot.HistoryManifest
-	// Schools are the schools that belonged to the districts on any night, and Moved are the schools among them that
-	// belonged to other districts on other nights.
+	// Schools holds the schools that belonged to the districts on any day. Moved holds those of them that belonged to
+	// other districts on other days.
 	Schools, Moved erase.Set
 	// Anew is true if the history is to be rebuilt from its snapshots instead of being changed. It is set if rows were
 	// found, a workspace is available, all snapshots still exist, and versions would have to be cut, because schools have
@@ -48,7 +49,7 @@ type Erasure struct {
 	// numbers.
 	ByNumber int64
 	Numbers  erase.Set
-	// Files, Rows and Bytes count the data that was read, and RowsFound the rows that are removed, begin later or lose
+	// Files, Rows and Bytes count the data that was read. RowsFound counts the rows that are removed, begin later or lose
 	// _extra.
 	Files       int
 	Rows, Bytes int64
@@ -62,14 +63,14 @@ type Erasure struct {
 	target     *erase.Target
 	moved      map[string][]days // the days on which the schools of Moved belong to the districts
 	tables     []*erasedTable
-	cuts       bool // a version would have to be cut
-	complete   bool // all snapshots exist
+	cuts       bool // whether a version would have to be cut
+	complete   bool // whether all folded snapshots still exist
 }
 
 // days is a range of days that does not include the last one.
 type days struct{ from, to int32 }
 
-// FindErasure looks for rows to be erased in the history. It returns nil if there is no history.
+// FindErasure searches the history for rows to erase. It returns nil if there is no history.
 func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOptions) (*Erasure, error) {
 	current, err := catalog.ReadHistory(ctx)
 	if err != nil {
@@ -245,7 +246,7 @@ func (e *Erasure) Erase(
 }
 
 // makeAnew rebuilds the history from the snapshots that it holds. It returns an error that wraps sink.ErrConflict if
-// one was replaced.
+// one of these snapshots was replaced.
 func (e *Erasure) makeAnew(ctx context.Context, catalog snapshot.Catalog, purge string) error {
 	u := &updater{catalog: catalog, opts: Options{Workspace: e.opts.Workspace}, report: &Report{}}
 	all, err := u.snapshots(ctx)
@@ -284,5 +285,5 @@ func removedBetween(id string, before, after *snapshot.HistoryManifest) *snapsho
 	return purge
 }
 
-// errNoVersions is the error of a file that does not hold versions.
+// errNoVersions is the error for a file that does not hold versions.
 var errNoVersions = errors.New("it has no column valid_from")

@@ -26,8 +26,8 @@ type place struct {
 	row  int
 }
 
-// merge is a change of a version: it is removed because another version includes it, or it gets the beginning of
-// another version.
+// merge is a change to a version. The version is removed because another version includes it, or it gets the beginning
+// of another version.
 type merge struct {
 	goes bool
 	beginning
@@ -44,7 +44,7 @@ type bareVersion struct {
 	file    *erasedFile
 	values  [sha256.Size]byte // the hash of the columns that are compared
 	to      int32
-	cleared bool // it has lost _extra
+	cleared bool // whether the purge clears _extra
 }
 
 // keyOf returns the key of a row without its ordinal. Only rows with the same key are compared. It returns false for a
@@ -150,8 +150,8 @@ func (t *erasedTable) mergeBare(versions []bareVersion) {
 	}
 }
 
-// mergeEqual merges equal versions, which are in the order in which they begin. If some versions end and others begin
-// on the same day, only the difference between the two numbers ends or begins.
+// mergeEqual merges equal versions, which are in the order in which they begin. Versions that end and versions that
+// begin on the same day cancel each other out, so only the surplus ends or begins.
 func (t *erasedTable) mergeEqual(versions []bareVersion) {
 	var standing []beginning
 	ends := slices.Clone(versions)
@@ -184,8 +184,8 @@ type regrouper struct {
 	out   *snapshot.TableFile
 	match *versionMatch
 	order fileOrder
-	// held holds the rows of the last key, because more of them may follow. Rows are read into next, and then the two
-	// are swapped.
+	// held holds the rows of the last key, because more of them may follow. write copies the rows that remain to next, and
+	// then swaps the two.
 	held, next *rows.Batch
 }
 

@@ -101,10 +101,10 @@ func (e *Erasure) left(ctx context.Context, files *fileMaker, t *erasedTable) ([
 	return after, nil
 }
 
-// part stages one file with the remaining rows of some files, and returns it.
+// part stages one file with the remaining rows of the given files, and returns it.
 func (e *Erasure) part(ctx context.Context, files *fileMaker, t *erasedTable, path string, from []erasedFile) (sink.File, error) {
 	var out *snapshot.TableFile
-	var table *schemas.Table // of the first file
+	var table *schemas.Table // the columns of the first file
 	for i := range from {
 		err := e.copyRows(ctx, files.catalog, t, &from[i], func(own *schemas.Table) (_ *schemas.Table, _ *snapshot.TableFile, err error) {
 			if out == nil {

@@ -15,7 +15,7 @@ import (
 // eraseConcurrency is the maximum number of files that are searched at once.
 const eraseConcurrency = 4
 
-// erasedTable is a table of the history.
+// erasedTable is a table of the history from which rows may be erased.
 type erasedTable struct {
 	table   *schemas.Table // the declared table, without the columns of versions
 	dataset *schemas.Dataset
@@ -26,14 +26,14 @@ type erasedTable struct {
 	merges  map[place]merge
 }
 
-// erasedFile is a file of the history with the number of rows that are erased from it.
+// erasedFile is a file of the history, with counts of the rows that a purge removes or changes.
 type erasedFile struct {
 	sink.File
 
 	open    bool
 	to      int32 // valid_to
 	removed int64
-	trimmed int64 // rows that begin on a later day
+	trimmed int64 // rows that begin on a later day after the purge
 	cleared int64 // rows that lose _extra
 	merged  int64 // rows that were merged into others
 	began   int64 // rows that begin earlier because others were merged into them
@@ -105,10 +105,10 @@ type fileSearch struct {
 	records map[string][]days // to be added to the records of the table
 	cleared erase.Set         // the keys of rows that lose _extra
 	cuts    bool
-	// mentioning counts, by column, the rows about others that mention the target.
+	// mentioning counts, by column, the rows of others that mention the target.
 	mentioning map[string]int64
-	byNumber   int64     // like Erasure.ByNumber
-	numbers    erase.Set // like Erasure.Numbers
+	byNumber   int64     // see Erasure.ByNumber
+	numbers    erase.Set // see Erasure.Numbers
 }
 
 func (s *fileSearch) run(ctx context.Context, catalog snapshot.Catalog) error {
@@ -190,7 +190,7 @@ type versionMatch struct {
 	*erase.Match
 
 	erasure  *Erasure
-	records  map[string][]days // like erasedTable.records
+	records  map[string][]days // see erasedTable.records
 	from     int               // the column valid_from, or -1
 	to       int32             // the day of valid_to
 	unit     int               // the column of the school or district that was requested, or -1
@@ -200,10 +200,10 @@ type versionMatch struct {
 	keys     []int // the columns of the key without the ordinal; -1 for a column that the file lacks
 }
 
-// validFrom is the column of a version's first day.
+// validFrom is the name of the column with a version's first day.
 const validFrom = "valid_from"
 
-// coverageStatus is the column of the coverage's status.
+// coverageStatus is the name of the status column of the coverage table.
 const coverageStatus = "status"
 
 // match returns the versionMatch for a file that is read with the given columns and whose versions end on the day to.
@@ -267,7 +267,8 @@ func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began
 	return requested
 }
 
-// isAbsent reports whether a row of the coverage says that a school was absent: it then belonged to no district.
+// isAbsent reports whether a row of the coverage table says that a school was absent. An absent school does not belong
+// to a district.
 func (m *versionMatch) isAbsent(batch *rows.Batch, i int) bool {
 	return m.status >= 0 && string(batch.Cols[m.status].Text(i)) == string(absent)
 }
@@ -275,9 +276,9 @@ func (m *versionMatch) isAbsent(batch *rows.Batch, i int) bool {
 // versionFate is the effect of a purge on a version.
 type versionFate struct {
 	stays bool
-	from  int32  // its first day after the purge
+	from  int32  // the version's first day after the purge
 	own   []days // the days on which the row itself belongs to the target
-	cut   bool   // it is a child row that belonged to another owner on some days
+	cut   bool   // true for a child row that belonged to another owner on some days
 }
 
 // version determines the effect of a purge on a version. A version that began while it belonged to the target now

@@ -16,11 +16,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// fileReader reads the rows of files of a table, one file after the other.
+// fileReader reads the rows of a table's files, one file after the other.
 type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
-	files   []sink.File // still to be read
+	files   []sink.File // the files that have not been opened yet
 	// checked, if not nil, compares the hashes of files with the manifest. On disk, a file is hashed while it is being
 	// read: if the hash is wrong, next or close returns an error, and the rows must not be used.
 	checked *checkedFiles
@@ -30,8 +30,8 @@ type fileReader struct {
 	lacks map[string][]int
 
 	ahead   *sink.Ahead // opens the next files ahead of time; nil on disk
-	name    string      // the open file
-	hashing chan error  // gets the result of comparing the hash; nil if the file is not being hashed
+	name    string      // the path of the open file
+	hashing chan error  // receives the result of checking the hash; nil if the file is not being hashed
 	object  sink.Object
 	file    *parquetfile.Reader
 	before  *parquetfile.Reader // the reader of the previous file, whose memory is reused
@@ -48,10 +48,10 @@ func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.Fi
 	}
 }
 
-// filesAhead is how many files a reader opens ahead on a remote store. Each holds up to 256 KiB.
+// filesAhead is the number of files that a reader opens ahead of time on a remote store. Each holds up to 256 KiB.
 const filesAhead = 8
 
-// openAhead returns an opener of files that are read in their order, or nil if opening is fast or there are fewer than
+// openAhead returns a sink.Ahead that opens files in the given order, or nil if opening is fast or there are fewer than
 // two files.
 func openAhead(catalog snapshot.Catalog, files []sink.File) *sink.Ahead {
 	if len(files) < 2 || catalog.Info().Folder != "" {
@@ -85,7 +85,7 @@ func (c *checkedFiles) check(ctx context.Context, object sink.Object, file sink.
 	return result
 }
 
-// hashed waits until the open file is hashed, and returns an error if the hash is not the manifest's.
+// hashed waits until the open file is hashed, and returns an error if its hash differs from the hash in the manifest.
 func (r *fileReader) hashed() error {
 	if r.hashing == nil {
 		return nil
@@ -95,7 +95,7 @@ func (r *fileReader) hashed() error {
 	return err
 }
 
-// cursor returns a cursor on the rows.
+// cursor returns a cursor that reads the rows of the files.
 func (r *fileReader) cursor(ctx context.Context) *cursor { return newCursor(r.table, r.source(ctx)) }
 
 func (r *fileReader) source(ctx context.Context) source {
@@ -201,8 +201,8 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	return nil
 }
 
-// pick returns the columns of the table that the open file has, and records those that it lacks. It returns an error if
-// the file lacks a required column.
+// pick returns the columns of the table that the open file has, and records the columns that the file lacks. It returns
+// an error if the file lacks a required column.
 func (r *fileReader) pick(stored *schemas.Table) (_ *schemas.Table, err error) {
 	var held []string
 	for i := range r.table.Columns {
@@ -261,7 +261,7 @@ func (r *fileReader) read(to *rows.Batch) error {
 	return nil
 }
 
-// close closes the open file, and those that were opened ahead.
+// close closes the open file and the files that were opened ahead.
 func (r *fileReader) close() error {
 	err := r.closeFile()
 	if r.ahead != nil {
@@ -270,7 +270,7 @@ func (r *fileReader) close() error {
 	return err
 }
 
-// closeFile closes the open file.
+// closeFile closes the open file. It returns an error if the file is being hashed and the hash is wrong.
 func (r *fileReader) closeFile() error {
 	var errs []error
 	if err := r.hashed(); err != nil {

@@ -114,8 +114,8 @@ type published struct {
 	hash     string
 }
 
-// is reports whether the snapshot is the folded one, possibly rewritten by a purge. Comparing run ids is not enough: a
-// run that was pruned and then published again has the same id.
+// is reports whether the snapshot is the folded snapshot f, which a purge may have rewritten since. Comparing run ids
+// is not enough: a run that was pruned and then published again has the same id.
 func (p *published) is(f snapshot.FoldedSnapshot) bool {
 	return p.manifest.RunID == f.RunID && (p.hash == f.ManifestSHA256 || len(p.manifest.Purges) > 0)
 }

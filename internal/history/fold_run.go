@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// run stages the files of the history after the fold. If it fails, nothing stays staged.
+// run stages the files of the history after the fold. If it fails, no files stay staged.
 func (f *fold) run(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -31,7 +31,7 @@ func (f *fold) run(ctx context.Context) (err error) {
 	return f.coverage(ctx)
 }
 
-// dataset folds the tables of a dataset in order: the first table determines which records are gone.
+// dataset folds the tables of a dataset in order, because the first table determines which records are gone.
 func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) error {
 	units := f.units(dataset)
 	if len(units) == 0 {

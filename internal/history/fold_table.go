@@ -23,7 +23,7 @@ type tableFold struct {
 	parts    *parts
 	ended    *endedRows
 	counts   *TableCounts
-	// because returns the reason why a version without a successor ends; see endedRows.add.
+	// because returns the reason why a version without a successor ends. The reason is passed to endedRows.add.
 	because func(b *rows.Batch, i int, parentStands bool) (string, error)
 	order   fileOrder
 	// passedOver is true if versions of units that the snapshot does not cover were kept.
@@ -42,7 +42,7 @@ type tableFold struct {
 	begun                     []int
 }
 
-// span2 is a range of n rows, starting with first.
+// span2 is a range of n rows that starts with row first.
 type span2 struct{ first, n int }
 
 // overRow is a version that ends.
@@ -210,7 +210,7 @@ func (t *tableFold) addAll(to *cursor, name []byte) error {
 		for i+1 < end && !t.sameKey(to, i) {
 			i++
 		}
-		// The rows from i on may all have the same key; the order of the rows before i is final.
+		// Row i may have the same key as the rows that follow it. The order of the rows before row i is final.
 		if err := t.beginVersions(to, i); err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (t *tableFold) sameKey(c *cursor, i int) bool {
 	return true
 }
 
-// finish keeps the remaining versions and ends the files.
+// finish keeps the remaining versions and finishes the files.
 func (t *tableFold) finish() error {
 	if err := t.passOver("", true); err != nil {
 		return err

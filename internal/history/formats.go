@@ -32,7 +32,7 @@ func withColumns(table *schemas.Table, held map[string]bool) *schemas.Table {
 	return &some
 }
 
-// markHeld marks the columns of a table that at least one of the files has. It stops once all are marked.
+// markHeld marks the columns of a table that at least one of the files has. It stops once all columns are marked.
 func markHeld(ctx context.Context, catalog snapshot.Catalog, table *schemas.Table, files []sink.File, held map[string]bool) error {
 	for _, file := range files {
 		if len(held) == len(table.Columns) {

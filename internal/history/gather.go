@@ -13,8 +13,8 @@ import (
 )
 
 // gathered holds a table's rows by unit, in a draft that is dropped after use. With --partition-by district, files do
-// not hold the schools in the order of the history, and reading them school by school would mean opening and decoding a
-// file for nearly every school.
+// not hold the schools in the order of the history. Without the draft, a file would have to be opened and decoded for
+// nearly every school.
 type gathered struct {
 	*rowDraft
 
@@ -81,7 +81,7 @@ func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) err
 	}
 }
 
-// source returns a source of the rows of a unit.
+// source returns a source of the rows in an extent.
 func (g *gathered) source(ctx context.Context, of *extent) source {
 	g.seek(of.offset, of.bytes)
 	return func(to *rows.Batch) (*rows.Batch, error) {

@@ -15,14 +15,14 @@ type guardTally struct {
 
 	district *districtCounts
 	group    guardGroup
-	// gone and came hold, outside child tables, the rows that only one side has in this unit, as hashes of their content.
-	// If the content of a removed row and of a row added under another key is equal, and a row can be recognized by it,
-	// the row counts as changed. Rows with equal hashes count as equal; a rare collision hardly affects a count.
+	// gone and came hold hashes of the content of rows that only one side has in this unit. They are empty for child
+	// tables. If a removed row and a row added under another key have equal content by which a row can be recognized, the
+	// row counts as changed. Rows with equal hashes count as equal, because a rare collision hardly affects a count.
 	gone, came []uint64
 }
 
-// guardGroup counts the outcomes of the rows of one group, or of several groups of equal rows. For child rows, a group
-// is the rows of one parent.
+// guardGroup counts the outcomes of the rows of one group, or of several groups of equal rows. A group of child rows
+// consists of the rows of one parent.
 type guardGroup struct {
 	blocks, same, parents int
 	parentGone            bool
@@ -35,13 +35,13 @@ type districtCounts struct {
 
 	table *schemas.Table
 	child bool
-	// columns lists the columns that can lack a value. The other slices hold counts by column: had and has count the
-	// rows with a value in the baseline and in the run, values counts the identified rows that are on both sides and
-	// had a value, and emptied counts those of them that no longer have one.
+	// columns lists the columns that can lack a value. The other slices hold counts by column. had and has count the rows
+	// with a value in the baseline and in the run. values counts the identified rows that are on both sides and had a
+	// value. emptied counts the rows among these that no longer have a value.
 	columns                   []int
 	had, has, values, emptied []int64
-	// quiet is true for columns whose changes the limits ignore: a row that changes only in such columns does not count.
-	// content lists the other optional columns outside the key.
+	// quiet is true for columns whose changes the limits ignore. A row that changes only in such columns does not count as
+	// altered. content lists the other optional columns outside the key.
 	quiet   []bool
 	content []int
 	// telling lists the columns in content by which a row can be recognized.
@@ -55,7 +55,7 @@ type districtCounts struct {
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
 // tellingColumns identify a person or the day on which something began. A row without a value in any of them cannot be
-// recognized under another key: classes, for example, have the same names every year.
+// recognized under another key, because classes, for example, have the same names every year.
 var tellingColumns = []string{"student_bid", "student_id", "educator_bid", "begin_date"}
 
 func newDistrictCounts(table *schemas.Table) *districtCounts {
@@ -187,7 +187,7 @@ func (t *guardTally) endUnit() {
 	t.gone, t.came = t.gone[:0], t.came[:0]
 }
 
-// pairEqual removes equal pairs from two lists, which it sorts, and returns their number.
+// pairEqual sorts two lists, removes equal pairs from them, and returns the number of these pairs.
 func pairEqual(a, b *[]uint64) (pairs int64) {
 	slices.Sort(*a)
 	slices.Sort(*b)

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// visitor is called with the outcome for every row of two units. Rows in a range are in the order of their batch. Both
-// batches are valid only during the call.
+// visitor receives the outcome for every row when the rows of a unit on two sides are compared. Rows in a range are in
+// the order of their batch. Both batches are valid only during the call.
 type visitor interface {
 	// same is called for n pairs of equal rows, starting with rows i and j.
 	same(from *rows.Batch, i int, to *rows.Batch, j, n int) error
@@ -31,8 +31,8 @@ type merger struct {
 	child  bool
 	block  int // number of rows to compare at once
 	visit  visitor
-	// began is the column of the first side that orders equal rows, or -1. If the first side has more equal rows than
-	// the other side, the last ones end.
+	// began is the column of the first side that orders equal rows, or -1 if there is none. If the first side has more
+	// equal rows than the other side, the last of these rows end.
 	began int
 	// groupDone, if not nil, is called when all rows of one or more groups of both sides have been visited.
 	groupDone func() error
@@ -145,7 +145,7 @@ func (m *merger) endGroup() error {
 	return m.groupDone()
 }
 
-// span returns the numbers from i to j, exclusive.
+// span returns the numbers from i up to, but not including, j.
 func span(i, j int) []int {
 	numbers := make([]int, j-i)
 	for k := range numbers {
@@ -234,7 +234,7 @@ func (m *merger) compare(columns []int, a *rows.Batch, i int, b *rows.Batch, j i
 }
 
 // minBlock and maxBlock bound the number of rows that are compared at once, column by column. The number doubles while
-// the rows are equal, so that few rows have to be compared again after one that differs.
+// the rows are equal, so that few rows have to be compared again after a row that differs.
 const (
 	minBlock = 64
 	maxBlock = 4096
@@ -277,7 +277,7 @@ func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 }
 
 // groupEnds reports whether a group is known to end before row i of the available rows. The available rows end at end.
-// whole is true if they are all remaining rows of the unit.
+// whole is true if the available rows are all remaining rows of the unit.
 func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
 	if i == end {
 		return whole

@@ -27,10 +27,10 @@ const maxNotCompared = 100
 
 // NotCompared is a school that is compared only in part or not at all.
 type NotCompared struct {
-	School string `json:"school"` // bid
+	School string `json:"school"` // the bid
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason"`
-	// Datasets lists the datasets that are not compared. Part is true if other datasets are.
+	// Datasets lists the datasets that are not compared. Part is true if other datasets of the school are compared.
 	Datasets []string `json:"datasets"`
 	Part     bool     `json:"part"`
 	// RowsBefore and RowsNow count the rows of these datasets in the earlier and in the later snapshot, by table. Child
@@ -58,7 +58,7 @@ func (n *NotCompared) String() string {
 	return text + countsText("before", n.RowsBefore) + countsText("now", n.RowsNow)
 }
 
-// countsText describes the rows of a snapshot, the largest table first.
+// countsText describes the numbers of rows in a snapshot, the largest table first.
 func countsText(when string, counts map[string]int64) string {
 	var parts []string
 	for _, table := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
@@ -82,7 +82,8 @@ func (n *NotCompared) rows() (sum int64) {
 	return sum
 }
 
-// notCompared fills in Difference.NotCompared with up to maxNotCompared schools, those with the most rows first.
+// notCompared fills in Difference.NotCompared with up to maxNotCompared schools, sorted by their number of rows in
+// descending order.
 func (d *differ) notCompared(ctx context.Context) error {
 	d.found.NotCompared = []*NotCompared{}
 	both := schemas.SharedBySchool(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)

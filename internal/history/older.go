@@ -18,8 +18,8 @@ type older struct {
 	body    []byte
 }
 
-// newOlder returns a reader of the lacking columns. It returns nil if the file has no _extra, or lacks only columns
-// that come from outside a record.
+// newOlder returns a reader of the columns that a file lacks. It returns nil if the file has no _extra, or lacks only
+// columns whose values do not come from a record.
 func newOlder(table, stored *schemas.Table, lacking []int) (*older, error) {
 	extra := table.Column("_extra")
 	if extra < 0 || slices.Contains(lacking, extra) {

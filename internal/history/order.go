@@ -18,7 +18,7 @@ type item struct {
 // order never depends on how the file was made.
 type fileOrder struct {
 	keys    []int
-	columns int // of the table; valid_from follows
+	columns int // the number of the table's columns, which valid_from follows
 	day     int32
 }
 
@@ -53,7 +53,7 @@ func (o fileOrder) compare(a, b item) int {
 	return 0
 }
 
-// began returns the day on which the version began.
+// began returns the day on which the version of an item begins.
 func (o fileOrder) began(it item) int32 {
 	if o.columns < len(it.batch.Cols) {
 		return it.batch.Cols[o.columns].I32[it.batch.Row(it.row)]

@@ -16,21 +16,21 @@ import (
 // do change, the file is read again.
 type parts struct {
 	files  *fileMaker
-	table  *schemas.Table // with the columns of versions
+	table  *schemas.Table // the table with the columns of versions
 	folder string
 	before []sink.File
-	cuts   bool // the table is split into several files by school
+	cuts   bool // whether the table is split into several files by school
 	day    int32
-	// If held is not nil, the files of before are written again, except for those in held.
+	// If held is not nil, the files in before are written again, except for the files in held.
 	held map[string]bool
 
 	// at is the index in before of the file that holds the next unread row, start is the position of that file's first
-	// row, and pos rows have been used.
+	// row, and pos is the number of rows used so far.
 	at         int
 	start, pos int64
 
 	unit  string
-	begun bool // a row of the unit has been added
+	begun bool // whether a row of the unit has been added
 	// The open part consists of count rows of the file before[from], unless it is being written to out.
 	from   int
 	count  int64
@@ -41,10 +41,10 @@ type parts struct {
 	made   []sink.File
 }
 
-// schoolsPerPart is how many schools a part holds on average.
+// schoolsPerPart is the average number of schools in a part.
 const schoolsPerPart = 32
 
-// beginsPart reports whether a school begins a part. The answer depends only on the bid, so adding or removing a school
+// beginsPart reports whether a school begins a part. The result depends only on the bid, so adding or removing a school
 // affects only the parts next to it.
 func beginsPart(school string) bool {
 	h := fnv.New32a()
@@ -72,7 +72,7 @@ func (p *parts) startRow(ctx context.Context) error {
 	return nil
 }
 
-// keep keeps n unread versions in their order. In the batch they start with row i.
+// keep keeps n unread versions in their order. They start with row i of the batch.
 func (p *parts) keep(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.startRow(ctx); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (p *parts) keep(ctx context.Context, b *rows.Batch, i, n int) error {
 	return p.write(ctx, b, i, n)
 }
 
-// file returns the file of the next unread version.
+// file returns the path of the file that holds the next unread version.
 func (p *parts) file() string {
 	for p.pos >= p.start+p.before[p.at].Rows {
 		p.start += p.before[p.at].Rows
@@ -239,7 +239,7 @@ func (f *fileMaker) stage(ctx context.Context, draft *snapshot.TableFile) (made 
 	return made, errors.Join(err, f.settle())
 }
 
-// stageInBackground begins to stage a file. When it is staged, settle passes its entry for the manifest to use.
+// stageInBackground begins to stage a file. Once the file is staged, settle passes its entry for the manifest to use.
 func (f *fileMaker) stageInBackground(ctx context.Context, draft *snapshot.TableFile, use func(sink.File)) error {
 	if err := draft.Close(); err != nil {
 		return err
@@ -256,8 +256,8 @@ func (f *fileMaker) stageInBackground(ctx context.Context, draft *snapshot.Table
 	return nil
 }
 
-// settle waits for the file that is being staged in the background, if there is one. It returns the error of staging
-// it.
+// settle waits for the file that is being staged in the background, if there is one. It returns an error if that file
+// could not be staged.
 func (f *fileMaker) settle() error {
 	s := f.staging
 	if s == nil {
@@ -275,7 +275,7 @@ func (f *fileMaker) settle() error {
 	return nil
 }
 
-// abort drops everything that is open or staged.
+// abort drops all open and staged files.
 func (f *fileMaker) abort(ctx context.Context) error {
 	_ = f.settle() // a file that could not be staged is still open
 	var errs []error

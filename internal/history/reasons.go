@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// resultsTable is the table whose removed rows are explained.
+// resultsTable is the name of the table whose removed rows are explained.
 const resultsTable = "test_results"
 
 // lostResult is a test result that is gone from its school, with all values on which the reason depends.
@@ -16,10 +16,10 @@ type lostResult struct {
 	school, district      string
 	bid, student, subject string // empty if the row has none
 	agedOut               bool
-	// left is true if the student is known to have left the roster; see day.students.
+	// left is true if the student is known to have left the roster (see day.students).
 	left bool
-	// rows counts the rows of each of the dataset's tables that are gone with the result, its own included. It is empty
-	// in a fold, which counts versions instead.
+	// rows counts the rows of each of the dataset's tables that are gone with the result, including its own row. It is
+	// empty in a fold, which counts versions instead.
 	rows []int64
 }
 
@@ -28,12 +28,12 @@ type lostResults struct {
 	resultColumns
 
 	tables int           // length of lostResult.rows
-	first  int           // number of the first result in list; earlier ones are explained
+	first  int           // number of the first result in list; earlier results have been explained
 	list   []*lostResult // in the order in which they were found
 }
 
-// maxLost is the number of removed results at which they are explained. They take about 25 MB. A comparison may collect
-// more, because it explains them only between schools or files.
+// maxLost is the number of collected results at which they are explained. That many results take about 25 MB. A
+// comparison may collect more, because it explains results only between schools or files.
 const maxLost = 50_000
 
 // newLostResults returns an empty collection for a snapshot with this date.
@@ -74,11 +74,11 @@ func (l *lostResults) drain() []*lostResult {
 // resultColumns are the columns of test_results on which a reason depends.
 type resultColumns struct {
 	bid, student, subject, start, end int // -1 if the table lacks the column
-	// aged is the time, in microseconds, before which a result is older than a year.
+	// aged is a time in microseconds. Results from before that time are older than a year.
 	aged int64
 }
 
-// setTable finds the columns in a table of results, which may lack some.
+// setTable finds the columns in a table of results, which may lack some of them.
 func (c *resultColumns) setTable(results *schemas.Table) {
 	c.bid, c.student, c.subject = results.Column("test_result_bid"), results.Column("student_bid"), results.Column("subject_area")
 	c.start, c.end = results.Column("administration_start_date_time"), results.Column("administration_end_date_time")
@@ -124,7 +124,7 @@ func (d *day) explain(ctx context.Context, list []*lostResult, use func(lost *lo
 		}
 	}
 	err := d.results(ctx, func(bid, student, subject []byte, n int) {
-		if found, wanted := byBid[string(bid)]; wanted { // does not allocate
+		if found, wanted := byBid[string(bid)]; wanted { // this lookup does not allocate
 			byBid[string(bid)] = found + n
 		}
 		if found, wanted := byPair[pair{string(student), string(subject)}]; wanted {
@@ -189,5 +189,5 @@ func (s *side) results(ctx context.Context, only func(school string) bool, use u
 	}, lookUpColumns...)
 }
 
-// lookUpColumns are the columns of test_results for useResult, and the school.
+// lookUpColumns are the columns of test_results that useResult needs, and the column of the school.
 var lookUpColumns = []string{"test_result_bid", "student_bid", "subject_area", "requested_school_bid"}

@@ -88,7 +88,7 @@ func (u *updater) checkEnded(ctx context.Context, all []*published) error {
 	return nil
 }
 
-// makeAnew folds some snapshots in a workspace, lets edit change the new manifest, and then replaces the history.
+// makeAnew folds the chosen snapshots in a workspace, lets edit change the new manifest, and then replaces the history.
 func (u *updater) makeAnew(
 	ctx context.Context, before *snapshot.HistoryManifest, chosen []*published, edit func(*snapshot.HistoryManifest),
 ) (err error) {
@@ -135,8 +135,8 @@ func (u *updater) makeAnew(
 	return nil
 }
 
-// dropLast removes the last date from the history, because that snapshot was replaced by one that does not belong to
-// the history. If a rebuild is not possible because earlier snapshots are pruned, it undoes the last fold.
+// dropLast removes the last date from the history, because its snapshot was replaced by one that cannot be in the
+// history. If a rebuild is not possible because earlier snapshots are pruned, it undoes the last fold.
 func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if len(pruned(before, all)) == 0 {
 		if err := u.rebuild(ctx, before, all); err != nil {
@@ -153,7 +153,8 @@ func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest
 	return u.update(ctx)
 }
 
-// undoLast passes the history before the last fold to use, and a workspace with the files that it needs.
+// undoLast calls use with the history before the last fold, and with a workspace in which the files of that history can
+// be read.
 func (u *updater) undoLast(
 	ctx context.Context, before *snapshot.HistoryManifest, use func(w *workspace, earlier *snapshot.HistoryManifest) error,
 ) (err error) {
@@ -197,7 +198,8 @@ func (u *updater) workspace() (*workspace, func() error, error) {
 	return &workspace{Store: store, destination: store}, remove, nil
 }
 
-// replace stages the files of a workspace that the destination does not hold, and replaces the history before.
+// replace stages the files of a workspace that the destination does not hold, and replaces the history before with the
+// history after.
 func (u *updater) replace(
 	ctx context.Context, w *workspace, before, after *snapshot.HistoryManifest, remove []string, folded ...*published,
 ) error {

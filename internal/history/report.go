@@ -24,7 +24,7 @@ type LeftOut struct {
 type Folded struct {
 	Date  string `json:"date"`
 	RunID string `json:"run_id"`
-	// Tables holds the counts for the tables of the datasets that the snapshot covers, and for the table coverage.
+	// Tables holds the counts for the tables of the datasets that the snapshot covers, and for the coverage table.
 	Tables map[string]*TableCounts `json:"tables"`
 }
 

@@ -19,8 +19,8 @@ import (
 // that did not begin on that date, and adds the versions that ended on it. Parts are split by school, so the recreated
 // files equal the earlier ones.
 //
-// If a purge has removed rows from these files, their hashes are unknown. id is then the owner of the new files;
-// otherwise it is empty.
+// If a purge has removed rows from these files, their hashes are unknown. In that case, id is the owner of the new
+// files. Otherwise, id is empty.
 func restore(
 	ctx context.Context, w *workspace, name, date string, open, ended, wanted []sink.File, id string,
 ) (_ []sink.File, err error) {
@@ -91,8 +91,8 @@ func restore(
 	return slices.Concat([]sink.File{}, p.made), w.commit(ctx, p.files.staged)
 }
 
-// beganBefore yields the versions in some files except those that began on a day, without the reasons why they have
-// ended.
+// beganBefore yields the versions in the given files, except for versions that began on the given day. The reasons why
+// versions ended are null. beganBefore closes the files.
 func beganBefore(ctx context.Context, files *fileReader, day int32) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		batch := rows.New(files.table)

@@ -35,7 +35,7 @@ func (d *rowDraft) write(b *rows.Batch) error {
 	return err
 }
 
-// finish ends writing, after which the rows can be read.
+// finish ends writing. The rows can be read only after that.
 func (d *rowDraft) finish() error {
 	if err := d.out.Flush(); err != nil {
 		return err

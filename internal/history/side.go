@@ -20,8 +20,8 @@ type side struct {
 	plan     *snapshot.Plan
 	// buckets holds the index of each school's bucket.
 	buckets map[string]int
-	// complete contains the units with status ok in the ledger: a dataset of a school or district, or a whole lookup
-	// dataset.
+	// complete contains the datasets and units with status ok in the ledger. The unit is a school or a district, or empty
+	// for a whole lookup dataset.
 	complete map[coverage]bool
 	files    map[string]map[int]sink.File // by table and bucket
 	checked  *checkedFiles
@@ -112,7 +112,7 @@ func (s *side) wholeReader(table *schemas.Table) *reader {
 	return r
 }
 
-// unit returns a cursor on the rows of a unit of a bucket.
+// unit returns a cursor that reads the rows of a unit in a bucket.
 func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, error) {
 	if r.gathered != nil {
 		of := r.gathered.units[unit]
@@ -135,7 +135,7 @@ func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, er
 	return r.rows, nil
 }
 
-// filesOf returns the table's files of some buckets.
+// filesOf returns the table's files of the given buckets.
 func (r *reader) filesOf(buckets ...int) []sink.File {
 	var files []sink.File
 	for _, bucket := range buckets {
@@ -157,7 +157,7 @@ func (r *reader) close() error {
 	return err
 }
 
-// scan reads some columns of a table and passes every row to use.
+// scan reads the given columns of a table and passes every row to use.
 func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.Batch, row int), columns ...string) error {
 	files := s.manifest.Tables[table.Name].Files
 	r := &fileReader{
@@ -167,14 +167,14 @@ func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.
 }
 
 // value returns the text in a column of a row, and whether it is neither null nor empty. column is -1 if the table
-// lacks it.
+// lacks the column.
 func value(b *rows.Batch, column, row int) (string, bool) {
 	found := textOf(b, column, row)
 	return string(found), len(found) > 0
 }
 
-// textOf returns the text in a column of a row, or nil for a null, or if column is -1. It is valid until the batch
-// changes.
+// textOf returns the text in a column of a row, or nil if the value is null or column is -1. The text is valid until
+// the batch changes.
 func textOf(b *rows.Batch, column, row int) []byte {
 	if column < 0 || b.Cols[column].Null(row) {
 		return nil

@@ -12,20 +12,21 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Baseline is a published snapshot that a run is compared with while it is staged. It is safe for concurrent use.
+// Baseline is a published snapshot that a run is compared with while the run is being staged. It is safe for concurrent
+// use.
 type Baseline struct {
 	side *side
-	plan *snapshot.Plan // of the run
+	plan *snapshot.Plan // the plan of the run
 }
 
-// OpenBaseline opens the snapshot of a manifest as the baseline of a run with this plan.
+// OpenBaseline opens the snapshot of a manifest as the baseline of a run with the given plan.
 func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest, plan *snapshot.Plan) (*Baseline, error) {
 	side, err := openSide(ctx, catalog, manifest)
 	return &Baseline{side: side, plan: plan}, err
 }
 
-// Comparer compares the rows of a task with the baseline, school by school, in the order of files. It may be used by
-// only one goroutine at a time, must not be used after an error, and must be closed.
+// Comparer compares the rows of a task with the baseline, school by school, in the order of the files. It may be used
+// by only one goroutine at a time, must not be used after an error, and must be closed.
 type Comparer struct {
 	baseline   *Baseline
 	dataset    *schemas.Dataset
@@ -37,7 +38,7 @@ type Comparer struct {
 	notCovered []string
 }
 
-// stagedTable compares one table.
+// stagedTable compares one table of a task with the baseline.
 type stagedTable struct {
 	earlier *reader
 	later   *cursor
@@ -119,7 +120,7 @@ func (c *Comparer) addArrivals(s School) error {
 }
 
 // Save writes the turnover, which Explain needs, to the destination. It must be called after each school, and once more
-// at the end with last set to true. Before the end, it only writes a turnover that has become large.
+// at the end with last set to true. Before the end, Save writes the turnover only if it has become large.
 func (c *Comparer) Save(ctx context.Context, last bool) error {
 	if c.turnover == nil || !last && c.turnover.batch.Bytes() < maxTurnover {
 		return nil
@@ -211,7 +212,7 @@ func (c *Comparer) countsOf(district string, table int) *districtCounts {
 	return counts[table]
 }
 
-// Counts returns the counts of everything that was compared.
+// Counts returns the result of all comparisons so far.
 func (c *Comparer) Counts() *snapshot.TaskComparison {
 	found := &snapshot.TaskComparison{Districts: make(snapshot.DistrictComparisons), NotCovered: c.notCovered}
 	if c.turnover != nil {

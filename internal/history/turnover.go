@@ -21,7 +21,7 @@ type turnover struct {
 	resultColumns
 
 	batch *rows.Batch
-	files []sink.File // written so far
+	files []sink.File // the files written so far
 }
 
 // maxTurnover is the size, in bytes, at which the batch is written to a file.
@@ -92,7 +92,7 @@ func (t *turnover) append(sign int64, texts [3][]byte) {
 	}
 }
 
-// lostFrom returns the result of a row if it is to be explained, and nil otherwise.
+// lostFrom returns the result in a row if it is to be explained, and nil otherwise.
 func lostFrom(b *rows.Batch, row int) *lostResult {
 	columns := b.Cols
 	if columns[turnoverSchool].Null(row) {
@@ -164,8 +164,8 @@ type explanation struct {
 	staged   *snapshot.StagedRun
 	catalog  snapshot.Catalog
 	baseline *side
-	dataset  *schemas.Dataset // of test results
-	table    *schemas.Table   // of the turnover
+	dataset  *schemas.Dataset // the dataset of test results
+	table    *schemas.Table   // the table of the turnover
 }
 
 func (e *explanation) read(ctx context.Context, file sink.File, use func(b *rows.Batch, row int)) error {

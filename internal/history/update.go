@@ -15,7 +15,7 @@ import (
 
 // Options are the settings of Update.
 type Options struct {
-	// Rebuild starts the history over from the snapshots.
+	// Rebuild makes Update rebuild the history from the snapshots.
 	Rebuild bool
 	// Workspace returns an empty store for files that are not yet part of the history, and a function that removes the
 	// store.
@@ -23,8 +23,7 @@ type Options struct {
 }
 
 const (
-	// maxAttempts is the maximum number of attempts of an update that fails because another process has changed the
-	// history.
+	// maxAttempts is the maximum number of times that an update is attempted while other processes change the history.
 	maxAttempts = 10
 	// firstPause is the maximum pause before the second attempt. The maximum grows by the same amount with every attempt.
 	firstPause = 500 * time.Millisecond
@@ -149,8 +148,8 @@ func (u *updater) folded(f *fold) {
 	u.report.HistoryID, u.report.Through = f.after.HistoryID, f.after.Through()
 }
 
-// publish replaces the history before. It fails if the snapshots folded are no longer the published ones, for example
-// because a purge has rewritten them.
+// publish replaces the history before. It returns ErrConflict if a folded snapshot is no longer the published one, for
+// example because a purge has rewritten it.
 func (u *updater) publish(
 	ctx context.Context, before, after *snapshot.HistoryManifest, staged []sink.File, remove []string, folded ...*published,
 ) error {
@@ -171,8 +170,8 @@ func (u *updater) unchanged(ctx context.Context, p *published) error {
 	return err
 }
 
-// sweep drops the staged files of killed folds, whose owners have the form of history ids. It skips an owner with
-// documents, which is a run.
+// sweep drops the staged files of killed folds, whose owners have the form of history ids. It skips an owner that has
+// documents, because such an owner is a run.
 func (u *updater) sweep(ctx context.Context) error {
 	staged, err := u.catalog.Staged(ctx)
 	if err != nil {
@@ -245,8 +244,8 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 	return chosen
 }
 
-// tooLate returns why a snapshot is not added to a history that holds later ones, or another one of its date. gone are
-// the dates that a rebuild lacks.
+// tooLate returns the reason why a snapshot is not added to a history that holds later snapshots, or another snapshot
+// of the same date. gone lists the dates of pruned snapshots that a rebuild would need.
 func tooLate(before *snapshot.HistoryManifest, date string, gone []string) string {
 	why := "the history already holds later snapshots"
 	if i := slices.IndexFunc(before.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.Date == date }); i >= 0 {
@@ -319,8 +318,8 @@ func Stopped(ctx context.Context, catalog snapshot.Catalog, runs []snapshot.RunS
 }
 
 // StoppedBy returns the dates of the pruned snapshots that a rebuild would need if another run replaced a run that the
-// history holds. If there are any, the history could no longer be extended. It returns nil if the history is not
-// affected or cannot be read.
+// history holds. If there are such snapshots, the history could then no longer be extended. It returns nil if the
+// history is not affected or cannot be read.
 func StoppedBy(ctx context.Context, catalog snapshot.Catalog, replaced *snapshot.Manifest) []string {
 	held, err := catalog.ReadHistory(ctx)
 	if held == nil || err != nil || replaced.SnapshotDate >= held.Manifest.Through() ||
@@ -339,8 +338,8 @@ const startAnew = "To start a history without them, move " + snapshot.HistoryPoi
 	" out of the destination, where a purge does not reach them, and run growth-export history"
 
 // checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
-// one folded, or nil. If the history cannot be rebuilt, a snapshot that was published after the folded one of its date
-// had been pruned is left out, because an error would stop the history permanently.
+// folded one, or nil if none has. If the history cannot be rebuilt, a snapshot that was published after the folded one
+// of its date had been pruned is left out, because an error would stop the history permanently.
 func (u *updater) checkFolded(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (*published, error) {
 	var last *published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}
@@ -367,8 +366,8 @@ func (u *updater) checkFolded(ctx context.Context, before *snapshot.HistoryManif
 	return last, nil
 }
 
-// wasPruned reports whether a folded snapshot was pruned before another one of its date was published. A run that was
-// replaced keeps its manifest, and a new run may have the id of one that was pruned.
+// wasPruned reports whether a folded snapshot was pruned before another snapshot of its date was published. A run that
+// was replaced keeps its manifest, and a new run may have the id of one that was pruned.
 func (u *updater) wasPruned(ctx context.Context, f snapshot.FoldedSnapshot, now *published) (bool, error) {
 	if now.manifest.RunID == f.RunID {
 		return true, nil

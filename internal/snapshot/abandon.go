@@ -13,9 +13,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Abandon removes everything that an unpublished run has staged or committed, and its documents. It fails with a
+// Abandon removes everything that an unpublished run has staged or committed, and its documents. It returns a
 // *RefusedError if the run does not exist, is or was published, or may be the run that a damaged pointer refers to, and
-// with a *LockedError if a process is working on it. If neither the run's plan nor its change can be read, its data
+// a *LockedError if a process is working on the run. If neither the run's plan nor its change can be read, its data
 // files are found by their names.
 //
 // Abandon removes the run's change only after the files that the change lists. If Abandon is killed, it therefore
@@ -52,8 +52,8 @@ func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
 	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))
 }
 
-// abandonable reads the plan and change of a run that may be abandoned. Either is nil if it is missing or damaged. If
-// the run must not be abandoned, the error is a *RefusedError.
+// abandonable reads the plan and change of a run that may be abandoned. Each of the two is nil if it is missing or
+// damaged. If the run must not be abandoned, the error is a *RefusedError.
 func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, error) {
 	refuse := func(format string, args ...any) (*Plan, *Change, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}
@@ -166,8 +166,8 @@ func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date
 	return found, nil
 }
 
-// lostFiles finds, by name, the data files of a run that has neither a plan nor a change. It fails with a *RefusedError
-// if the pointer of one of their dates refers to the run, or is damaged and may refer to it.
+// lostFiles finds, by name, the data files of a run that has neither a plan nor a change. It returns a *RefusedError if
+// the pointer of one of their dates refers to the run, or is damaged and may refer to it.
 func (c Catalog) lostFiles(ctx context.Context, run string) ([]string, error) {
 	entries, err := sink.ListAll(ctx, c, "")
 	if err != nil {
@@ -209,8 +209,8 @@ func (c Catalog) checkNotNamed(ctx context.Context, run, path, date string) erro
 	return err
 }
 
-// FileOfRun returns the kind and date of the folder that a path is in. It returns false if the folder is not one for
-// data files of runs. It does not check the name of the file.
+// FileOfRun returns the kind and date of the folder that a path is in. ok is false if that folder is not for data files
+// of runs. It does not check the name of the file.
 func FileOfRun(path string) (kind Kind, date string, ok bool) {
 	above, below, found := strings.Cut(path, "/snapshot_date=")
 	table := above[strings.LastIndexByte(above, '/')+1:]

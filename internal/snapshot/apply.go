@@ -17,9 +17,8 @@ import (
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
-		// The disk is full, and recording the change needs space. Removing the report, which the prune would remove
-		// anyway, frees some. The change need not list the files, because finish finds them by the run's id in their
-		// names.
+		// The disk is full, and recording the change needs space. Removing the report, which the prune would remove anyway,
+		// frees some space. The change need not list the files, because finish finds them by the run's id in their names.
 		change.Remove = nil
 		if err = c.store.Remove(ctx, ReportPath(change.RunID)); err == nil {
 			err = c.beginChange(ctx, change, "", nil)
@@ -36,8 +35,9 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 }
 
 // beginChange checks that the change can be made visible and writes it. damaged is the version of the damaged change
-// that it replaces, or empty. The error is ErrConflict if another change of the run, or of the history, has begun.
-// After any other error it aborts the staged files, unless the change was, or may have been, written after all.
+// that it replaces, or "" if it replaces none. The error is ErrConflict if another change of the run, or of the
+// history, has begun. After any other error it aborts the staged files, unless the change was, or may have been,
+// written after all.
 func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
 	path := changePath(change.folder())
 	var err error
@@ -55,7 +55,7 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	// The change may have been written despite the error. In that case it needs the files.
+	// The change may have been written despite the error. In that case, the change needs the files.
 	if _, _, readErr := c.Read(ctx, path); errors.Is(readErr, sink.ErrNotFound) {
 		err = errors.Join(err, c.AbortAll(ctx, change.RunID, staged))
 	}
@@ -101,8 +101,8 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 type applying struct {
 	catalog Catalog
 	change  *Change
-	version string // of the change's document
-	// manifest is the run's manifest and hash its SHA-256. They stay empty if the change prunes the run or changes the
+	version string // the version of the change's document
+	// manifest is the run's manifest, and hash is its SHA-256. They stay empty if the change prunes the run or changes the
 	// history.
 	manifest *Manifest
 	hash     string
@@ -123,9 +123,9 @@ func (a *applying) readManifest(ctx context.Context) (version string, err error)
 	return version, nil
 }
 
-// run carries out the steps in order: files, manifest, ledger of a purge, pointer, removal of the objects that readers
-// no longer find, removal of the change. If the run of a publish loses the date to another run, it withdraws the run
-// and returns ErrConflict.
+// run carries out the steps in order. It commits the files, writes the manifest, replaces the ledger if a purge changes
+// it, moves the pointer, removes the objects that readers no longer find, and finally removes the change. If a run that
+// is being published loses its date to another run, it is withdrawn, and the error is ErrConflict.
 func (a *applying) run(ctx context.Context) error {
 	if a.change.History != nil {
 		if err := a.moveHistory(ctx); err != nil {

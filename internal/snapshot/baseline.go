@@ -19,8 +19,8 @@ type Baseline struct {
 	SnapshotDate string `json:"snapshot_date"`
 	// ManifestSHA256 is the hash of the manifest. The hash changes when the snapshot is replaced or purged.
 	ManifestSHA256 string `json:"manifest_sha256"`
-	// SchoolsGone and DistrictsGone are the schools of the baseline, and their districts, that are not in the run. They
-	// are empty if the baseline's plan cannot be read.
+	// SchoolsGone and DistrictsGone list the schools and districts of the baseline that are not in the run. They are empty
+	// if the baseline's plan cannot be read.
 	SchoolsGone   []string `json:"schools_gone,omitempty"`
 	DistrictsGone []string `json:"districts_gone,omitempty"`
 	// Names are the names of these schools and districts in the baseline's plan, by bid.
@@ -133,9 +133,9 @@ func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
 	})
 }
 
-// Previous returns the previous snapshot of a published full run, or nil: the baseline in its plan if that run is still
-// published, otherwise the snapshot that would be chosen as its baseline now. A damaged document of a snapshot that may
-// be the previous one is an error.
+// Previous returns the previous snapshot of a published full run, or nil if there is none. This is the baseline in the
+// run's plan if the baseline is still published, and otherwise the snapshot that would be chosen as the baseline now. A
+// damaged document of a snapshot that may be the previous one is an error.
 func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind != Full {
 		return nil, nil
@@ -158,8 +158,8 @@ func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error)
 // errBaselineChanged reports that the baseline of a run is no longer the one pinned in the run's plan.
 var errBaselineChanged = errors.New("it was replaced, purged or pruned after this run had begun")
 
-// ReadBaseline returns the manifest of a baseline. It fails with errBaselineChanged if the manifest is missing or has
-// changed since it was pinned.
+// ReadBaseline returns the manifest of a baseline. It returns errBaselineChanged if the manifest is missing or has
+// changed since the baseline was pinned.
 func (c Catalog) ReadBaseline(ctx context.Context, baseline *Baseline) (*Manifest, error) {
 	path := ManifestPath(baseline.RunID)
 	data, _, err := c.Read(ctx, path)

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Catalog finds the runs and snapshots of a destination, and all changes to them go through it. It also reads any other
-// object.
+// Catalog finds the runs and snapshots of a destination. All changes to runs and snapshots go through it. It can also
+// read any other object.
 type Catalog struct {
 	sink.Reader
 
@@ -33,8 +33,8 @@ func (c Catalog) Counting(committed func()) Catalog {
 	return c
 }
 
-// changedRuns are the runs that a process has published, purged, pruned, abandoned or cleaned, or has tried to, by
-// itself or in a recovery.
+// changedRuns holds the runs that a process has published, purged, pruned, abandoned or cleaned, or has tried to change
+// in one of these ways, including runs that it has recovered.
 type changedRuns struct {
 	mu   sync.Mutex
 	runs map[string]bool

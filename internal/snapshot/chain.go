@@ -15,19 +15,19 @@ import (
 type Chain struct {
 	// Last is the plan of the last run.
 	Last *Plan
-	// Denied are the schools that were denied in at least one of the runs: the destination does not hold all their
+	// Denied holds the schools that were denied in at least one of the runs. The destination does not hold all their
 	// changes.
 	Denied map[string]bool
 }
 
 // LatestChain returns the newest chain of runs that holds every change to the scope's datasets, under the scope's
-// privacy profile, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta
-// starts at least margin before the previous run was planned.
+// privacy profile, or nil if there is none. The chain starts with a full run. A delta run continues the chain if the
+// delta starts at least margin before the previous run was planned.
 //
 // A run counts only if it is published, unfiltered and from the service at baseURL, holds all changes that the scope
 // covers, and has no failed school in these datasets. Runs planned in the future by more than margin, because of a
-// wrong clock, are ignored, and so are runs with unreadable manifests, plans or ledgers: starting from an earlier run
-// only reaches further back.
+// wrong clock, are ignored, and so are runs with unreadable manifests, plans or ledgers. This is safe, because a delta
+// that starts from an earlier run only reaches further back.
 func (c Catalog) LatestChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
 ) (*Chain, error) {
@@ -109,7 +109,7 @@ func (p *Plan) startsBefore(t time.Time) bool {
 	return ok && !since.After(t)
 }
 
-// ParseTime parses a date or timestamp in the formats the service accepts; the default zone is UTC.
+// ParseTime parses a date or timestamp in the formats that the service accepts. The default zone is UTC.
 func ParseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {

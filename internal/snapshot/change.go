@@ -12,7 +12,8 @@ import (
 )
 
 // Change is _runs/<run>/change.json or _history/change.json: a change to the data that readers see, recorded before its
-// first step. It holds everything that the steps need, so any process that finds it can finish the change (Recover).
+// first step. It holds everything that the steps need, so any process that finds the document can finish the change
+// (Recover).
 //
 //	publish a run       Before is empty, After is its manifest
 //	purge a run         After is a manifest that replaces the current one
@@ -84,8 +85,8 @@ func changePath(folder string) string {
 	return DocumentPath(folder, ChangeName)
 }
 
-// givenUp reports whether an error from applying the change means that nothing is left to do: another run or process
-// was first, or the purge or the fold has to be repeated.
+// givenUp reports whether an error from applying the change means that the change was given up, so that nothing is left
+// to do. Either another run or process was first, or the purge or the fold has to be repeated.
 func (c *Change) givenUp(err error) bool {
 	return errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost)
 }
@@ -183,7 +184,7 @@ func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, stri
 }
 
 // Changes returns the changes in progress for which match returns true, by the folders of their runs. A damaged change
-// counts as a change that publishes; if its run has a manifest, Recover reports it.
+// counts as a change that publishes. If its run has a manifest, Recover reports it.
 func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[string]*Change, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -253,8 +254,8 @@ func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 	return err == nil && len(plan) == 0, err
 }
 
-// BeingPurged reports whether a purge has written the manifest with this hash but not yet moved the pointer, which
-// still contains the hash pointed.
+// BeingPurged reports whether a purge has written the manifest with the given hash but has not yet moved the pointer.
+// pointed is the hash that the pointer still contains.
 func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) bool {
 	change, _, err := c.readChange(ctx, run)
 	if err != nil || change.Prunes() || change.Before != pointed {
@@ -264,8 +265,8 @@ func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) boo
 	return err == nil && sink.Hash(after) == hash
 }
 
-// LedgerBeingPurged reports whether a purge that replaces the run's ledger has begun. The manifest and the ledger do
-// not change in one step.
+// LedgerBeingPurged reports whether a purge that replaces the run's ledger has begun. Until that purge ends, the ledger
+// may not match the manifest, because the two do not change in one step.
 func (c Catalog) LedgerBeingPurged(ctx context.Context, run string) bool {
 	change, _, err := c.readChange(ctx, run)
 	return err == nil && len(change.Ledger) > 0

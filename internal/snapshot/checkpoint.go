@@ -19,22 +19,22 @@ import (
 // is resumed and published from its checkpoints.
 type Checkpoint struct {
 	Dataset string `json:"dataset"`
-	// Bucket is the bucket's index; -1 is the bucket of the lookups.
+	// Bucket is the index of the bucket. The bucket of the lookups has the index -1.
 	Bucket int                  `json:"bucket"`
 	Files  map[string]sink.File `json:"files"` // by table
 	Ledger []LedgerRow          `json:"ledger"`
 	Drift  []Drift              `json:"drift,omitempty"`
-	// Checks are the counts of the dataset's own checks, including zeros.
+	// Checks holds the counts of the checks that need only this dataset, including zero counts.
 	Checks CheckCounts `json:"checks,omitempty"`
-	// Terms are the terms of test results, Sessions the sorted enrollment sessions of academic years. Collect compares the
-	// two across the whole run.
+	// Terms counts the test results by school and term. Sessions lists the enrollment sessions of academic years, sorted.
+	// Collect compares the two across the whole run.
 	Terms    TermCounts `json:"terms,omitempty"`
 	Sessions []string   `json:"sessions,omitempty"`
 	// Students is a bit set of the students of a cohort who have a row, by their positions in the list.
 	Students []byte `json:"students,omitempty"`
 	// Suppressed is a bit set of the suppressed students whom the service still lists, by their positions in the list.
 	Suppressed []byte `json:"suppressed,omitempty"`
-	// Comparison describes how the task differs from the baseline; nil if it was not compared.
+	// Comparison describes how the task differs from the baseline. It is nil if the task was not compared.
 	Comparison *TaskComparison `json:"comparison,omitempty"`
 	Requests   Requests        `json:"requests"`
 	// Activity is the activity since the previous checkpoint of the process, plus the activity in an earlier checkpoint of
@@ -55,7 +55,7 @@ func (c *Checkpoint) Failed() bool {
 }
 
 // covers reports whether the checkpoint has a file for every table of its dataset and a ledger row for every school of
-// its bucket, and no others. It does not check the ledger of a lookup.
+// its bucket, and no other files or rows. It does not check the ledger of a lookup.
 func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	if len(c.Files) != len(dataset.Tables) {
 		return false

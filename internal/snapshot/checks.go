@@ -6,10 +6,10 @@ type CheckCounts map[string]CheckCount
 // CheckCount counts violations of a rule and the schools that were checked.
 type CheckCount struct {
 	Count   int64 `json:"count"`
-	Schools int64 `json:"schools"` // as in Check
+	Schools int64 `json:"schools"` // the schools that were checked
 }
 
-// Add adds other counts.
+// Add adds the counts in other to c.
 func (c CheckCounts) Add(other CheckCounts) {
 	for name, n := range other {
 		sum := c[name]
@@ -33,7 +33,7 @@ func (c TermCounts) Add(school, term string, n int64) {
 	terms[term] += n
 }
 
-// Merge adds other counts.
+// Merge adds the counts in other to c.
 func (c TermCounts) Merge(other TermCounts) {
 	for school, terms := range other {
 		for term, n := range terms {

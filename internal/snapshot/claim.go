@@ -14,7 +14,7 @@ import (
 type Claim struct {
 	// PlannedAt orders the runs of a date.
 	PlannedAt time.Time `json:"planned_at"`
-	// Today and Replace are as in the run's Candidate.
+	// Today is true if the run was planned on its date. Replace is true if --replace was given.
 	Today   bool `json:"today"`
 	Replace bool `json:"replace"`
 	// Replaces are the runs that lose the date to this run.
@@ -99,7 +99,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	}
 	_, version, err := a.catalog.readChange(ctx, a.change.RunID)
 	if errors.Is(err, sink.ErrNotFound) {
-		err = sink.ErrConflict // Another process has just finished it.
+		err = sink.ErrConflict // Another process has just finished the change.
 	}
 	if err != nil {
 		return false, err
@@ -148,10 +148,11 @@ func (a *applying) withdraw(ctx context.Context) error {
 
 // removeOthers removes the files of the date that belong to other runs.
 //
-// Files of runs that this run replaces are always removed. Files of another run are kept if that run has a change: it
-// either takes the date and removes the files of others, or gives up the date and removes its own. Changes are listed
-// after the files. A change that had begun when the files were listed is therefore found, unless it is already
-// complete. In that case, the pointer refers to the other run, and only files of replaced runs are removed.
+// Files of runs that this run replaces are always removed. Files of another run are kept if that run has a change,
+// because that run either takes the date and removes the files of others, or gives up the date and removes its own
+// files. Changes are listed after the files. A change that had begun when the files were listed is therefore found,
+// unless it is already complete. In that case, the pointer refers to the other run, and only files of replaced runs are
+// removed.
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
 	named := m.Paths()

@@ -29,18 +29,18 @@ type StagedRun struct {
 	Datasets map[string]ManifestDataset
 	Requests Requests
 	Drift    []Drift
-	// Students is the plan's cohort with the number of students who have a row; nil if the run covers all students.
+	// Students is the plan's cohort with the number of students who have a row. It is nil if the run covers all students.
 	Students *Students
 	// Suppressed is the plan's suppression list with the number of students whom the service still lists.
 	Suppressed *Suppression
 	// Checks are the results of checking the service's own rules.
 	Checks   []review.Check
 	Activity activity.Log
-	// Baseline is the manifest of the plan's baseline; nil if there is none, if it has changed or was removed since, or if
-	// its ledger cannot be read.
+	// Baseline is the manifest of the plan's baseline. It is nil if there is no baseline, if the baseline has changed or
+	// was removed since, or if its ledger cannot be read.
 	Baseline *Manifest
-	// Replaced is the manifest of the published run that this run replaces and that has the same scope; nil if there is
-	// none.
+	// Replaced is the manifest of the published run that this run replaces and that has the same scope. It is nil if there
+	// is no such run.
 	Replaced *Manifest
 	// NewlyDenied are the ledger rows of the baseline for schools that were read then and are denied now.
 	NewlyDenied []LedgerRow
@@ -70,8 +70,9 @@ func (e *MissingError) Error() string {
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Collect adds up the staged tasks of a run. Of staged files, it checks only the sizes, which is enough to report
-// progress. It fails if the ledger does not add up: that is a bug in this program, and running again would not fix it.
+// Collect adds up the staged tasks of a run. It checks only the sizes of staged files, which is enough to report
+// progress. It returns an error if the counts in the ledger do not add up. Such an error is a bug in this program,
+// which running the command again would not fix.
 func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.store.Holds)
 }
@@ -126,7 +127,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 	return g, nil
 }
 
-// add adds the counts of a staged task. It fails if the task's ledger contradicts itself or the files.
+// add adds the counts of a staged task. It returns an error if the task's ledger contradicts itself or the files.
 func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift *DriftSums) error {
 	for name, file := range checkpoint.Files {
 		table := g.Tables[name]
@@ -229,9 +230,9 @@ func (g *StagedRun) incompleteSchools() []bool {
 	return open
 }
 
-// finish sorts the ledger, the files and the drift, and classifies the schools: failed if one of a school's datasets
-// failed, denied if one was denied, and ok if none of its tasks is missing. Other schools are not counted yet, except
-// in the total.
+// finish sorts the ledger, the files and the drift, and classifies the schools. A school is failed if one of its
+// datasets failed, denied if one was denied, and otherwise ok if none of its tasks is missing. Other schools are not
+// counted yet, except in the total.
 func (g *StagedRun) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {

@@ -11,8 +11,8 @@ import (
 )
 
 // addBaseline reads the plan's baseline and, if everything is staged, counts the schools that have lost all rows since.
-// If that snapshot has changed since the run was planned, the run has no baseline: some tasks may have read the
-// snapshot before the change, others after it. It also has none if the baseline's ledger cannot be read.
+// If that snapshot has changed since the run was planned, the run has no baseline, because some tasks may have read the
+// snapshot before the change and others after it. The run also has no baseline if the baseline's ledger cannot be read.
 func (g *StagedRun) addBaseline(ctx context.Context, c Catalog) (err error) {
 	g.NotCompared = g.Plan.NoBaseline
 	if g.Plan.Baseline == nil {
@@ -78,7 +78,7 @@ func (g *StagedRun) addComparison(checkpoints map[Task]*Checkpoint) {
 	g.Comparison.SchoolsNotCompared = int64(len(g.Plan.Schools)-compared) + int64(len(baseline.SchoolsGone))
 }
 
-// notCompared returns the reason why some tasks were not compared; empty if all were.
+// notCompared returns the reason why some tasks were not compared, or "" if all tasks were.
 func notCompared(checkpoints map[Task]*Checkpoint) string {
 	var missing int
 	var problems []string
@@ -99,7 +99,7 @@ func notCompared(checkpoints map[Task]*Checkpoint) string {
 	return ""
 }
 
-// DropComparison drops the comparison, as if the run had not been compared.
+// DropComparison removes the comparison, as if the run had not been compared.
 func (g *StagedRun) DropComparison() {
 	if g.Plan.Baseline != nil {
 		g.Comparison, g.NotCompared, g.Districts, g.Turnover = nil, NotToCompare, nil, nil

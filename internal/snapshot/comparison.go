@@ -26,7 +26,7 @@ const (
 	Removed = "removed"
 )
 
-// ReasonText describes a reason for removed rows in words, for people to read.
+// ReasonText describes a reason for removed rows in words.
 func ReasonText(reason string) string {
 	if reason == ElementsChanged {
 		return "list changed" // of a parent that still exists
@@ -41,8 +41,8 @@ type Comparison struct {
 	SnapshotDate string `json:"snapshot_date"`
 	// Tables holds the tables that both snapshots have, by name.
 	Tables map[string]*TableComparison `json:"tables"`
-	// SchoolsCompared counts the schools that were compared in all datasets that both snapshots have, SchoolsNotCompared
-	// the other schools in the plans of the two runs.
+	// SchoolsCompared counts the schools that were compared in all datasets that both snapshots have. SchoolsNotCompared
+	// counts the other schools in the plans of the two runs.
 	SchoolsCompared    int64           `json:"schools_compared"`
 	SchoolsNotCompared int64           `json:"schools_not_compared"`
 	Warnings           []review.Reason `json:"warnings"`
@@ -69,7 +69,7 @@ func (t *TableComparison) After() int64 { return t.Same + t.Changed + t.Added }
 // Differs reports whether a row was added, changed or removed.
 func (t *TableComparison) Differs() bool { return t.Added+t.Changed+t.Removed > 0 }
 
-// Add adds other counts.
+// Add adds the counts in other to t.
 func (t *TableComparison) Add(other *TableComparison) {
 	t.Same += other.Same
 	t.Added += other.Added
@@ -79,7 +79,7 @@ func (t *TableComparison) Add(other *TableComparison) {
 	addCounts(&t.Because, other.Because)
 }
 
-// addCounts adds other counts to sums, which it creates if it is nil.
+// addCounts adds the counts in other to the map that sums points to. If that map is nil, it creates one.
 func addCounts(sums *map[string]int64, other map[string]int64) {
 	if *sums == nil {
 		*sums = make(map[string]int64, len(other))
@@ -89,7 +89,7 @@ func addCounts(sums *map[string]int64, other map[string]int64) {
 	}
 }
 
-// NewTableComparison returns a comparison with all counts zero.
+// NewTableComparison returns a TableComparison whose counts are all zero.
 func NewTableComparison() *TableComparison {
 	return &TableComparison{ChangedColumns: make(map[string]int64), Because: make(map[string]int64)}
 }
@@ -103,19 +103,19 @@ type DistrictComparison struct {
 	// Paired counts the rows that are counted as removed and added, but that the limits treat as two versions of one row.
 	Paired int64 `json:"paired,omitempty"`
 	// Parents counts the records of both snapshots that had rows in a child table in the earlier snapshot. Childless
-	// counts those that have none in the later snapshot.
+	// counts the records among them that have no such rows in the later snapshot.
 	Parents   int64 `json:"parents,omitempty"`
 	Childless int64 `json:"childless,omitempty"`
 	// Had and Has count, by column, the rows with a value in the earlier and in the later snapshot.
 	Had map[string]int64 `json:"had,omitempty"`
 	Has map[string]int64 `json:"has,omitempty"`
-	// Values counts, by column, the rows of both snapshots that had a value in the earlier snapshot. Emptied counts
-	// those that have none in the later snapshot.
+	// Values counts, by column, the rows of both snapshots that had a value in the earlier snapshot. Emptied counts the
+	// rows among them that have no value in the later snapshot.
 	Values  map[string]int64 `json:"values,omitempty"`
 	Emptied map[string]int64 `json:"emptied,omitempty"`
 }
 
-// add adds other counts.
+// add adds the counts in other to d.
 func (d *DistrictComparison) add(other *DistrictComparison) {
 	d.Add(&other.TableComparison)
 	d.Altered += other.Altered

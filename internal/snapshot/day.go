@@ -16,7 +16,7 @@ func DayOf(date string) (int32, error) {
 	return int32(t.Unix() / secondsPerDay), nil
 }
 
-// DateOf returns the date of a day that is counted from 1970-01-01.
+// DateOf returns the date that is the given number of days after 1970-01-01.
 func DateOf(day int32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }

@@ -1,6 +1,6 @@
-// Package snapshot finds the runs and snapshots of a destination, and all changes to them go through it. It lays out
-// files and documents in a sink.Store. It handles tables and rows, but is independent of the service that the data
-// comes from.
+// Package snapshot finds the runs and snapshots of a destination. All changes to runs and snapshots go through it. It
+// lays out files and documents in a sink.Store. It handles tables and rows, but is independent of the service that the
+// data comes from.
 //
 // # A run's documents
 //
@@ -17,16 +17,16 @@
 // For each date, a pointer (in _snapshots/ or _as_of/) refers to the run that is its snapshot. _latest.json refers to
 // the newest full run of all schools, and _destination.json records the service that the destination was moved to.
 //
-// Checkpoints are the state from which a run is resumed; Collect adds them up.
+// Checkpoints are the state from which a run is resumed. Collect adds them up.
 //
 // # A change rolls forward
 //
 // Publishing, purging or pruning a run, or changing the history, is one [Change], recorded before its first step. Its
 // steps are: commit the staged files, write the manifest, move the pointer of the date or of the history in one
-// conditional write, then remove objects that readers no longer find, and the change last. Every step can safely be
-// repeated, and the change holds everything that the steps need, so any process can finish a change that a killed
-// process has begun: commands that change a destination call [Recover] first. A change that cannot be made, for example
-// because the store has lost staged files, is undone.
+// conditional write, then remove objects that readers no longer find, and finally remove the change. Every step can
+// safely be repeated, and the change holds everything that the steps need, so any process can finish a change that a
+// killed process has begun. Commands that change a destination therefore call [Recover] first. A change that cannot be
+// made, for example because the store has lost staged files, is undone.
 //
 // Two publishers cannot both win a date. On disk, a lock makes the second publisher wait. On a store without locks, its
 // conditional write fails, and it reads the pointer again. Of two runs that may replace each other, the one planned

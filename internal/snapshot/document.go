@@ -57,14 +57,14 @@ func EncodeDocument(document any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeDocument decodes a document. It returns ErrDamaged if it cannot, or a *FormatError if a later release has
-// written the document.
+// DecodeDocument decodes a document. It returns ErrDamaged if the document cannot be decoded, or a *FormatError if a
+// later release has written it.
 func DecodeDocument(path string, data []byte, document any) error {
 	if err := CheckDocumentFormat(path, data); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, document); err != nil {
-		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // whose text has a type of this program
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // whose own text contains a Go type
 			err = fmt.Errorf("%s has the wrong type: %s", cmp.Or(e.Field, "the document"), e.Value)
 		}
 		return fmt.Errorf("read %s: %w: %w", path, sink.ErrDamaged, err)
@@ -116,7 +116,8 @@ func ReadIfSound[T any](ctx context.Context, store sink.Reader, path string) (*T
 	return document, err
 }
 
-// firstReadable returns the first readable document with that name in the folders of the runs, or nil.
+// firstReadable returns the first readable document with the given name in the folders of the runs, or nil if there is
+// none.
 func firstReadable[T any](ctx context.Context, store sink.Reader, runs []string, name string) (*T, error) {
 	for _, run := range runs {
 		document, err := ReadIfSound[T](ctx, store, DocumentPath(run, name))

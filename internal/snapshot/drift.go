@@ -11,7 +11,7 @@ type Drift struct {
 	Table string `json:"table"`
 	Field string `json:"field"` // the source of the column, or the JSON path
 	Kind  string `json:"kind"`  // unknown_field, type_mismatch, duplicate_record or duplicate_member
-	Count int64  `json:"count"` // how often
+	Count int64  `json:"count"` // the number of times
 }
 
 // Compare orders drift by count, the largest first, then by table, field and kind.

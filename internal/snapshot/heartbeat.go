@@ -12,8 +12,8 @@ import (
 // heartbeat at least every five minutes.
 const HeartbeatInterval = 4 * time.Minute
 
-// Heartbeat is alive.json. It shows that a process is working on the run. Clean goes by the modification time that the
-// store records, Purge by WrittenAt.
+// Heartbeat is alive.json. It shows that a process is working on the run. To find its age, Clean uses the modification
+// time that the store records, and Purge uses WrittenAt.
 type Heartbeat struct {
 	WrittenAt time.Time `json:"written_at"`
 	PID       int       `json:"pid"`

@@ -52,10 +52,10 @@ type HistoryManifest struct {
 	Tables map[string]ManifestTable `json:"tables"`
 	// Previous describes the history before the last fold.
 	Previous PreviousHistory `json:"previous"`
-	// Purges count the rows that purges have removed from the history, the earliest purge first. A rebuild of the
-	// history keeps them, so that a purge that is resumed can count the rows that it had removed before it was killed.
+	// Purges lists the purges that have removed rows from the history, the earliest purge first. A rebuild of the history
+	// keeps the list, so that a purge that is resumed can count the rows that it had removed before it was killed.
 	Purges []HistoryPurge `json:"purges,omitempty"`
-	// DroppedBefore is the date before which ended versions have been dropped; empty if none have been dropped.
+	// DroppedBefore is the date before which ended versions have been dropped. It is empty if none have been dropped.
 	DroppedBefore string `json:"dropped_before,omitempty"`
 }
 
@@ -89,7 +89,7 @@ func (m *HistoryManifest) AddPurge(p *HistoryPurge) {
 	}
 }
 
-// Plus returns the sum of both counts.
+// Plus returns the sum of the counts in p and before.
 func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	sum := &HistoryPurge{
 		ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), ExtraRemoved: maps.Clone(before.ExtraRemoved),
@@ -109,8 +109,8 @@ func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 type PreviousHistory struct {
 	// HistoryID is empty if there was no history.
 	HistoryID string `json:"history_id,omitempty"`
-	// Tables holds the files of open versions of the tables whose files were replaced. The files of a table that did not
-	// exist are nil.
+	// Tables holds the files of open versions of the tables whose files were replaced. The value is nil for a table that
+	// did not exist.
 	Tables map[string][]sink.File `json:"tables"`
 	// Purged are the tables from which a purge has removed rows since. Their previous files are rewritten without these
 	// rows.
@@ -137,8 +137,8 @@ func (m *Manifest) HistoryScope() HistoryScope {
 	return scope
 }
 
-// OutsideHistory returns the reason why a full snapshot does not belong to a history with that service and scope; empty
-// if it does.
+// OutsideHistory returns the reason why a full snapshot does not belong to a history with the given service and scope,
+// or "" if it does.
 func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	own := m.HistoryScope()
 	switch {
@@ -168,8 +168,9 @@ func (m *HistoryManifest) Misses(run *Manifest) bool {
 		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
 }
 
-// LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, and the
-// reason. Otherwise, or if the history or the snapshot is missing or damaged, it returns nil and an empty reason.
+// LeavesOut returns the newest unfiltered snapshot if it is newer than the history and does not belong to it, together
+// with the reason. Otherwise, or if the history or the snapshot is missing or damaged, it returns nil and an empty
+// reason.
 func (c Catalog) LeavesOut(ctx context.Context) (newest *Manifest, reason string, err error) {
 	newest, err = c.LatestRun(ctx)
 	if newest == nil || err != nil {
@@ -205,7 +206,7 @@ func (m *HistoryManifest) Pruned(published func(date string) bool) []string {
 
 // FoldedSnapshot identifies a snapshot that was folded into a history.
 type FoldedSnapshot struct {
-	Date           string `json:"date"` // of the snapshot
+	Date           string `json:"date"` // the date of the snapshot
 	RunID          string `json:"run_id"`
 	ManifestSHA256 string `json:"manifest_sha256"`
 }
@@ -213,8 +214,8 @@ type FoldedSnapshot struct {
 // Through returns the date of the last folded snapshot.
 func (m *HistoryManifest) Through() string { return m.Snapshots[len(m.Snapshots)-1].Date }
 
-// DroppingEnded returns the history without the versions that ended before a date, and the number of rows that each
-// table loses, with the total number of files. The files of all other versions stay the same.
+// DroppingEnded returns the history without the versions that ended before a date. It also returns the number of rows
+// that each table loses, and the number of files that are dropped. The files of all other versions stay the same.
 func (m *HistoryManifest) DroppingEnded(before string) (*HistoryManifest, *HistoryPurge) {
 	after, dropped := *m, &HistoryPurge{RowsRemoved: make(map[string]int64)}
 	after.Tables = make(map[string]ManifestTable)
@@ -251,7 +252,7 @@ func (m *HistoryManifest) OpenFiles(table string) []sink.File {
 	return files[at:]
 }
 
-// IsHistoryID reports whether the owner of staged files may be a history: its id is 16 hexadecimal digits.
+// IsHistoryID reports whether the owner of staged files may be a history. The id of a history is 16 hexadecimal digits.
 func IsHistoryID(owner string) bool {
 	return len(owner) == 16 && strings.Trim(owner, "0123456789abcdef") == ""
 }
@@ -296,8 +297,8 @@ func HistoryTable(table *schemas.Table) *schemas.Table {
 	return &versions
 }
 
-// CoverageTable returns the declaration of the table that records the status of each school and dataset, and since
-// when. Like the other tables, it gets the columns that HistoryTable adds.
+// CoverageTable returns the declaration of the table that records the status of each school and dataset, and since when
+// it has had that status. Like the other tables, it gets the columns that HistoryTable adds.
 func CoverageTable() *schemas.Table {
 	return &schemas.Table{
 		Name: coverageTable, Doc: "Which schools and datasets the snapshots in the history cover.",

@@ -61,10 +61,10 @@ func (c Catalog) finishHistoryChange(ctx context.Context) error {
 	return err
 }
 
-// ChangeHistory replaces the history whose id is before; before is empty if there is no history or it cannot be read.
-// The staged files are committed first, and the files to remove are removed last. ErrConflict means that another
-// process has changed the history. If it fails, staged files remain only if a recorded change may still need them or if
-// they could not be removed.
+// ChangeHistory replaces the history whose id is before with the history after. before is empty if there is no history
+// or if it cannot be read. The staged files are committed first, and the files to remove are removed last. ErrConflict
+// means that another process has changed the history. If ChangeHistory fails, staged files remain only if a recorded
+// change may still need them or if they could not be removed.
 func (c Catalog) ChangeHistory(ctx context.Context, before string, after *HistoryManifest, staged []sink.File, remove []string) error {
 	change := &Change{FormatVersion: FormatVersion, History: after, Staged: make(map[string]json.RawMessage), Remove: remove}
 	for _, file := range staged {

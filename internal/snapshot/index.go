@@ -10,16 +10,16 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Index lists the contents of the folders of all runs, as of one listing.
+// Index lists the contents of the folders of all runs, as found in a single listing.
 type Index []*RunFolder
 
 // RunFolder lists the contents of the folder of a run.
 type RunFolder struct {
-	Name     string                // below _runs/: the escaped id of the run
+	Name     string                // the name below _runs/, which is the escaped id of the run
 	contents map[string]sink.Entry // by name in the folder
 }
 
-// Index lists the folders of runs in the order of the paths in them.
+// Index returns the folders of all runs, in the order of the paths in them.
 func (c Catalog) Index(ctx context.Context) (Index, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	var index Index
@@ -36,7 +36,7 @@ func (c Catalog) Index(ctx context.Context) (Index, error) {
 	return index, err
 }
 
-// With returns the names of the folders that hold a document with that name.
+// With returns the names of the folders that hold a document with the given name.
 func (x Index) With(name string) []string {
 	var names []string
 	for _, folder := range x {
@@ -47,7 +47,7 @@ func (x Index) With(name string) []string {
 	return names
 }
 
-// Has reports whether the folder holds a document with that name.
+// Has reports whether the folder holds a document with the given name.
 func (f *RunFolder) Has(name string) bool {
 	_, ok := f.contents[name]
 	return ok
@@ -71,7 +71,8 @@ func (f *RunFolder) written(name string) time.Time { return f.contents[name].Mod
 
 func (f *RunFolder) path(name string) string { return DocumentPath(f.Name, name) }
 
-// ReadAll reads all documents with that name. The result maps folders to documents, without missing and damaged ones.
+// ReadAll reads all documents with the given name. The result maps folders to documents. Missing and damaged documents
+// are left out.
 func ReadAll[T any](ctx context.Context, c Catalog, index Index, name string) (map[string]*T, error) {
 	folders := index.With(name)
 	found, err := sink.Map(ctx, maxRunsRead, folders, func(ctx context.Context, folder string) (*T, error) {
@@ -118,7 +119,7 @@ func (c Catalog) WithoutPlan(ctx context.Context, run string) (string, error) {
 	return last.RunID, nil
 }
 
-// NewestRun returns the id of the run whose plan was written last; empty if there is none.
+// NewestRun returns the id of the run whose plan was written last, or "" if there is no plan.
 func (c Catalog) NewestRun(ctx context.Context) (string, error) {
 	index, err := c.Index(ctx)
 	index = slices.DeleteFunc(index, func(f *RunFolder) bool { return !f.Has(PlanName) })

@@ -39,7 +39,7 @@ const (
 // LatestPath is the path of the document that refers to the newest published full run without a filter.
 const LatestPath = "_latest.json"
 
-// IndexPath is the path of the page of all runs.
+// IndexPath is the path of the page that lists all runs.
 const IndexPath = RunsPrefix + "index.html"
 
 // LookupBucket is the index of the bucket of the lookup tables, which are not fetched per school.
@@ -94,8 +94,8 @@ func taskPath(run string, task Task, hash, suffix string) string {
 	return taskPrefix(run, task) + hash[:16] + suffix
 }
 
-// PointerPath returns the path of a date's pointer; empty for delta runs, which do not replace one another and have no
-// pointer.
+// PointerPath returns the path of a date's pointer. It returns "" for delta runs, which do not replace one another and
+// therefore have no pointer.
 func PointerPath(kind Kind, date string) string {
 	switch kind {
 	case Full:
@@ -141,6 +141,6 @@ func IsDocument(path string) bool {
 	return false
 }
 
-// DocumentPath returns the path of a document in a run's folder. run is the name of the folder: the escaped id of the
-// run.
+// DocumentPath returns the path of a document in a run's folder. run is the name of the folder, which is the escaped id
+// of the run.
 func DocumentPath(run, name string) string { return RunsPrefix + run + "/" + name }

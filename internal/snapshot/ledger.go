@@ -226,7 +226,7 @@ func (t *LedgerTotals) add(row *LedgerRow) {
 	}
 }
 
-// Schools counts the schools by outcome; known is false if no dataset of the run is fetched per school.
+// Schools counts the schools by outcome. known is false if no dataset of the run is fetched per school.
 func (t *LedgerTotals) Schools() (ok, denied, failed int64, known bool) {
 	for _, status := range t.worst {
 		switch status {

@@ -21,7 +21,7 @@ type PurgedLedger struct {
 	File    sink.File
 	Removed map[string]LedgerRemoved // by dataset
 	schools ManifestSchools
-	// The members of the manifest that contain schools and districts, without the purged schools and districts.
+	// slowest, accepted and warnings are members of the manifest, without the purged schools and districts.
 	slowest            []activity.SchoolTime
 	accepted, warnings []review.Reason
 }

@@ -15,15 +15,16 @@ const (
 	historyLock = "history"
 )
 
-// The times that commands wait for a lock before they give up. Commands that only inspect a run hold its locks briefly.
+// The maximum times that commands wait for a lock. Commands that only inspect a run hold its locks briefly.
 const (
 	publishPatience = 30 * time.Minute
 	runPatience     = 10 * time.Second
 )
 
 // HoldRunShared locks a run for a process that works on one of its shards, until release is called or the process ends.
-// Any number of processes may work on a run, but only one on each shard: the second gets a *LockedError, as does every
-// process while another holds the run with HoldRunExclusive. On a store without locks, no process is excluded.
+// Any number of processes may work on a run, but only one on each shard. The second process on a shard gets a
+// *LockedError, as does every process while another process holds the run with HoldRunExclusive. On a store without
+// locks, no process is excluded.
 //
 // Shards of different shard counts may overlap, such as 0/1 and 1/3, because an operator may finish the work of dead
 // shards with a different shard count. If two processes then stage the same bucket, the files in the checkpoint that is
@@ -41,14 +42,14 @@ func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards in
 }
 
 // HoldRunExclusive locks a run for a process that removes or rewrites its staged or published files, until release is
-// called or the process ends. It fails at once with a *LockedError while any process works on the run, whatever its
+// called or the process ends. It returns a *LockedError at once if any process is working on the run, regardless of the
 // shard.
 func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func() error, err error) {
 	return c.store.Lock(ctx, runLock(run), sink.Exclusive, 0)
 }
 
-// HoldHistory locks out other processes that change the history, until release is called or the process ends. It fails
-// at once with a *LockedError while another process holds the lock.
+// HoldHistory locks out other processes that change the history, until release is called or the process ends. It
+// returns a *LockedError at once if another process holds the lock.
 func (c Catalog) HoldHistory(ctx context.Context) (release func() error, err error) {
 	return c.store.Lock(ctx, historyLock, sink.Exclusive, 0)
 }

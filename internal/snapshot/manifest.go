@@ -20,7 +20,7 @@ const (
 	Replaced  = "replaced"
 )
 
-// Manifest is _runs/<run>/manifest.json. It lists the files of a published run; a run without a manifest is not
+// Manifest is _runs/<run>/manifest.json. It lists the files of a published run. A run without a manifest is not
 // published.
 type Manifest struct {
 	FormatVersion int                        `json:"format_version"`
@@ -42,19 +42,19 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the results of checking the service's own rules.
 	Checks []review.Check `json:"checks"`
-	// Comparison counts the differences from the previous snapshot; nil if the run was not compared. For a full run,
+	// Comparison counts the differences from the previous snapshot. It is nil if the run was not compared. For a full run,
 	// NotCompared is then the reason.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
-	// Replaces are the runs that this run replaced, as of the start of publishing.
+	// Replaces lists the runs that this run replaced, as known when publishing began.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons for holding the run that an operator overruled with --accept-held.
 	Accepted []review.Reason `json:"accepted,omitempty"`
 	// Activity aggregates the activity of all processes, each up to its last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count
-	// only what is left. So does the ledger after a purge of schools or districts; a purge of students does not change
-	// the ledger.
+	// Purges are the purges of the run since it was published, the earliest first. Tables, Datasets and Schools count only
+	// what is left. So does the ledger after a purge of schools or districts, but a purge of students does not change the
+	// ledger.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 
@@ -64,20 +64,20 @@ type Parameters struct {
 	SchoolsPerFile int `json:"schools_per_file"`
 	Shards         int `json:"shards"`
 	review.Limits
-	// Suppressed and NotSuppressed are as in the plan.
+	// Suppressed and NotSuppressed have the same meaning as in the plan.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 }
 
 // Requests counts the requests of a run, or of a part of a run.
 type Requests struct {
-	Total          int64            `json:"total"`           // without those for tokens
+	Total          int64            `json:"total"`           // all requests except requests for tokens
 	Retries        int64            `json:"retries"`         // requests that repeated an earlier request
 	TokenRefreshes int64            `json:"token_refreshes"` // tokens after the first
 	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status or kind of error
 }
 
-// Add adds the other counts.
+// Add adds the counts in other to r.
 func (r *Requests) Add(other Requests) {
 	r.Total += other.Total
 	r.Retries += other.Retries
@@ -92,11 +92,11 @@ func (r *Requests) Add(other Requests) {
 
 // ManifestTable is a table of a published run.
 type ManifestTable struct {
-	Rows  int64       `json:"rows"` // in all files
+	Rows  int64       `json:"rows"` // the rows in all files
 	Files []sink.File `json:"files"`
 }
 
-// NewManifestTable returns the table with the given files.
+// NewManifestTable returns a table with the given files.
 func NewManifestTable(files ...sink.File) ManifestTable {
 	t := ManifestTable{Files: append([]sink.File{}, files...)}
 	for _, file := range files {
@@ -127,7 +127,7 @@ type ManifestSchools struct {
 type ManifestPurge struct {
 	// ID is the id of the proof, _purges/<id>.json.
 	ID string    `json:"id"`
-	At time.Time `json:"at"` // when it was requested
+	At time.Time `json:"at"` // when the purge was requested
 	// RowsRemoved counts rows by table.
 	RowsRemoved map[string]int64 `json:"rows_removed"`
 	// ExtraRemoved counts, by table, the rows that have lost _extra because it mentioned a purged student.
@@ -154,7 +154,7 @@ type LedgerRemoved struct {
 // Rows returns how many rows were removed.
 func (r LedgerRemoved) Rows() int64 { return r.OK + r.Denied + r.Failed }
 
-// PurgedFile is a file that replaced another.
+// PurgedFile is a file with which a purge replaced another file.
 type PurgedFile struct {
 	Path         string `json:"path"`                    // the new file
 	Was          string `json:"was"`                     // the path of the file that it replaced
@@ -162,7 +162,7 @@ type PurgedFile struct {
 	ExtraRemoved int64  `json:"extra_removed,omitempty"` // rows that lost _extra
 }
 
-// Add adds a file of a table.
+// Add adds a replaced file of a table and its counts.
 func (p *ManifestPurge) Add(table string, file PurgedFile) {
 	AddRows(&p.RowsRemoved, table, file.RowsRemoved)
 	AddRows(&p.ExtraRemoved, table, file.ExtraRemoved)
@@ -253,8 +253,8 @@ func (m *Manifest) differences(baseURL string, scope Scope) []string {
 	return append(found, m.Parameters.Differences(scope)...)
 }
 
-// differencesApartFromDatasets works like differences, but ignores the datasets: two runs can be compared in the
-// datasets that they have in common.
+// differencesApartFromDatasets works like differences, but ignores the datasets, because two runs can be compared in
+// the datasets that they have in common.
 func (m *Manifest) differencesApartFromDatasets(baseURL string, scope Scope) []string {
 	scope.Datasets = m.Parameters.Datasets
 	return m.differences(baseURL, scope)
@@ -278,8 +278,8 @@ func (m *Manifest) SchoolsEmptied(dataset string) int64 {
 	return n
 }
 
-// LedgerRemoved adds up, for the rows that purges have removed from the ledger of a dataset, SchoolsWithRow and
-// RowsWritten. The other counts are zero.
+// LedgerRemoved returns the sums of SchoolsWithRow and RowsWritten over the rows that purges have removed from the
+// ledger of a dataset. The other counts are zero.
 func (m *Manifest) LedgerRemoved(dataset string) LedgerRemoved {
 	var sum LedgerRemoved
 	for i := range m.Purges {

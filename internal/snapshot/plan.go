@@ -14,23 +14,23 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is _runs/<run>/plan.json. It is written when a run starts and determines what the run does; every process of the
-// run follows it. It holds no student data.
+// Plan is _runs/<run>/plan.json. It is written when a run starts and determines what the run does. Every process of the
+// run follows the plan. A plan does not contain student data.
 type Plan struct {
 	FormatVersion int    `json:"format_version"`
 	RunID         string `json:"run_id"`
 	Kind          Kind   `json:"kind"`
 	SnapshotDate  string `json:"snapshot_date"`
-	// PlannedAt is when the plan was made, in UTC; its date is the day that enrollment operations are pinned to.
+	// PlannedAt is the time at which the plan was made, in UTC. Enrollment operations are pinned to its date.
 	PlannedAt   time.Time `json:"planned_at"`
 	ToolVersion string    `json:"tool_version"`
 	BaseURL     string    `json:"base_url"`
 	Scope       Scope     `json:"scope"`
-	// StudentsKey is the key of the digest of the scope's students, in hexadecimal; empty if the digest uses the
+	// StudentsKey is the key of the digest of the scope's students, in hexadecimal. It is empty if the digest uses the
 	// privacy key.
 	StudentsKey string `json:"students_key,omitempty"`
-	// Suppressed describes the students whom the run leaves out; nil if there are no such students, as without a privacy
-	// key. NotSuppressed are purged students whom the run cannot leave out.
+	// Suppressed describes the students whom the run leaves out. It is nil if there are no such students, for example
+	// because the run has no privacy key. NotSuppressed are purged students whom the run cannot leave out.
 	Suppressed    *Suppression     `json:"suppressed,omitempty"`
 	NotSuppressed []PurgedStudents `json:"not_suppressed,omitempty"`
 	// Filters are the optional parameters of the enrollment operations, as pinned by the plan.
@@ -45,7 +45,7 @@ type Plan struct {
 	Replace bool `json:"replace,omitempty"`
 	// AcceptBaseURL lets the run move a destination that belongs to another service to the run's service.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
-	// Compare reports whether the rows are compared with the rows of the baseline.
+	// Compare is true if the run's rows are compared with the rows of the baseline.
 	Compare bool `json:"compare,omitempty"`
 	// Baseline is the previous snapshot, or nil. NoBaseline is the reason why a full run has none.
 	Baseline   *Baseline `json:"baseline,omitempty"`
@@ -60,23 +60,24 @@ type Plan struct {
 	Buckets       []Bucket        `json:"buckets"`
 }
 
-// MaxSchoolName is the length, in characters, at which a plan truncates school names. They are only shown to people,
-// and the service may send text of any length.
+// MaxSchoolName is the length, in characters, at which a plan truncates school names. The names are only shown to
+// people, and the service may send text of any length.
 const MaxSchoolName = 200
 
 // School is a school of a run.
 type School struct {
 	Bid string `json:"bid"`
-	// Name is the school's name in the school list, truncated at MaxSchoolName characters; empty if the list has none.
+	// Name is the school's name in the school list, truncated at MaxSchoolName characters. It is empty if the list has no
+	// name.
 	Name string `json:"name,omitempty"`
-	// District is the school's own districtBid; empty if the list has none.
+	// District is the school's own districtBid. It is empty if the list has no districtBid.
 	District string `json:"district,omitempty"`
 	// Perspectives are the districts through which the school's enrollment is read, in the order of their bids.
 	Perspectives []string `json:"perspectives,omitempty"`
 }
 
-// SchoolFailure records why a school failed. SchoolBid is empty for a school that the service lists without a bid,
-// SchoolName for a school that is not in the list or has no name there.
+// SchoolFailure records why a school failed. SchoolBid is empty for a school that the service lists without a bid.
+// SchoolName is empty for a school that is not in the list or has no name there.
 type SchoolFailure struct {
 	SchoolBid  string `json:"school_bid"`
 	SchoolName string `json:"school_name"` // as in the school list
@@ -84,8 +85,8 @@ type SchoolFailure struct {
 	Error      string `json:"error"` // the reason
 }
 
-// Bucket is a fixed group of schools: the plan's schools from First up to End, exclusive. The lookup bucket has no
-// schools.
+// Bucket is a fixed group of schools: the plan's schools from First up to, but not including, End. The lookup bucket
+// has no schools.
 type Bucket struct {
 	Index    int    `json:"index"`
 	First    int    `json:"first"`
@@ -108,8 +109,8 @@ func (t Task) String() string {
 	return fmt.Sprintf("%s of bucket %d", t.Dataset, t.Bucket)
 }
 
-// Shard returns the index of the process that does the task. Buckets are assigned in turn; the first process does the
-// lookups.
+// Shard returns the index of the process that does the task. Buckets are assigned in turn. The first process also does
+// the lookups.
 func (t Task) Shard(shards int) int {
 	if t.Bucket == LookupBucket {
 		return 0

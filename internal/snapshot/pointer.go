@@ -13,14 +13,15 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// Pointer is _snapshots/<date>.json or _as_of/<date>.json: the run that is the snapshot of that date.
+// Pointer is _snapshots/<date>.json or _as_of/<date>.json. It refers to the run that is the snapshot of that date.
 type Pointer struct {
 	RunID          string `json:"run_id"`
 	Manifest       string `json:"manifest"`
 	ManifestSHA256 string `json:"manifest_sha256"`
 }
 
-// Latest is _latest.json: the newest published full run that is not restricted to some schools.
+// Latest is _latest.json. It refers to the newest published full run that is not restricted to some schools or
+// students.
 type Latest struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
@@ -37,7 +38,7 @@ type Snapshot struct {
 	Err error
 }
 
-// Current returns the manifest of the run that is the snapshot of the date, or nil.
+// Current returns the manifest of the run that is the snapshot of the date, or nil if there is none.
 func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest, error) {
 	return c.current(ctx, PointerPath(kind, date))
 }
@@ -120,7 +121,7 @@ func (c Catalog) Snapshots(ctx context.Context, kind Kind, before string) iter.S
 	}
 }
 
-// pointers lists the pointers of a kind, the oldest date first. Delta runs have none.
+// pointers lists the pointers of a kind, the oldest date first. Delta runs have no pointers.
 func (c Catalog) pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) {
 	folder, _, found := strings.Cut(PointerPath(kind, "any"), "/")
 	if !found {
@@ -130,7 +131,7 @@ func (c Catalog) pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) 
 	return slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") }), err
 }
 
-// LatestRun returns the manifest of the run that _latest.json refers to, or nil.
+// LatestRun returns the manifest of the run that _latest.json refers to, or nil if that document does not exist.
 func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
 	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath, sink.ErrNotFound)
 	if latest == nil || err != nil {
@@ -143,13 +144,14 @@ func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
 	return manifest, err
 }
 
-// NewestUnfiltered returns the newest published full run that is not restricted to some schools, or nil.
+// NewestUnfiltered returns the newest published full run that is not restricted to some schools or students, or nil if
+// there is none.
 func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
 	return c.Newest(ctx, Full, func(m *Manifest) bool { return !m.Parameters.Filtered() })
 }
 
-// FindEqual returns the published run with the given kind, date, service and scope, or nil. If there are several delta
-// runs, it returns the one published last.
+// FindEqual returns the published run with the given kind, date, service and scope, or nil if there is none. If there
+// are several delta runs, it returns the one published last.
 func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
 	if kind != Delta {
 		current, err := c.Current(ctx, kind, date)
@@ -173,7 +175,7 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 }
 
 // NightsBefore returns the states of the last published full snapshots before the run's date, the oldest first. It
-// considers at most the given number of snapshots, and skips those that are unreadable or have different settings.
+// considers at most the given number of snapshots, and skips snapshots that are unreadable or have different settings.
 func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
 	var nights []RunState
 	read := 0
@@ -193,14 +195,14 @@ func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]R
 	return nights, nil
 }
 
-// Newest returns the published run of a kind with the newest date for which match returns true, or nil. Delta runs have
-// no pointers and are never found. Unreadable pointers and manifests are skipped.
+// Newest returns the published run of a kind with the newest date for which match returns true, or nil if there is
+// none. Delta runs have no pointers and are never found. Unreadable pointers and manifests are skipped.
 func (c Catalog) Newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
 	return c.newestBefore(ctx, kind, "", match, func(string) bool { return true })
 }
 
 // newestBefore works like Newest for the dates before the given one, but a damaged document is an error unless skip
-// accepts its pointer.
+// returns true for its pointer.
 func (c Catalog) newestBefore(
 	ctx context.Context, kind Kind, date string, match func(*Manifest) bool, skip func(pointer string) bool,
 ) (*Manifest, error) {
@@ -255,10 +257,10 @@ func (c Catalog) UpdateLatest(ctx context.Context) (written bool, err error) {
 	return written && err == nil, err
 }
 
-// WithoutLatest returns the id of the newest unfiltered published full run if _latest.json does not refer to it. The
-// document may be missing, or it may refer to a lost run or, for example after it was restored from a backup, to an
-// older run. runs are the states of all runs. A run that is being published does not count, because its publisher
-// writes the document.
+// WithoutLatest returns the id of the newest unfiltered published full run if _latest.json does not refer to that run,
+// and "" otherwise. The document may be missing, or it may refer to a lost run or, for example after it was restored
+// from a backup, to an older run. runs are the states of all runs. A run that is being published does not count,
+// because its publisher writes the document.
 func (c Catalog) WithoutLatest(ctx context.Context, runs []RunState) (run string, err error) {
 	latest, err := c.LatestRun(ctx)
 	if err != nil && !errors.Is(err, sink.ErrDamaged) {

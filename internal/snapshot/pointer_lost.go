@@ -62,7 +62,7 @@ func (c Catalog) CheckPointers(ctx context.Context, named []string) error {
 }
 
 // firstLost returns the manifest of the first published run in the given folders for which match returns true and whose
-// pointer is lost or damaged; nil if there is none.
+// pointer is lost or damaged, or nil if there is none.
 func (c Catalog) firstLost(ctx context.Context, folders []string, match func(*Manifest) bool) (*Manifest, error) {
 	lost, err := sink.Map(ctx, maxRunsRead, folders, func(ctx context.Context, folder string) (*Manifest, error) {
 		m, err := ReadIfSound[Manifest](ctx, c, DocumentPath(folder, ManifestName))
@@ -87,9 +87,9 @@ func (c Catalog) firstLost(ctx context.Context, folders []string, match func(*Ma
 }
 
 // hasLostPointer reports whether the pointer at path, which belongs to the date of a published run, is missing or
-// damaged. It returns false if the run is no longer published, or has a change: other processes may be publishing or
-// pruning the run. Such a process records its change first, and removes the change last, after it has changed the
-// pointer. A prune also removes the manifest.
+// damaged. It returns false if the run is no longer published, or has a change, because other processes may be
+// publishing or pruning the run. Such a process records its change first, and removes the change last, after it has
+// changed the pointer. A prune also removes the manifest.
 func (c Catalog) hasLostPointer(ctx context.Context, run, path string) (bool, error) {
 	changing := func() (bool, error) {
 		_, _, err := c.Read(ctx, ChangePath(run))
@@ -175,8 +175,8 @@ func (c Catalog) RestorePointer(ctx context.Context, m *Manifest) (restored bool
 	return restored && err == nil, err
 }
 
-// adviseOn adds advice to the error of a damaged pointer: how to write the pointer again, if exactly one published run
-// has its date.
+// adviseOn adds advice to the error of a damaged pointer if exactly one published run has the pointer's date. The
+// advice says how to write the pointer again.
 func (c Catalog) adviseOn(ctx context.Context, path string, damaged error) error {
 	runs, _, err := c.PublishedRuns(ctx)
 	if err != nil {

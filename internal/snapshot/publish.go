@@ -27,7 +27,7 @@ type PublishOptions struct {
 //
 // A *RefusedError means that the run must not be published at this destination or may not replace the current run, and
 // that nothing is visible. An *UnfinishedError comes with the manifest: the run is the snapshot of its date, but a
-// later step failed. ErrConflict means that another run keeps the date; the status in the manifest is replaced. A
+// later step failed. ErrConflict means that another run keeps the date. The status in the manifest is then replaced. A
 // *MissingError or ErrStagedLost means that nothing is visible and the command has to be run again.
 func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions) (_ *Manifest, err error) {
 	unlock, err := c.lockPublishing(ctx)
@@ -93,9 +93,9 @@ func (c Catalog) resumePublishing(ctx context.Context, change *Change, version s
 	return manifest, unfinished(err)
 }
 
-// beginPublishing checks that the run may replace the current run, stages the ledger and writes the change. It replaces
-// a damaged change with the given version. If another process came first, beginPublishing returns that process's
-// change, or nil if the change is already complete.
+// beginPublishing checks that the run may replace the current run, stages the ledger and writes the change. damaged is
+// the version of the damaged change that it replaces, or "" if there is none. If another process came first,
+// beginPublishing returns that process's change, or nil if the change is already complete.
 func (c Catalog) beginPublishing(
 	ctx context.Context, g *StagedRun, opts PublishOptions, damaged string,
 ) (*Change, string, error) {

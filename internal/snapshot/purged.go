@@ -37,7 +37,7 @@ type purgeRecord struct {
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`
 	FinishedAt time.Time `json:"finished_at"`
-	// Suppressed is set if the students were put on the suppression list.
+	// Suppressed is not nil if the students were put on the suppression list.
 	Suppressed *struct {
 		Key string `json:"key_fingerprint"`
 	} `json:"suppressed"`
@@ -50,7 +50,7 @@ type recordStudents struct {
 	ByNumber bool `json:"by_number"`
 }
 
-// count returns how many students were erased or, before that is known, listed.
+// count returns how many students were erased or, if that is not known yet, how many were listed.
 func (s *recordStudents) count() int {
 	if s.Matched != nil {
 		return *s.Matched
@@ -107,8 +107,8 @@ const PurgeTimeFormat = "20060102T150405Z"
 // PurgeBegun is the state of a purge that has begun but not ended.
 const PurgeBegun = "begun"
 
-// UnfinishedPurge is a purge that has begun but not ended. Other commands finish the changes to single runs that it has
-// begun, but only repeating the purge finds the rows that are left.
+// UnfinishedPurge is a purge that has begun but not ended. Other commands finish the changes to single runs that the
+// purge has begun, but only a repetition of the purge finds the remaining rows.
 type UnfinishedPurge struct {
 	// Proof is the path of the purge's report.
 	Proof   string
@@ -143,8 +143,8 @@ func (c Catalog) UnfinishedPurges(ctx context.Context) ([]UnfinishedPurge, error
 	return found, nil
 }
 
-// MissingProofs returns, sorted, the paths of the given purges' proofs that no longer exist. The ids of the purges come
-// from the manifests of runs and of the history.
+// MissingProofs returns the paths of the proofs that no longer exist, sorted. ids are the ids of purges, from the
+// manifests of runs and of the history.
 func (c Catalog) MissingProofs(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -232,8 +232,8 @@ func (c Catalog) UndonePurges(ctx context.Context, runs []RunState) ([]string, e
 }
 
 // isUndoneIn reports whether the purge removed rows from a run whose manifest lists neither this purge nor a later
-// purge that removed as many rows. A run that was published after the purge does not count: it is a new run with the
-// same id.
+// purge that removed as many rows. A run that was published after the purge does not count, because it is a new run
+// with the same id.
 func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	removed := r.removedFrom(s.RunID)
 	visible := s.State == StatePublished || s.State == StateReplaced
@@ -254,7 +254,7 @@ func (r *purgeRecord) isUndoneIn(s *RunState, records []purgeRecord) bool {
 	})
 }
 
-// removedFrom returns how many rows were removed from a run, by table; nil if the purge did not change the run.
+// removedFrom returns how many rows were removed from a run, by table, or nil if the purge did not change the run.
 func (r *purgeRecord) removedFrom(run string) map[string]int64 {
 	for _, purged := range r.Runs {
 		if purged.RunID == run {
@@ -264,8 +264,9 @@ func (r *purgeRecord) removedFrom(run string) map[string]int64 {
 	return nil
 }
 
-// areRepeated reports whether each purge that began before a time has been repeated after it. The id of a purge of
-// students begins with its time, and its end is the same for the same list under the same key.
+// areRepeated reports whether each of the given purges, or a repetition of it, began after the given time. The id of a
+// purge of students begins with the time of the purge. The rest of the id is the same for the same list under the same
+// key.
 func areRepeated(ids []string, before time.Time) bool {
 	later := make(map[string]bool)
 	for _, id := range ids {
@@ -306,7 +307,7 @@ func (r *purgeRecord) remedy() string {
 
 // PurgedBefore counts, by the day of their last purge, the schools of a staged run that were purged from the
 // destination and that the service returns again. A school that the service lists but denies access to does not count.
-// The counts come from the reports of purges, finished or not, which are never removed.
+// The counts come from the reports of purges, finished or not, which no command removes.
 func (c Catalog) PurgedBefore(ctx context.Context, staged *StagedRun) ([]PurgedSchools, error) {
 	records, err := c.purgeRecords(ctx)
 	if len(records) == 0 || err != nil {

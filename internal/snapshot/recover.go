@@ -37,15 +37,16 @@ func (r *Recovered) Err() error {
 // StuckError reports that an interrupted change could not be finished.
 type StuckError struct {
 	Run string
-	// Change is publish, purge or prune; empty if the change cannot be read.
+	// Change is publish, purge or prune. It is empty if the change cannot be read.
 	Change string
-	// Kind and Date identify the run's snapshot; empty if neither its change nor its manifest can be read.
+	// Kind and Date identify the run's snapshot. They are empty if neither the run's change nor its manifest can be read.
 	Kind Kind
 	Date string
-	// Published is set if the run is published: a later step of the publish failed, or the change is a purge or a prune.
+	// Published is true if the run is published, because only a later step of the publish failed, or because the change is
+	// a purge or a prune.
 	Published bool
-	// Undone is set if the change was undone, because staged files are lost or the pointer cannot be replaced. No files of
-	// the run are visible, and its command has to be run again.
+	// Undone is true if the change was undone, because staged files are lost or the pointer cannot be replaced. No files
+	// of the run are visible, and its command has to be run again.
 	Undone bool
 	Err    error
 }
@@ -64,15 +65,15 @@ func (e *StuckError) Cause() error {
 
 func (e *StuckError) Unwrap() error { return e.Err }
 
-// Blocks reports whether another run of that kind and date might find files of the stuck run already visible. Delta
-// runs do not replace one another.
+// Blocks reports whether another run of that kind and date might find that files of the stuck run are already visible.
+// Delta runs do not replace one another.
 func (e *StuckError) Blocks(kind Kind, date string) bool {
 	return !e.Published && !e.Undone && kind != Delta && e.Kind == kind && e.Date == date
 }
 
 // Recover finishes or undoes the interrupted changes: first a change to the history, then purges and prunes, then runs
 // being published, in the order of their plans. If no publish was interrupted and another process holds the publish
-// lock, it leaves the changes to runs to that process.
+// lock, that process finishes the changes to runs instead.
 func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	publishing := 0
 	begun, err := c.Changes(ctx, func(change *Change) bool {
@@ -99,8 +100,8 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	return c.recoverAll(ctx)
 }
 
-// RecoverAndLock works like Recover, but keeps the publish lock until unlock is called, and fails if a change cannot be
-// finished. Even if it fails, it may return the changes that were finished.
+// RecoverAndLock works like Recover, but keeps the publish lock until unlock is called, and returns an error if a
+// change cannot be finished. Even then, it may return the changes that were finished.
 func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
 	if unlock, err = c.lockPublishing(ctx); err != nil {
 		return nil, nil, err
@@ -142,9 +143,9 @@ func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 	return r, nil
 }
 
-// pendingChanges returns the changes in progress, in the order in which they are to be finished, and adds those that
-// cannot be read to r.Stuck. A damaged change of a run without a manifest is ignored: publishing that run rewrites it
-// from the checkpoints.
+// pendingChanges returns the changes in progress, in the order in which they are to be finished, and adds the changes
+// that cannot be read to r.Stuck. A damaged change of a run without a manifest is ignored, because publishing that run
+// makes the change again from the checkpoints.
 func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying, error) {
 	index, err := c.Index(ctx)
 	if err != nil {

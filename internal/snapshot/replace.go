@@ -28,9 +28,9 @@ type Candidate struct {
 	// BaseURL and Scope are the service that the run reads and the data that it covers.
 	BaseURL string
 	Scope   Scope
-	// Today is set if the date is the day on which the run was planned.
+	// Today is true if the date is the day on which the run was planned.
 	Today bool
-	// Replace is set if --replace was given.
+	// Replace is true if --replace was given.
 	Replace bool
 }
 
@@ -65,10 +65,10 @@ func (c *Candidate) advice() string {
 
 const replace = wording.Setting("replace")
 
-// CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
-// may not replace that run: because the scope or the service differs, because it is a full snapshot of a past date, or
-// because the current run cannot be read. With Candidate.Replace, it never refuses. An as-of run may replace an as-of
-// run of equal scope on any day. Delta runs replace nothing.
+// CheckReplace returns the run that the candidate would replace, or nil if there is none. It returns a *RefusedError if
+// the candidate may not replace that run: because the scope or the service differs, because it is a full snapshot of a
+// past date, or because the current run cannot be read. If Candidate.Replace is true, every run may be replaced. An
+// as-of run may replace an as-of run of equal scope on any day. Delta runs never replace another run.
 //
 // A published run whose pointer is lost or damaged is replaced too.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
@@ -100,7 +100,7 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 }
 
 // lostRun returns the manifest of another run that is published for the date of a candidate, but whose pointer is lost
-// or damaged; nil if there is none. It reads only the manifests that may belong to such a run.
+// or damaged, or nil if there is none. It reads only the manifests that may belong to such a run.
 func (c Catalog) lostRun(ctx context.Context, run Candidate) (*Manifest, error) {
 	index, err := c.Index(ctx)
 	if err != nil {

@@ -16,24 +16,25 @@ const (
 	ByDistrict     = "district"
 )
 
-// OwnPerspective is the Scope.Perspectives of a run that reads a school's enrollment only through the school's own
-// district.
+// OwnPerspective is the value of Scope.Perspectives for a run that reads a school's enrollment only through the
+// school's own district.
 const OwnPerspective = "own"
 
 // Scope is the data that a run covers. Unless --replace is given, a run replaces the snapshot of its date only if both
-// have the same scope. It is compared with an earlier snapshot only if the scopes differ at most in their datasets.
+// have the same scope. A run is compared with an earlier snapshot only if their scopes differ at most in the datasets.
 type Scope struct {
 	Datasets  []string `json:"datasets"`
 	Schools   []string `json:"schools,omitempty"`
 	Districts []string `json:"districts,omitempty"`
-	// Students restricts the run to a cohort; nil for all students.
+	// Students restricts the run to a cohort. It is nil if the run covers all students.
 	Students     *Students `json:"students,omitempty"`
 	Perspectives string    `json:"perspectives"`
 	PartitionBy  string    `json:"partition_by"`
 	// ModifiedSince is the value of --modified-since as given, which may be auto.
 	ModifiedSince  string `json:"modified_since,omitempty"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
-	// Privacy is the profile; empty means full. PrivacyKey is the fingerprint of the key of the pseudonyms.
+	// Privacy is the privacy profile. If it is empty, the profile is full. PrivacyKey is the fingerprint of the key of the
+	// pseudonyms.
 	Privacy    string `json:"privacy,omitempty"`
 	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
 }
@@ -60,7 +61,7 @@ func (s Scope) SamePrivacy(other Scope) bool {
 type Students struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`
-	// Matched is how many of them have a row; nil before the run is published.
+	// Matched is the number of these students who have a row. It is nil before the run is published.
 	Matched *int `json:"matched,omitempty"`
 	// Digest is the pseudonym of the sorted list, one student per line, under the run's privacy key or the plan's own
 	// key.
@@ -81,7 +82,7 @@ func (s Scope) Filtered() bool {
 }
 
 // Equal reports whether two scopes are the same, regardless of the order of their lists. The fingerprints of privacy
-// keys count only if both scopes have one.
+// keys are compared only if both scopes have one.
 func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
 
 const includeRemoved = wording.Setting("include-removed")

@@ -15,12 +15,12 @@ import (
 // that was never moved has no such document and belongs to the service of its runs.
 const ServicePath = "_destination.json"
 
-// serviceDocument is _destination.json.
+// serviceDocument is the content of _destination.json.
 type serviceDocument struct {
 	FormatVersion int    `json:"format_version"`
 	BaseURL       string `json:"base_url"`
-	// First is the base URL of the first service of the destination; empty if it is unknown, for example because an
-	// earlier release moved the destination.
+	// First is the base URL of the first service of the destination. It is empty if that service is unknown, for example
+	// because an earlier release moved the destination.
 	First string `json:"first_base_url,omitempty"`
 }
 
@@ -40,8 +40,8 @@ func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy stri
 	return c.checkPartitioning(ctx, index, partitionBy, true)
 }
 
-// claimDestination works like CheckDestination, but for a run about to be published: only published runs count, and
-// accepting another service moves the destination to it.
+// claimDestination works like CheckDestination, but for a run about to be published: only published runs count, and if
+// another service is accepted, the destination is moved to that service.
 func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -71,7 +71,8 @@ func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy stri
 }
 
 // FirstService returns the base URL of the first service of the destination, in canonical form. earliest is the
-// earliest snapshot, which comes from that service unless the destination was moved; nil if all snapshots are pruned.
+// earliest snapshot, which comes from that service unless the destination was moved. It is nil if all snapshots are
+// pruned.
 func (c Catalog) FirstService(ctx context.Context, earliest *Manifest) (string, error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	switch {
@@ -90,8 +91,9 @@ func (c Catalog) FirstService(ctx context.Context, earliest *Manifest) (string, 
 	return CanonicalBaseURL(first), err
 }
 
-// PreviousService returns the base URL of the service that the destination belongs to; empty if that is the service at
-// baseURL, if the destination does not belong to a service yet, or if the document that records the service is damaged.
+// PreviousService returns the base URL of the service that the destination belongs to. It returns "" if that is the
+// service at baseURL, if the destination does not belong to a service yet, or if the document that records the service
+// is damaged.
 func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, error) {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -129,10 +131,10 @@ func (c Catalog) checkService(ctx context.Context, index Index, baseURL string, 
 	return &RefusedError{Reason: fmt.Sprintf("%s belongs to %s, not to %s: %s", c, owner, baseURL, advice)}
 }
 
-// serviceOf returns the base URL of the service that the destination belongs to and the run that shows this; empty if
-// it does not belong to a service yet. It is the first of these: the service the destination was moved to, the service
-// of its newest snapshot, the service of any published run, or, if staged is set, the service of the first run with
-// staged files.
+// serviceOf returns the base URL of the service that the destination belongs to, and the id of the run that shows this,
+// if any. The base URL is empty if the destination does not belong to a service yet. The service is the first of these:
+// the service to which the destination was moved, the service of its newest snapshot, the service of any published run,
+// or, if staged is set, the service of the first run with staged files.
 func (c Catalog) serviceOf(ctx context.Context, index Index, staged bool) (baseURL, run string, err error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {

@@ -12,8 +12,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// StagedTasks returns the checkpoints of staged tasks: those that cover their task, and whose files are intact in the
-// store. A damaged task has a checkpoint, but files are missing or have changed.
+// StagedTasks returns the checkpoints of the staged tasks. A task is staged if its checkpoint covers it and the files
+// of the checkpoint are intact in the store. A task is damaged if such a checkpoint exists, but files are missing or
+// have changed.
 func (c Catalog) StagedTasks(ctx context.Context, plan *Plan) (staged map[Task]*Checkpoint, damaged []Task, err error) {
 	return c.stagedTasks(ctx, plan, c.store.Intact)
 }
@@ -80,8 +81,8 @@ func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
 }
 
 // DropCheckpoints removes the staged files that the checkpoints of a run list, then the checkpoints and the files
-// beside them, so that the same command fetches everything again. Staged files are removed first: on a store that
-// cannot list them, they can only be found through the checkpoints.
+// beside them, so that the same command fetches everything again. Staged files are removed first, because on a store
+// that cannot list them, they can only be found through the checkpoints.
 func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 	checkpoints, err := c.ReadCheckpoints(ctx, run)
 	if err != nil {
@@ -111,7 +112,7 @@ func (c Catalog) removeAllIn(ctx context.Context, folder string, others ...strin
 
 // commitAll makes the staged files of a run visible. Other staged files of the run are dropped first, because some
 // stores remove a committed file when another upload to its path is aborted. Finally, commitAll checks that all files
-// exist; if one does not, the error is ErrStagedLost.
+// exist. If one does not, it returns ErrStagedLost.
 func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) error {
 	if err := c.Sweep(ctx, run, files...); err != nil {
 		return err
@@ -152,9 +153,9 @@ func (c Catalog) AbortAll(ctx context.Context, owner string, files []sink.File) 
 	})
 }
 
-// RemoveStaging removes the checkpoints, held.json, the heartbeat and the leftover staged files of a published run:
-// files of a killed publisher, or of processes that did not know that the run was published. The change stays, because
-// a publisher may still need it.
+// RemoveStaging removes the checkpoints, held.json, the heartbeat and the leftover staged files of a published run.
+// Such files come from a killed publisher, or from processes that did not know that the run was published. The change
+// is kept, because a publisher may still need it.
 func (c Catalog) RemoveStaging(ctx context.Context, run string) error {
 	if err := c.removeAllIn(ctx, runPath(run)+CheckpointFolder, HeldPath(run), AlivePath(run)); err != nil {
 		return err

@@ -30,10 +30,10 @@ type RunState struct {
 	Kind         Kind   `json:"kind"`
 	SnapshotDate string `json:"snapshot_date"`
 	State        string `json:"state"`
-	// PlannedAt is when the run was planned; zero if neither its plan nor its manifest can be read.
+	// PlannedAt is the time at which the run was planned. It is zero if neither the plan nor the manifest can be read.
 	PlannedAt time.Time `json:"planned_at"`
-	// LastProgress is when the run was published or, before that, when a file or document of it was last written. A
-	// working process writes at least every five minutes.
+	// LastProgress is the time at which the run was published or, before that, one of its files or documents was last
+	// written. A working process writes at least every five minutes.
 	LastProgress time.Time `json:"last_progress"`
 	// Staged counts the staged tasks of the run, and Tasks all tasks in its plan. For a published run, they are equal.
 	Staged int `json:"staged"`
@@ -44,9 +44,9 @@ type RunState struct {
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
 	Denied  int64 `json:"denied"`
-	// Filtered means that the run holds only some schools or students.
+	// Filtered is true if the run holds only some schools or students.
 	Filtered bool `json:"filtered"`
-	// Students is the cohort to which the run is restricted; nil for all students.
+	// Students is the cohort to which the run is restricted. It is nil if the run covers all students.
 	Students *Students `json:"students,omitempty"`
 	// Privacy is the profile of the run's rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy    string `json:"privacy"`
@@ -58,30 +58,30 @@ type RunState struct {
 	Duration time.Duration `json:"duration_ns"`
 	// DurationSeconds is Duration in seconds.
 	DurationSeconds float64 `json:"duration_seconds"`
-	// Changes counts the rows that differ from the previous snapshot; nil if the run was not compared.
+	// Changes counts the rows that differ from the previous snapshot. It is nil if the run was not compared.
 	Changes *Changes `json:"changes,omitempty"`
-	// Warnings is the number of warnings of a published run, failed checks included, and Accepted the number of reasons to
-	// hold it that an operator has accepted.
+	// Warnings is the number of warnings of a published run, including failed checks. Accepted is the number of reasons
+	// for holding the run that an operator has accepted.
 	Warnings int `json:"warnings,omitempty"`
 	Accepted int `json:"accepted,omitempty"`
-	// Reasons are the reasons why a held run is held; empty if it is superseded.
+	// Reasons are the reasons why the run is held. There are no reasons if the run is superseded.
 	Reasons []review.Reason `json:"reasons,omitempty"`
 	// SupersededBy is the run that has since been published for the date of a held run.
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems describe the documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
-	// ManifestMissing reports whether the run was published, but has no manifest: it has a ledger, or the pointer of
-	// its date refers to it.
+	// ManifestMissing is true if the run was published but has no manifest. Such a run has a ledger, or the pointer of its
+	// date refers to it.
 	ManifestMissing bool `json:"-"`
-	// BeingPruned reports whether a prune of the run has begun.
+	// BeingPruned is true if a prune of the run has begun.
 	BeingPruned bool `json:"-"`
 	// Purges are the ids of the purges in the manifest.
 	Purges []string `json:"-"`
 	// notSuppressed are the fingerprints of the keys of suppression lists whose students the run could not leave out.
 	notSuppressed []string
-	// Report reports whether the run has a report.
+	// Report is true if the run has a report.
 	Report bool `json:"-"`
-	// Resumable reports whether an unpublished run has checkpoints, or files beside them.
+	// Resumable is true if an unpublished run has checkpoints, or files beside them.
 	Resumable bool `json:"-"`
 	// Stamp identifies the version of the manifest. It is empty if there are Problems, or if the state also comes from
 	// other documents.
@@ -109,7 +109,7 @@ type Changes struct {
 func (c Catalog) Runs(ctx context.Context) ([]RunState, error) { return c.runs(ctx, true, nil) }
 
 // Outcomes works like Runs, but does not read the plans of published runs, so it leaves out their tasks. known maps
-// Stamps to results of earlier calls; a manifest whose Stamp is in known is not read again.
+// Stamps to results of earlier calls. A manifest whose Stamp is in known is not read again.
 func (c Catalog) Outcomes(ctx context.Context, known map[string]RunState) ([]RunState, error) {
 	return c.runs(ctx, false, known)
 }
@@ -162,7 +162,7 @@ func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState
 // DamagedPointer is a damaged pointer, or the lost pointer of a history.
 type DamagedPointer struct {
 	Path string
-	// Problem says what is wrong with it.
+	// Problem says what is wrong with the pointer.
 	Problem string
 }
 
@@ -214,7 +214,8 @@ func (s *RunState) compare(other *RunState) int {
 	return cmp.Or(s.PlannedAt.Compare(other.PlannedAt), s.planWritten.Compare(other.planWritten), cmp.Compare(s.RunID, other.RunID))
 }
 
-// supersededBy returns the run of the held run's date that was published after the run was held, or planned later.
+// supersededBy returns the id of a run that was published for the held run's date, if it was planned later than the
+// held run or published after that run was held. It returns "" if there is no such run.
 func supersededBy(held *RunState, runs []RunState) string {
 	for i := range runs {
 		r := &runs[i]
@@ -226,8 +227,8 @@ func supersededBy(held *RunState, runs []RunState) string {
 	return ""
 }
 
-// stamp identifies the version of the manifest; empty while the run is being changed. It includes the size, which
-// changes with the manifest, because times on S3 are in seconds.
+// stamp returns a string that identifies the version of the manifest, or "" while the run is being changed. The string
+// includes the size of the manifest, because times on S3 are in whole seconds.
 func (f *RunFolder) stamp() string {
 	if f.Has(ChangeName) {
 		return ""
@@ -405,8 +406,8 @@ func (c Catalog) unpublished(
 	return nil
 }
 
-// shardStates returns the progress of each shard of a run in which tasks are missing; nil if the run has only one shard
-// or is staged.
+// shardStates returns the progress of each shard of a run in which tasks are missing. It returns nil if the run has
+// only one shard or is completely staged.
 func shardStates(plan *Plan, missing []Task) []ShardState {
 	if plan.Shards <= 1 || len(missing) == 0 {
 		return nil

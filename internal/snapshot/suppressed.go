@@ -34,7 +34,7 @@ type SuppressedStudents struct {
 
 // SuppressedStudent is a student of a suppression list.
 type SuppressedStudent struct {
-	// Bid is the digest of the student's bid; empty if the student was listed by number.
+	// Bid is the digest of the student's bid. It is empty if the student was listed by number.
 	Bid string `json:"bid,omitempty"`
 	// Numbers are the digests of the student's numbers, sorted. They identify rows without a bid.
 	Numbers []string `json:"numbers,omitempty"`
@@ -43,8 +43,8 @@ type SuppressedStudent struct {
 // Suppression describes, in the documents of a run, the suppression list that the run follows, and in the records of a
 // purge, the list to which the purge has added its students.
 type Suppression struct {
-	// Listed is the number of students on the list, and Matched the number of those that the service still lists.
-	// Matched is nil in a purge, and before the run is published.
+	// Listed is the number of students on the list, and Matched the number of those whom the service still lists. Matched
+	// is nil in a purge, and before the run is published.
 	Listed  int  `json:"listed"`
 	Matched *int `json:"matched,omitempty"`
 	// Key is the fingerprint of the privacy key.
@@ -147,8 +147,8 @@ func (c Catalog) CountSuppressed(ctx context.Context) (map[string]int, error) {
 	return counts, nil
 }
 
-// readSuppressionList returns the list, which is empty if there is none. A damaged list is an error, because without it
-// erased students would be exported again.
+// readSuppressionList returns the list, which is empty if the document is missing. A damaged list is an error, because
+// without it erased students would be exported again.
 func (c Catalog) readSuppressionList(ctx context.Context) (*SuppressionList, string, error) {
 	list, version, err := ReadDocument[SuppressionList](ctx, c, SuppressedPath)
 	switch {
@@ -187,8 +187,8 @@ func (c Catalog) Suppress(
 	return added, err
 }
 
-// SharedNumberError means that several students on a suppression list have the same number, so that the number does not
-// identify one of them.
+// SharedNumberError reports that several students on a suppression list have the same number, so that the number does
+// not identify one of them.
 type SharedNumberError struct {
 	// Students maps the index of a given student to how many students on the list have the given number.
 	Students map[int]int
@@ -198,10 +198,10 @@ func (e *SharedNumberError) Error() string {
 	return fmt.Sprintf("several students on the suppression list have the same number (%s given)", wording.Many(len(e.Students), "such number"))
 }
 
-// Unsuppress takes students off the suppression list of a privacy key. Each is given by digests that may be of the
-// student's bid or number, most specific first; the first of these that is on the list counts. It returns how many
-// students were taken off, and which of the given ones were on the list. If several students have a given number, it
-// changes nothing and fails with a *SharedNumberError, unless the bids of all these students, if any, are given too.
+// Unsuppress takes students off the suppression list of a privacy key. Each student is given by digests of a bid or
+// number, most specific first. The first digest that is on the list counts. It returns how many students were taken
+// off, and which of the given ones were on the list. If several students have a given number, it changes nothing and
+// returns a *SharedNumberError, unless the bids of all these students, if any, are given too.
 func (c Catalog) Unsuppress(ctx context.Context, fingerprint string, students [][]string, dryRun bool) (taken int, found []bool, err error) {
 	var shared map[int]int
 	err = c.changeSuppressed(ctx, fingerprint, dryRun, func(s SuppressedStudents) SuppressedStudents {
@@ -337,11 +337,11 @@ func (c Catalog) changeSuppressed(
 // cannot leave out: if the service still lists them, they are exported again.
 type PurgedStudents struct {
 	Date     string `json:"purged_on,omitempty"` // the day, if it is known
-	Students int    `json:"students"`            // how many
-	// Key is the fingerprint of the privacy key of their suppression list; empty if they are on no list.
+	Students int    `json:"students"`            // the number of students
+	// Key is the fingerprint of the privacy key of their suppression list. It is empty if they are not on any list.
 	Key string `json:"key_fingerprint,omitempty"`
-	// Missing means that the list, which a purge made, is missing, or is older or newer than the list that runs
-	// followed. If Missing is not set, the run does not have the key.
+	// Missing is true if the list, which a purge made, is missing, or is older or newer than the list that runs followed.
+	// Otherwise, the run does not have the key.
 	Missing bool `json:"list_missing,omitempty"`
 	// Purges are the ids of the purges whose students were on the missing list.
 	Purges []string `json:"purges,omitempty"`
@@ -435,7 +435,7 @@ func (c Catalog) PurgedStudents(ctx context.Context, fingerprint string, now tim
 // missingLists counts, by key, the students of suppression lists that are missing. The newest snapshots and the history
 // show which students these are: those whom a run left out or warned about, or whom a purge removed. A list is missing
 // if the document no longer has its key, or has fewer students and lacks purges: the list was lost and started again,
-// or an older one was restored. Unsuppress keeps the purges in the list; retiring a key keeps only the key.
+// or an older one was restored. Unsuppress keeps the purges in the list. Retiring a key keeps only the key.
 func (c Catalog) missingLists(ctx context.Context, list *SuppressionList) ([]PurgedStudents, error) {
 	before := make(map[string]int)
 	purges := make(map[string][]string)

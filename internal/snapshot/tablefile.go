@@ -42,8 +42,8 @@ func NewHistoryTables(catalog Catalog) *Tables {
 	}
 }
 
-// TableFile is a table's file that is being written. The caller must call Stage or Abort; Abort after Stage does
-// nothing. It is not safe for concurrent use.
+// TableFile is a table's file that is being written. The caller must call Stage or Abort. Abort after Stage does
+// nothing. A TableFile is not safe for concurrent use.
 type TableFile struct {
 	path   string
 	pool   *parquetfile.Pool
@@ -51,7 +51,7 @@ type TableFile struct {
 	buffer *bufio.Writer
 	draft  sink.Draft
 	rows   int64 // set by Close
-	err    error // of Close
+	err    error // the error of Close
 }
 
 // Create starts a file of the table that will be visible at path.

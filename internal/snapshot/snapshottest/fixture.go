@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Today is the snapshot date of the plans of tests.
+// Today is the snapshot date of plans in tests.
 const Today = "2026-11-20"
 
 // Morning returns the time at which tests plan their runs, on Today.
@@ -130,7 +130,8 @@ func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapsho
 	return checkpoint
 }
 
-// SomeRows returns n rows of a school (or of none if bid is empty), with values only in the required columns.
+// SomeRows returns n rows of a school, or n rows without a school if bid is empty, with values only in the required
+// columns.
 func SomeRows(table *schemas.Table, bid string, n int) *rows.Batch {
 	batch := rows.New(table)
 	for r := range n {
@@ -218,7 +219,7 @@ func Collect(t *testing.T, store sink.Store, run string) *snapshot.StagedRun {
 	return g
 }
 
-// Below returns the paths of everything below a folder.
+// Below returns the paths of a folder and of everything below it.
 func Below(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string

@@ -26,10 +26,10 @@ type Mortal struct {
 	sink.Store
 
 	Left atomic.Int64 // number of operations before the process is killed
-	// Survives means that an operation that only reads fails without killing the process. A kill there would leave the
+	// Survives is true if an operation that only reads fails without killing the process. A kill there would leave the
 	// same files as a kill before the next write.
 	Survives bool
-	// FailsOnce means that the operation fails without killing the process.
+	// FailsOnce is true if the operation fails without killing the process.
 	FailsOnce bool
 	// Wait is called before each operation, if it is set.
 	Wait func()
@@ -162,13 +162,13 @@ func (m *Mortal) Lock(ctx context.Context, name string, mode sink.LockMode, pati
 	return stepTo(m, func() (func() error, error) { return m.Store.Lock(ctx, name, mode, patience) })
 }
 
-// FinishAll finishes every interrupted change.
+// FinishAll finishes every interrupted change. It returns an error if a change cannot be finished.
 func FinishAll(ctx context.Context, store sink.Store) error {
 	recovered, err := snapshot.At(store).Recover(ctx)
 	return errors.Join(err, recovered.Err())
 }
 
-// CopyTree returns a copy of a destination on disk.
+// CopyTree copies a destination on disk and returns the path of the copy.
 func CopyTree(t *testing.T, root string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -194,7 +194,7 @@ func LinkTree(t *testing.T, root, to string) {
 	}))
 }
 
-// Few makes a plan small: two datasets, one bucket.
+// Few reduces a plan to two datasets and one bucket.
 func Few(p *snapshot.Plan) {
 	Datasets("schools", "students")(p)
 	p.Schools, p.Buckets = p.Schools[:2], p.Buckets[:1]

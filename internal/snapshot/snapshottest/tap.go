@@ -9,9 +9,9 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Tap is an observed FileSystem. Before is called before each call below and may make the call fail. After, if it is
-// set, is called after each write and after other successful calls, except for reading, closing, and opening an
-// existing file.
+// Tap is a FileSystem whose calls are observed. Before is called before each call of the methods below and may make the
+// call fail. After, if it is set, is called after each write and after other successful calls, except for reading,
+// closing, and opening an existing file.
 type Tap struct {
 	sink.FileSystem
 
@@ -147,7 +147,8 @@ func (f tapFile) Close() error {
 	return failed
 }
 
-// Mounted is a FileSystem on which paths with the prefix Below are on another device, so nothing can be moved there.
+// Mounted is a FileSystem on which paths with the prefix Below are on another device, so files cannot be moved or
+// linked to these paths.
 type Mounted struct {
 	sink.FileSystem
 

@@ -206,7 +206,7 @@ func PublishWorld(t *testing.T, store sink.Store, run string, edit ...func(*snap
 	PublishRun(t, store, run)
 }
 
-// PurgeSite publishes a run of every kind.
+// PurgeSite publishes runs of all kinds with the rows of PurgeWorld.
 func PurgeSite(t *testing.T, store sink.Store) {
 	t.Helper()
 	PublishWorld(t, store, EarlierRun, OnDate(EarlierDate))
