@@ -6,7 +6,7 @@ const blockBytes = 16 << 10
 // blocks holds bytes in parts. Unlike the bytes of a growing slice, they are never copied.
 type blocks struct {
 	parts [][]byte
-	size  int // of all parts
+	size  int // the total size of the parts
 }
 
 // blockPool holds blocks that are not in use.

@@ -15,9 +15,9 @@ const maxOuterMembers = 100
 // outerMember is a member of the outermost object.
 type outerMember struct {
 	name       string
-	first      byte // of the value
+	first      byte // the first byte of the value
 	value      int  // position of the value
-	superseded bool // by a later member of the same name
+	superseded bool // replaced by a later member of the same name
 	read       bool // its array has been read as the records
 }
 
@@ -192,8 +192,8 @@ func (d *Decoder) finishList() (Page, error) {
 	return Page{Records: d.pageRecords() + d.others, Next: next}, err
 }
 
-// nextCursor returns the cursor of the next page, or "" on the last page. It fails if it cannot determine which of the
-// two applies, because part of a list must not be taken for the whole.
+// nextCursor returns the cursor of the next page, or "" on the last page. It returns an error if it cannot determine
+// which of the two applies, because an incomplete list must not be taken for a complete one.
 func (d *Decoder) nextCursor(pagination *outerMember) (string, error) {
 	if pagination == nil {
 		if d.plan.dataset.Operation.Paged {

@@ -12,7 +12,7 @@ import (
 // namedMember is the position of a member.
 type namedMember struct {
 	name         []byte // with escapes resolved
-	start, value int    // of the name and of the value
+	start, value int    // the positions of the name and of the value
 }
 
 // findDuplicates finds members that are replaced by a later member of the same name, in an object, its nested objects

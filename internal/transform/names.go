@@ -13,7 +13,7 @@ const window = 32
 // pattern is the required content of the window. Words are only compared where the bits of the masks are set.
 type pattern struct {
 	words, masks [window / 8]uint64
-	short        bool // whether name, quote and colon fit the window
+	short        bool // whether name, quote and colon fit in the window
 }
 
 func newPattern(key string) pattern {
@@ -37,8 +37,8 @@ func (p *pattern) matches(b *[window]byte) bool {
 	return differ == 0 && p.short
 }
 
-// nameIndex finds members by name: slots is a hash table with open addressing for names that fit the window, and all is
-// a map of every name.
+// nameIndex finds members by name: slots is a hash table with open addressing for names that fit in the window, and all
+// is a map of all names.
 type nameIndex struct {
 	slots      []uint8 // numbers of members; 0 is an empty slot
 	multiplier uint64
@@ -46,7 +46,7 @@ type nameIndex struct {
 	all        map[string]uint8
 }
 
-// minIndexBits is the minimum number of bits of an index.
+// minIndexBits is the minimum number of bits that number the slots of an index.
 const minIndexBits = 3
 
 func (obj *objectPlan) buildIndex() {

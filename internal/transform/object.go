@@ -56,7 +56,7 @@ func (d *Decoder) readRecords(pos int) int {
 	return pos
 }
 
-// readRecord reads one record and its children into the next rows.
+// readRecord reads one record and its child rows into the next rows.
 func (d *Decoder) readRecord(pos int) int {
 	t := d.tables[0]
 	if int64(d.count+d.pageRecords()) >= d.limits.Records {
@@ -185,7 +185,7 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 // closing one. The bits of seen are the members that the row already has; seenNow also has the members read here.
 //
 // This is the fast path: it reads values in their column's usual form, without white space around them. readMember
-// reads all others.
+// reads all other values.
 func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
 	b, targets, row := d.body, d.targets[obj.id], t.n
 	last := &targets[0]
@@ -237,8 +237,8 @@ func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint6
 	return pos, seen
 }
 
-// readMember reads a member in any form. The member is at start and its value at pos; if m is the undeclared member, its
-// name is read again.
+// readMember reads a member in any form. The member is at start and its value at pos; if m is the undeclared member,
+// the name is read again.
 func (d *Decoder) readMember(obj *objectPlan, m *target, t *tableRows, start, pos int, seen uint64) (end int, seenNow uint64) {
 	b := d.body
 	if m.number == 0 {

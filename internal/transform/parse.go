@@ -217,8 +217,8 @@ const (
 	monthCheck  = 0x7F_76_76_7F_76_76_76_76
 )
 
-// parsePairs reads eight characters of a layout. In the result, the byte of a pair's first digit holds the number of
-// the pair.
+// parsePairs reads eight characters of a layout. In the result, the byte of a pair's first digit holds the value of the
+// pair.
 func parsePairs(word, layout, check uint64) (numbers uint64, ok bool) {
 	x := word ^ layout
 	// A carry can only come from a byte that fails the check anyway.

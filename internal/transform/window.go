@@ -13,12 +13,12 @@ const (
 	maxKeptWindow = 1 << 20
 )
 
-// ReadPage reads one page, and its body to the end. The decoder usually holds only part of the body: the bytes that
-// follow replace the records already scanned.
+// ReadPage reads one page. Unless it returns an error, it has read the body to the end. The decoder usually holds only
+// part of the body: the bytes that follow replace the records already scanned.
 //
-// After an error the decoder holds nothing of the page, so that the page can be requested again. That makes sense after
-// ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. ReadPage also returns
-// errors of source.
+// After an error the decoder holds nothing of the page, so that the page can be requested again. A new request makes
+// sense after ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. ReadPage
+// also returns errors of source.
 func (d *Decoder) ReadPage(source io.Reader) (Page, error) {
 	if d.body = d.window[:0]; cap(d.body) == 0 {
 		d.body = make([]byte, 0, windowSize)

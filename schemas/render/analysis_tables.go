@@ -15,7 +15,7 @@ const (
 	columnsView    = analysisPrefix + "columns"
 )
 
-// newestAchievement describes a percentile. Results may have norms of different editions.
+// newestAchievement is the description of an achievement percentile. Results may have norms of different editions.
 const newestAchievement = "Percentile in the newest achievement norms that this result has; null if the newest edition has no percentile, even if an older one does. " +
 	"Other results may have an older edition only; the view assessment_results of growth-export sql --views sector has the edition, in NormsReferenceData."
 
@@ -229,7 +229,7 @@ func resultColumns() []schemas.Column {
 	return columns
 }
 
-// schoolRead returns the column that distinguishes the last known rows of schools that were not read.
+// schoolRead returns the column that marks the last known rows of schools that were not read.
 func schoolRead(what string) []schemas.Column {
 	return derived("school_read", schemas.Boolean, schemas.None,
 		"Whether the "+what+" of the school that lists the row could be read for the newest snapshot with this dataset; if not, the row is the last known one. Always true without a history.")

@@ -43,7 +43,8 @@ func (s *Snapshot) partitionColumn() string {
 type dialect struct {
 	name, text func(string) string
 	kind       func(schemas.Type) string
-	// view starts a statement that creates a view, and asOf one that creates a table function of a date d, whose name is %s.
+	// view starts a statement that creates a view. asOf starts a statement that creates a table function of a date d, and
+	// %s is the name of the function.
 	view, asOf string
 	// createView returns the statements that create a view and document it and its columns.
 	createView func(view, query string, t *schemas.Table) string
@@ -51,11 +52,12 @@ type dialect struct {
 	structOf, field string
 	// keys returns a row for each name in the JSON object %s; member is the text of the object's member of a given name.
 	keys, member string
-	// joined aggregates the distinct texts of a group, sorted; null if all are null.
+	// joined aggregates the distinct texts of a group in sorted order. The result is null if all of the texts are null.
 	joined string
 	// utcDay is the day of a timestamp in UTC; utcDate and utcTime are day and time as MM/DD/YYYY and HH:MM:SS.
 	utcDay, utcDate, utcTime string
-	// readNorms returns the relation of a file of norms. The statements of normsBefore first make a view for it.
+	// readNorms returns the relation of a file of norms. normsBefore returns the statements that must create a view of the
+	// file first, if any.
 	normsBefore, readNorms func(view, path string) string
 }
 
@@ -102,7 +104,7 @@ func daysOf(dates []string) string {
 
 // historyView is a view over the versions of a table.
 type historyView struct {
-	name  string // of the view, or what follows the table's name
+	name  string // the name of the view, or its suffix after the table's name
 	query string
 	of    string // the only table that has the view; empty for all
 	doc   string
@@ -245,13 +247,14 @@ type versions struct {
 	Versions, Ever string // relations
 	Columns, Keys  names
 	Before         string // a struct of the columns of before
-	Child          bool   // rows have no identity
-	Repeats        bool   // several rows may have one key
+	Child          bool   // rows do not have an identifier of their own
+	Repeats        bool   // several rows may have the same key
 	At             string // see In
 	Since          string // as in Snapshot
 }
 
-// In returns the data for versions that begin or end on one day for one reason. Day and reason are columns or NULL.
+// In returns the data for versions that begin or end on one day for one reason. at lists the column of the day and the
+// column of the reason, which may be NULL.
 func (v versions) In(at string) versions {
 	v.At = at
 	return v
