@@ -42,8 +42,8 @@ type analysis struct {
 }
 
 const analysisHeader = `
--- Views for analysts: each school, term, student, class, member of a class and test result is one row, though the service
--- repeats them for schools and perspectives. Students, classes and members without an identifier are left out:
+-- Views for analysts: each school, term, student, class, member of a class and test result is one row, although the
+-- service repeats them for schools and perspectives. Students, classes and members without an identifier are left out:
 -- students without student_bid are in the table students only.
 `
 

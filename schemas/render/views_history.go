@@ -122,7 +122,7 @@ func historyViews() []historyView {
 		},
 		{
 			name: "_as_of", query: "as_of", columns: current,
-			doc: "A function of a date: the versions that were valid on it.",
+			doc: "A function of a date, which returns the versions that were valid on that date.",
 		},
 		{
 			name: "_changes", query: "changes", columns: changesColumns,
@@ -202,8 +202,8 @@ func changesColumns(t *schemas.Table) []schemas.Column {
 	return slices.Concat(
 		key(derived("day", schemas.Date, schemas.None, "The snapshot date that first shows the change.")),
 		key(text("change", "insert, update or delete.")),
-		text("because", "Why the row, or the version before an update, ended: changed; for test results also moved, superseded, aged_out, "+
-			"left_roster or unexplained; or removed."),
+		text("because", "Why the row, or the version before an update, ended: changed or removed; for test results also moved, superseded, aged_out, "+
+			"left_roster or unexplained."),
 		ownColumns(t),
 		[]schemas.Column{{Name: "before", Class: schemas.None, Doc: "The row's columns before an update; null for other changes."}},
 	)

@@ -27,7 +27,7 @@ func sparkViews(s *Snapshot) string {
 	var b strings.Builder
 	d := sparkDialect(s.Schema)
 	b.WriteString(s.header())
-	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the others.\n")
+	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the other files.\n")
 	if s.History {
 		b.WriteString("-- The functions need Spark 4.0; before that, filter <table>_versions by valid_from and valid_to.\n")
 	}
