@@ -109,13 +109,13 @@ type Table struct {
 	Columns []Column
 }
 
-// Column returns the position of the column with that name, or -1.
+// Column returns the position of the column with that name, or -1 if there is no such column.
 func (t *Table) Column(name string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 }
 
 // KeyColumns returns the positions of the key columns in the sort order of files: requested_school_bid first, then the
-// others as declared.
+// other key columns in the order of declaration.
 func (t *Table) KeyColumns() []int {
 	var keys []int
 	for i, c := range t.Columns {

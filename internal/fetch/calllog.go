@@ -34,7 +34,7 @@ const (
 // CallLog saves the results of a fan-out task's calls in files, so that a run that is resumed after being killed need
 // not repeat the calls. It holds windows of calls with their rows as they will be written: after the privacy profile
 // has been applied, and without rows of students outside the cohort or on the suppression list. It is safe for
-// concurrent use; a nil CallLog saves nothing.
+// concurrent use. A nil CallLog saves nothing.
 //
 // A file consists of a header, a frame (the lengths and the checksum of the two parts that follow), the windows in
 // JSON, and their rows, one batch per table. A file that cannot be read is ignored, and its calls are made again.

@@ -24,7 +24,7 @@ type Options struct {
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
 	Students   []string            // students whose rows are returned, in order; nil for all students
-	Suppressed *privacy.Suppressed // students whose rows are not returned; nil for none
+	Suppressed *privacy.Suppressed // students whose rows are not returned; nil if no student is suppressed
 	// Concurrency is the maximum number of requests that the client sends at once.
 	Concurrency      int
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
@@ -142,7 +142,8 @@ func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 var errNoPerspective = errors.New("the school list gives no district for the school and no district lists the school," +
 	" so there is no perspective through which to read its enrollment")
 
-// schoolCalls returns the calls of a dataset for a school: one, or one per perspective, in order.
+// schoolCalls returns the calls of a dataset for a school: one call, or one per perspective in the order of the
+// perspectives.
 func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 	if !d.TakesPerspective() {
 		return []transform.Params{{"school_bid": school.Bid}}

@@ -16,8 +16,8 @@ const (
 	minRunBytes     = 4 << 20
 	// maxHeldBytes bounds the memory of one list, and of the result of one school.
 	maxHeldBytes = 16 << 20
-	// maxPoolBytes bounds the memory of all decoders kept for reuse, and maxPooledBytes the memory of each: after a large
-	// school, a decoder holds more memory than most schools need.
+	// maxPoolBytes bounds the memory of all decoders kept for reuse, and maxPooledBytes bounds the memory of each of them:
+	// after a large school, a decoder holds more memory than most schools need.
 	maxPoolBytes   = 16 << 20
 	maxPooledBytes = 4 << 20
 	// MaxWaitingBytes bounds the memory of finished schools' results that wait to be written.

@@ -16,8 +16,8 @@ import (
 const patience = 5 * time.Second
 
 // processors shares the processors among the schools that are being read. A school needs a processor to scan its
-// answers and to deliver its result; the school that began first goes first. As a result, schools finish one after the
-// other and few of them hold rows. Otherwise, all schools would be half read.
+// answers and to deliver its result. Of the schools that are waiting, the school that began first goes first. As a
+// result, schools finish one after the other and few of them hold rows. Otherwise, all schools would be half read.
 type processors struct {
 	mu      sync.Mutex
 	free    int

@@ -40,7 +40,7 @@ type Result struct {
 	FirstRepeated int64
 	// parts are the rows, in the order of the file.
 	parts []part
-	// collectors hold the parts that are in memory; scratch holds further parts if the rows do not fit in memory.
+	// collectors hold the parts that are in memory. scratch holds the other parts if the rows do not fit in memory.
 	collectors []*collector
 	scratch    *Scratch
 	// loaded, if not nil, is the memory into which parts are read back.
@@ -293,7 +293,7 @@ func (r *Result) tables(part int) []*rows.Batch {
 // Loaded holds tables that were read back from a scratch file. The zero value is empty.
 type Loaded struct {
 	tables []*rows.Batch
-	parts  []int // the part that each table belongs to; -1 for none
+	parts  []int // the part that each table belongs to; -1 if nothing is loaded
 	from   *bufio.Reader
 }
 
@@ -306,7 +306,8 @@ func (l *Loaded) Lend(r *Result) {
 	r.loaded = l
 }
 
-// borrow gets memory for loading parts, unless the result already has some, and returns a function that frees it.
+// borrow gets memory for loading parts, unless the result has such memory already, and returns a function that frees
+// it.
 func (r *Result) borrow() (free func()) {
 	if r.loaded != nil {
 		return func() {}

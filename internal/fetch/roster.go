@@ -11,7 +11,7 @@ import (
 // Roster lists the students of a school by the hashes of their identifiers.
 type Roster []uint64
 
-// add adds the student of a row, if the row has one.
+// add adds the student of a row, if the row has an identifier of a student.
 func (r *Roster) add(bid *rows.Vector, row int, seed maphash.Seed) {
 	if text := identifier(bid, row); len(text) > 0 {
 		*r = append(*r, maphash.Bytes(seed, text))

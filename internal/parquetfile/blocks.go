@@ -27,7 +27,7 @@ func (p *blockPool) appendTo(b *blocks, data []byte) {
 	}
 }
 
-// emptyBlock returns an empty block, if possible a spare one.
+// emptyBlock returns an empty block, which is a spare block if possible.
 func (p *blockPool) emptyBlock() []byte {
 	n := len(p.spare) - 1
 	if n < 0 {

@@ -69,7 +69,8 @@ func (f *bloomFilter) fold() bloom.SplitBlockFilter {
 		if 100*set > maxBloomFill*8*bloom.BlockSize*half {
 			break
 		}
-		// The upper bits of a hash select its block, so with half as many blocks, each holds two adjacent ones.
+		// The upper bits of a hash select its block, so when the number of blocks is halved, each block replaces two adjacent
+		// blocks.
 		for i := range half {
 			for w := range blocks[i] {
 				blocks[i][w] = blocks[2*i][w] | blocks[2*i+1][w]

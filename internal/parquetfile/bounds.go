@@ -87,7 +87,7 @@ func appendAbove(dst, s []byte) ([]byte, bool) {
 	return dst, false
 }
 
-// intBounds returns the bounds of numbers; doubles are given by their bits.
+// intBounds returns the bounds of numbers. Doubles are given by their bits.
 func (c *column) intBounds(values []int64) bounds {
 	if len(values) == 0 {
 		return bounds{}

@@ -49,7 +49,8 @@
 //
 // All of this depends only on the options and the sequence of rows, not on how the rows were divided among calls of
 // Append or on what a Writer wrote before. The bytes do depend on the version of the zstd library. If the test that
-// pins the bytes fails, the new bytes need a new CreatedBy, unless no release has written files with the current one.
+// pins the bytes fails, the new bytes need a new CreatedBy, unless no release has written files with the current
+// CreatedBy.
 //
 // A Writer collects rows in one raw page. A full page is encoded and compressed column by column, and the compressed
 // pages are kept until their row group is complete: a Writer holds one raw page, or two with Options.Background, and

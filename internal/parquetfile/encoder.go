@@ -80,7 +80,7 @@ func (e *encoder) levels(present []byte, nulls int) error {
 }
 
 // encodeCodes encodes e.codes, which the dictionary has just returned, as RLE_DICTIONARY into e.values, without the
-// first byte, which is e.width. The library's RLE_DICTIONARY would search the codes for the largest one.
+// first byte, which is e.width. The library's RLE_DICTIONARY would search the codes for the largest code.
 func (e *encoder) encodeCodes(d *dictionary) error {
 	e.width = d.usedWidth()
 	e.values = e.values[:0]
@@ -99,7 +99,7 @@ func (e *encoder) encodeCodes(d *dictionary) error {
 }
 
 // sameOnEveryCPU returns how many codes may be encoded with one call, so that every CPU writes the same bytes. The
-// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7; its code for other CPUs does so only at
+// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7. Its code for other CPUs does so only at
 // the start of a call.
 func sameOnEveryCPU(codes []int32) int {
 	for i := 8; i+8 <= len(codes); i += 8 {

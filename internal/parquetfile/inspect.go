@@ -15,7 +15,7 @@ import (
 type Info struct {
 	Rows      int64
 	RowGroups int
-	Columns   []string // names, in order
+	Columns   []string // the names of the columns, in the order of the file
 	CreatedBy string
 }
 

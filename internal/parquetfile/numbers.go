@@ -83,7 +83,7 @@ func (c *column) encodeDelta(e *encoder) error {
 	return nil
 }
 
-// presentInts replaces the contents of dst with the numbers that are not null; doubles are given by their bits.
+// presentInts replaces the contents of dst with the numbers that are not null. Doubles are given by their bits.
 func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	present := v.Present
 	if nulls == 0 {

@@ -27,7 +27,7 @@ type Reader struct {
 	err     error
 	coded   bool // Read appends texts as codes
 	ahead   bool // the next page is fetched in the background
-	// fetching is closed when the next page has been fetched; nil if no page is being fetched.
+	// fetching is closed when the next page has been fetched. It is nil if no page is being fetched.
 	fetching chan struct{}
 }
 
@@ -41,8 +41,8 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 	return newReader(file, opened, table)
 }
 
-// OpenReader works like NewReader for the columns that pick chooses. pick gets the columns of the file as returned by
-// TableOf.
+// OpenReader works like NewReader for the columns that pick chooses. pick is called with the columns of the file as
+// returned by TableOf.
 func OpenReader(file io.ReaderAt, size int64, pick func(stored *schemas.Table) (*schemas.Table, error)) (*Reader, error) {
 	opened, err := open(file, size)
 	if err != nil {
@@ -120,8 +120,8 @@ func (r *Reader) fetch() {
 	}()
 }
 
-// Reuse takes over the memory of a Reader of the same table that is no longer used. For other tables, and for nil, it
-// does nothing.
+// Reuse takes over the memory of a Reader of the same table that is no longer used. It does nothing if before is nil or
+// reads another table.
 func (r *Reader) Reuse(before *Reader) {
 	if before != nil && before.table == r.table {
 		r.chunks, before.chunks = before.chunks, nil

@@ -24,9 +24,9 @@ type ColumnStatistics struct {
 	Name  string
 	Type  schemas.Type // 0 if a Writer does not write this type
 	Nulls int64
-	// Least and Greatest bound the values; a long text is bounded by a shorter one. They are nil if the column has only
-	// nulls or is boolean, or if a bound is unknown. Otherwise they are a string, a float64, or an int64: a whole
-	// number, the days of a date or the microseconds of a timestamp.
+	// Least and Greatest are bounds of the values. The bound of a long text is shorter than the text. They are nil if the
+	// column has only nulls or is boolean, or if a bound is unknown. Otherwise they are a string, a float64, or an int64:
+	// a whole number, the days of a date or the microseconds of a timestamp.
 	Least, Greatest any
 }
 

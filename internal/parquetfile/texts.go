@@ -15,7 +15,7 @@ import (
 var errTextOfNull = errors.New("a null value has text")
 
 // textBits is the approximate number of bits for a byte of text after compression, which halves identifiers in
-// hexadecimal digits. A text that repeats the one before it costs next to nothing, even without a dictionary.
+// hexadecimal digits. A text that repeats the previous text costs next to nothing, even without a dictionary.
 const textBits = 4
 
 // encodeTexts appends a page's texts to e.raw.

@@ -97,7 +97,7 @@ func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	return w
 }
 
-// Reset abandons an unfinished file and starts a new one, of any table, on out. It keeps the options and the memory.
+// Reset abandons an unfinished file and starts a new file, of any table, on out. It keeps the options and the memory.
 func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 	if w.enc.zstd == nil {
 		return // NewWriter failed; w.err has the reason
@@ -190,8 +190,9 @@ func (w *Writer) Close() (int64, error) {
 	return w.rows, nil
 }
 
-// rowsForPage returns how many rows of the batch from row i up to j, at least one, belong to the open page. It compares
-// the page's text with PageBytes row by row, so that pages do not depend on how the rows are divided into batches.
+// rowsForPage returns how many of the rows i to j, exclusive, of the batch belong to the open page. It returns at least
+// 1. It compares the page's text with PageBytes row by row, so that pages do not depend on how the rows are divided
+// into batches.
 func (w *Writer) rowsForPage(batch *rows.Batch, i, j int) int {
 	n := min(j-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
 	if most := w.text + maxText(batch, i, i+n); most < w.opts.PageBytes {

@@ -254,7 +254,7 @@ func (v *Vector) addEntries(src *Vector, codes []int32) {
 	}
 }
 
-// allEqual reports whether all levels are equal. There must be at least one.
+// allEqual reports whether all levels are equal. There must be at least one level.
 func allEqual(present []uint8) bool { return bytes.IndexByte(present, present[0]^1) < 0 }
 
 func pick[T any](dst, src []T, order []int32) []T {

@@ -20,7 +20,8 @@ type columnMatch struct {
 	first, nulls nulls
 	// empty records whether a row of the first batch has an empty text that is not null.
 	empty knowledge
-	// same maps codes of the second batch to the code of the same text in the first batch, plus one; 0 means unknown.
+	// same maps codes of the second batch to the code of the same text in the first batch, plus one. 0 means that the code
+	// in the first batch is not known.
 	same []int32
 }
 
@@ -41,7 +42,7 @@ const (
 	onlyNulls
 )
 
-// Reset clears what is known about the columns. It must be called whenever a batch changes; first must be true if the
+// Reset clears what is known about the columns. It must be called whenever a batch changes. first must be true if the
 // first batch has changed.
 func (m *Matcher) Reset(first bool) {
 	for i := range m.columns {

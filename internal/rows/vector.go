@@ -13,7 +13,7 @@ import (
 // Vector holds one column's values. Every row has a slot, null or not, in the slice of its type: Int32 and Date in I32,
 // Int64 and Timestamp in I64, Double in F64, Boolean in Bool (0 or 1), String and JSON in Data and End.
 //
-// Hot code appends to the fields directly; the methods are slower and safer.
+// Hot code appends to the fields directly. The methods are slower and safer.
 type Vector struct {
 	Type schemas.Type
 	// Required columns have no Present.

@@ -83,9 +83,9 @@ func (d *Decoder) readError(end int) error {
 	return errDuplicateMember
 }
 
-// scanOuter reads and counts the members of the outermost object. pos is after the object's opening brace, end after
-// its closing one. If records is true, it also reads the first array that may hold the records. A negative end means
-// that the scan failed.
+// scanOuter reads and counts the members of the outermost object. pos is the position after the object's opening brace,
+// and end is the position after its closing brace. If records is true, it also reads the first array that may hold the
+// records. A negative end means that the scan failed.
 func (d *Decoder) scanOuter(pos int, records bool) (members, end int) {
 	wanted := d.plan.dataset.Operation.Records
 	d.outer = d.outer[:0]
@@ -140,8 +140,8 @@ func (d *Decoder) countSuperseded(name string) {
 	}
 }
 
-// finishList decides which outer member holds the records, reads it if scanOuter has read another one, and returns the
-// page. It returns a *ShapeError if the records could be in several members or in none.
+// finishList decides which outer member holds the records, reads it if scanOuter has read another member, and returns
+// the page. It returns a *ShapeError if the records could be in several members or in none.
 func (d *Decoder) finishList() (Page, error) {
 	op := &d.plan.dataset.Operation
 	var list, pagination *outerMember

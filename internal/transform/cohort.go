@@ -105,7 +105,7 @@ type Only struct {
 // Reset.
 func (d *Decoder) KeepOnly(only Only) { d.only = only }
 
-// note appends a position unless it equals the last one.
+// note appends a position unless it equals the last position.
 func note(positions []int, position int) []int {
 	if n := len(positions); n > 0 && positions[n-1] == position {
 		return positions

@@ -17,7 +17,7 @@ type Plan struct {
 	dataset *schemas.Dataset
 	profile schemas.Profile
 	key     *privacy.Key // nil if identifiers stay as received
-	// tables are in the dataset's order; the first holds the records.
+	// tables are in the dataset's order. The first table holds the records.
 	tables  []*tablePlan
 	objects int // number of objectPlans
 	// keys are the key columns of the first table, in sort order. Parameters of the call are left out: they are the same
@@ -25,9 +25,10 @@ type Plan struct {
 	keys []int
 	// keySource is the field under which drift counts duplicate records.
 	keySource string
-	// modified is the position of the column modified_date_time, or -1.
+	// modified is the position of the column modified_date_time, or -1 if there is no such column.
 	modified int
-	// cohort holds the students whose rows are kept; nil means all. suppressed holds the students whose rows are dropped.
+	// cohort holds the students whose rows are kept, or is nil if the rows of all students are kept. suppressed holds the
+	// students whose rows are dropped.
 	cohort     *Cohort
 	suppressed *privacy.Suppressed
 	// roster is the child table in which a record must have rows to be kept, or 0 if there is no such table.
@@ -48,7 +49,7 @@ type tablePlan struct {
 	// for each bit.
 	filled   uint64
 	columnOf [maxMembers]uint8
-	// slots are the columns that are filled row by row; texts are the text columns among them.
+	// slots are the columns that are filled row by row. texts are the text columns among them.
 	slots   []int
 	texts   []int
 	extra   int
@@ -56,7 +57,7 @@ type tablePlan struct {
 	parents []parentColumn
 	ordinal int // the column of the position, or -1
 	width   int // bytes of a row without its texts
-	// bare is the member that receives the elements of an array that are texts instead of objects; nil if the array
+	// bare is the member that receives the elements of an array that are texts instead of objects. It is nil if the array
 	// must not hold texts.
 	bare *member
 	// protected are the columns whose values the profile changes once the rows are complete.
@@ -341,7 +342,7 @@ func (obj *objectPlan) add(name string, k kind, bits *int) (*member, error) {
 	return &obj.members[len(obj.members)-1], nil
 }
 
-// find returns the member of that name, or nil. Unlike lookup, it does not need the index.
+// find returns the member of that name, or nil if there is no such member. Unlike lookup, it does not need the index.
 func (obj *objectPlan) find(name []byte) *member {
 	for i := range obj.members[1:] {
 		if obj.members[i+1].name == string(name) {

@@ -38,10 +38,10 @@ type Decoder struct {
 	limits Limits
 	count  int // records of all pages read, except dropped ones
 	// others counts the records of the current page that were dropped. matched lists the students of the cohort whose rows
-	// were kept, and suppressed the suppressed students whose rows were dropped.
+	// were kept, and suppressed lists the suppressed students whose rows were dropped.
 	others              int
 	matched, suppressed []int
-	only                Only // the records that are kept; all if its Values are nil
+	only                Only // selects the records that are kept; all records if Values is nil
 	// childRows counts the child rows of all records, and recordChildRows counts the child rows of the current record.
 	childRows       int64
 	recordChildRows int
@@ -74,8 +74,8 @@ type Decoder struct {
 	unknown         []byte
 	unknownReplaced int
 	left            leftovers
-	// dropped holds the positions, in ascending order, of the record's members that are replaced by a later member of
-	// the same name. nextDropped is the next of these positions, or -1.
+	// dropped holds the positions, in ascending order, of the record's members that are replaced by a later member of the
+	// same name. nextDropped is the next of these positions, or -1 if no position is left.
 	dropped     []int
 	nextDropped int
 	text        []byte // scratch memory for one text

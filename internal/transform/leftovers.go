@@ -7,7 +7,7 @@ import (
 
 // leftovers collects the members of every open object that have no column or whose value does not fit the column.
 type leftovers struct {
-	off     bool // nothing is collected
+	off     bool // no members are collected
 	members []leftover
 	text    []byte
 }

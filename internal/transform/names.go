@@ -111,7 +111,7 @@ func (x *nameIndex) slot(first, second uint64) uint64 {
 	return (first ^ second*5) * x.multiplier >> x.shift
 }
 
-// match returns the number of the member whose name, quote and colon start the window, or 0.
+// match returns the number of the member whose name, quote and colon start the window, or 0 if there is no such member.
 func (obj *objectPlan) match(b *[window]byte) uint8 {
 	x := &obj.index
 	slot := x.slot(binary.LittleEndian.Uint64(b[0:]), binary.LittleEndian.Uint64(b[8:]))
@@ -124,7 +124,7 @@ func (obj *objectPlan) match(b *[window]byte) uint8 {
 	}
 }
 
-// lookup returns the member of that name, or members[0].
+// lookup returns the member of that name, or members[0] if the member is not declared.
 func (obj *objectPlan) lookup(name []byte) *member {
 	return &obj.members[obj.index.all[string(name)]]
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // The functions here parse the text of a value, with escapes resolved. ok reports whether the value fits the type. Only
-// doubles are rounded; all other values fit without loss.
+// doubles are rounded. All other values fit without loss.
 
 // parseWhole parses a JSON number that is mathematically whole and fits in 64 bits: 12, 65.0, 1e2, -0. It reads the
-// digits once, whatever the exponent.
+// digits once, no matter how large the exponent is.
 func parseWhole(number []byte) (x int64, ok bool) {
 	negative := number[0] == '-'
 	if negative {

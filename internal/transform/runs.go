@@ -107,7 +107,7 @@ func (d *Decoder) maySplit(group int) bool {
 	return !d.hasKeyParams() || !d.hasWholeKey(int32(group))
 }
 
-// merger reads the records of several runs in order.
+// merger reads the records of several runs in the order of their keys.
 type merger struct {
 	plan *Plan
 	heap []*cursor // the cursor with the next record comes first

@@ -27,7 +27,7 @@ type analysis struct {
 	place *Place
 	// relation returns the name of a table or a view in a query.
 	relation func(name string) string
-	// tables are the exported tables; history is true if they have the rows of a history.
+	// tables are the exported tables. history is true if they have the rows of a history.
 	tables  []*schemas.Table
 	history bool
 	// days is a relation with the snapshot dates in its column day.

@@ -218,7 +218,7 @@ func analysisTables() []*schemas.Table {
 	}
 }
 
-// resultColumns returns the columns of test results without the last one, _extra.
+// resultColumns returns the columns of test results without the last column, _extra.
 func resultColumns() []schemas.Column {
 	t, _, _ := schemas.FindTable(schemas.TestResults)
 	var columns []schemas.Column

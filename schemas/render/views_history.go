@@ -50,11 +50,13 @@ type dialect struct {
 	createView func(view, query string, t *schemas.Table) string
 	// structOf is a struct of members, each of which is a field: a name and a value.
 	structOf, field string
-	// keys returns a row for each name in the JSON object %s; member is the text of the object's member of a given name.
+	// keys returns a row for each name in the JSON object %s. member returns the text of the object's member of a given
+	// name.
 	keys, member string
 	// joined aggregates the distinct texts of a group in sorted order. The result is null if all of the texts are null.
 	joined string
-	// utcDay is the day of a timestamp in UTC; utcDate and utcTime are day and time as MM/DD/YYYY and HH:MM:SS.
+	// utcDay is the day of a timestamp in UTC. utcDate and utcTime are its day as MM/DD/YYYY and its time as HH:MM:SS,
+	// also in UTC.
 	utcDay, utcDate, utcTime string
 	// readNorms returns the relation of a file of norms. normsBefore returns the statements that must create a view of the
 	// file first, if any.
@@ -106,7 +108,7 @@ func daysOf(dates []string) string {
 type historyView struct {
 	name  string // the name of the view, or its suffix after the table's name
 	query string
-	of    string // the only table that has the view; empty for all
+	of    string // the only table that has the view; empty if all tables have it
 	doc   string
 	// columns returns the columns of the view of a table.
 	columns func(t *schemas.Table) []schemas.Column
