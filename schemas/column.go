@@ -3,8 +3,8 @@ package schemas
 import "strings"
 
 // The functions here declare columns, one line each, so that the declaration of a table looks like a table. Only
-// columns that are declared by requested or ordinal are required. Marks change a column; every column needs one for its
-// privacy class.
+// columns that are declared by requested or ordinal are required. Marks change a column. Every column needs the mark of
+// its privacy class.
 
 // mark changes one column of a declaration.
 type mark func(*Column)
@@ -53,19 +53,19 @@ var (
 	timestamp = of(Timestamp)
 )
 
-// requested declares the column of a parameter of the call, which is part of the key and never null.
+// requested declares the column of a parameter of the call. The column is part of the key and never null.
 func requested(param, doc string, marks ...mark) Column {
 	c := str("requested_"+param, string(SourceParam)+param, doc, marks...)
 	c.Key, c.Required = true, true
 	return c
 }
 
-// parent declares the column of the parent record's identifier, which is part of a child row's key.
+// parent declares the column of the parent record's identifier. The column is part of a child row's key.
 func parent(name, member, doc string, marks ...mark) Column {
 	return str(name, string(SourceParent)+member, doc, append(marks, key)...)
 }
 
-// ordinal declares the position of a child row, which completes its key.
+// ordinal declares the column of a child row's position in its array, which completes the row's key.
 func ordinal(array string) Column {
 	return Column{
 		Name: "ordinal", Type: Int32, Key: true, Required: true, Source: SourceOrdinal, Class: None,
@@ -73,7 +73,7 @@ func ordinal(array string) Column {
 	}
 }
 
-// extra declares the last column of every table; known lists documented members that it holds.
+// extra declares the last column of every table. known lists the documented members that the column holds.
 func extra(known ...string) Column {
 	doc := "JSON object of unknown members and of values that do not fit their column's type"
 	if len(known) > 0 {

@@ -33,7 +33,7 @@ func Datasets() []*Dataset {
 	return slices.Clone(declared())
 }
 
-// Find returns the dataset with this name. It returns false if there is none.
+// Find returns the dataset with this name. It returns false if there is no such dataset.
 func Find(name string) (*Dataset, bool) {
 	all := declared()
 	i := slices.IndexFunc(all, func(d *Dataset) bool { return d.Name == name })
@@ -55,7 +55,8 @@ func Positions() (datasets, tables map[string]int) {
 	return datasets, tables
 }
 
-// TablesInOrder returns the names of declared tables in the order of declaration, then the other names.
+// TablesInOrder returns the keys of tables: first the names of declared tables in the order of declaration, then the
+// other names in alphabetical order.
 func TablesInOrder[T any](tables map[string]T) []string {
 	_, positions := Positions()
 	place := func(name string) int {

@@ -24,8 +24,9 @@ const (
 	IncludeRemoved = "include-removed"
 )
 
-// BoundedColumns returns the names of the columns whose least and greatest values may be in a log or catalogue of files:
-// only those of schools and districts, because in a small file a bound is one student's value.
+// BoundedColumns returns the names of the columns whose least and greatest values may be in a log or catalogue of
+// files. These columns identify schools and districts. In a small file, a bound of another column could be one
+// student's value.
 func BoundedColumns() []string {
 	return []string{"requested_school_bid", "requested_perspective_bid", "requested_district_bid", "school_bid", "district_bid"}
 }

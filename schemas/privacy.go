@@ -110,8 +110,8 @@ func (c *Column) Under(p Profile) Treatment {
 	return Withhold
 }
 
-// PseudonymKind returns the kind of the column's pseudonyms: equal values of one kind have the same pseudonym, so
-// columns of one kind join. It is empty for columns without pseudonyms.
+// PseudonymKind returns the kind of the column's pseudonyms: equal values of one kind have the same pseudonym, so that
+// columns of one kind can be joined. It is empty for columns without pseudonyms.
 //
 // The numbers that a state or district gives a student are one kind, because the same number may be in any of these
 // columns (specification, What the service does, 7).

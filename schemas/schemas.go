@@ -7,7 +7,7 @@ import (
 )
 
 // Version is the version of the declared tables. The second number rises when tables or columns are added or their
-// descriptions change, the first when a change can break a reader.
+// descriptions change. The first number rises when a change can break a reader.
 const Version = "1.1"
 
 // Type is the type of a column.
@@ -87,8 +87,8 @@ type Column struct {
 	// Observed or Presumed. Positions and _extra have no such source.
 	Doc string
 	// Refers is the table and column that hold the same identifier under another name, such as
-	// enrollment_sessions.enrollment_session_bid. Columns with the same name do not need it: they hold the same
-	// identifier.
+	// enrollment_sessions.enrollment_session_bid. Columns with the same name do not need Refers, because they hold the
+	// same identifier.
 	Refers string
 }
 
@@ -102,20 +102,20 @@ type Table struct {
 	// Each is the array of the parent record whose elements are this table's rows. It is empty for a dataset's first
 	// table, whose rows are the records.
 	Each string
-	// Bare is the source of the column that takes elements of Each that are text instead of objects; empty if such
+	// Bare is the source of the column that takes elements of Each that are text instead of objects. It is empty if such
 	// elements are drift.
 	Bare    string
 	Doc     string
 	Columns []Column
 }
 
-// Column returns the position of the column with that name, or -1.
+// Column returns the position of the column with that name, or -1 if there is no such column.
 func (t *Table) Column(name string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 }
 
 // KeyColumns returns the positions of the key columns in the sort order of files: requested_school_bid first, then the
-// others as declared.
+// other key columns in the order of declaration.
 func (t *Table) KeyColumns() []int {
 	var keys []int
 	for i, c := range t.Columns {
@@ -130,7 +130,8 @@ func (t *Table) KeyColumns() []int {
 	return keys
 }
 
-// FanOut is the kind of things for which a dataset's calls are made: one call for each.
+// FanOut says which calls fetch a dataset: one for the run, or one for each district, school, student, educator or
+// record.
 type FanOut uint8
 
 // The fan-outs. If Operation.Query has perspective-bid, there is one call for each perspective too.
@@ -158,11 +159,11 @@ type Operation struct {
 	Query []string
 	// Filters lists the optional parameters that the operation accepts: effective-date, modified-since, include-removed.
 	Filters []string
-	// PinsDate operations filter by the current date unless effective-date is sent. A run sends the date of its plan,
-	// so that all of its answers are for one day.
+	// PinsDate operations filter by the current date unless effective-date is sent. A run sends the date of its plan, so
+	// that all answers are for the same day.
 	PinsDate bool
-	// Records is the member that holds the records in the wrapper, documented or observed; empty if the container is a
-	// bare array.
+	// Records is the member of the answer that holds the records, as documented or observed. It is empty if the answer is
+	// a bare array or a single object.
 	Records string
 	// Paged operations are documented to answer with a pagination object. A page without a readable hasNextPage is an
 	// error.
@@ -178,16 +179,15 @@ type Dataset struct {
 	// Default datasets are part of --datasets default.
 	Default bool
 	Per     FanOut
-	// Feeds lists the tables that provide the identifiers of a fan-out per student, educator or record, in their column
-	// FedParam.
+	// Feeds lists the tables whose column FedParam provides the identifiers for a fan-out per student, educator or record.
 	Feeds     []string
 	Operation Operation
 	// Tables are the tables that the dataset fills, the table of its records first.
 	Tables []*Table
 	// Known lists documented members without a column. They stay in _extra and are not drift.
 	Known []string
-	// WholeRecordDuplicates means that the key is a guess, because the specification does not show the record: only
-	// records equal in every member are duplicates.
+	// WholeRecordDuplicates is true if the key is a guess, because the specification does not show the record. Only
+	// records that are equal in every member are then duplicates.
 	WholeRecordDuplicates bool
 }
 
@@ -211,10 +211,11 @@ func SharedBySchool(one, other []string) []string {
 // StudentColumns returns the names of the columns that hold a student's bid, in any table.
 func StudentColumns() []string { return []string{"student_bid", "requested_student_bid"} }
 
-// ExtraListsStudents reports whether _extra of the dataset's records lists students, as a class with its roster does.
+// ExtraListsStudents reports whether _extra of the dataset's records lists students, as is the case for a class with
+// its roster.
 func (d *Dataset) ExtraListsStudents() bool { return slices.Contains(d.Known, "students") }
 
-// FedParam returns the parameter whose values come from Feeds, such as student_bid; empty for a dataset without feeds.
+// FedParam returns the parameter whose values come from Feeds, such as student_bid, or "" for a dataset without feeds.
 func (d *Dataset) FedParam() string {
 	if len(d.Feeds) == 0 {
 		return ""
@@ -228,7 +229,7 @@ func (d *Dataset) FedParam() string {
 	return ""
 }
 
-// FindTable returns the table with that name and its dataset. It returns false if there is none.
+// FindTable returns the table with that name and its dataset. It returns false if there is no such table.
 func FindTable(name string) (*Table, *Dataset, bool) {
 	for _, d := range Datasets() {
 		for _, t := range d.Tables {

@@ -22,8 +22,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// When calls are added to a CallLog, it writes a file if it then holds this many calls or bytes of rows, or if its
-// first call is this old. Calls that are not yet in a file are lost if the process is killed.
+// Limits of the calls that a CallLog holds in memory: their number, the bytes of their rows, and the age of the oldest.
+// Whenever calls are added, the log writes a file if it has reached one of the limits. Calls that are not yet in a file
+// are lost if the process is killed.
 const (
 	maxLoggedCalls = 128
 	maxLoggedBytes = 1 << 20
@@ -31,9 +32,9 @@ const (
 )
 
 // CallLog saves the results of a fan-out task's calls in files, so that a run that is resumed after being killed need
-// not make them again. It holds windows of calls with their rows as they will be written: after the privacy profile has
-// been applied, and without rows of students outside the cohort or on the suppression list. It is safe for concurrent
-// use; a nil CallLog saves nothing.
+// not repeat the calls. It holds windows of calls with their rows as they will be written: after the privacy profile
+// has been applied, and without rows of students outside the cohort or on the suppression list. It is safe for
+// concurrent use. A nil CallLog saves nothing.
 //
 // A file consists of a header, a frame (the lengths and the checksum of the two parts that follow), the windows in
 // JSON, and their rows, one batch per table. A file that cannot be read is ignored, and its calls are made again.
@@ -42,12 +43,13 @@ type CallLog struct {
 	write   func(ctx context.Context, data []byte)
 
 	mu      sync.Mutex
-	windows []loggedWindow // not in a file yet
+	windows []loggedWindow // the windows that are not in a file yet
 	tables  []*rows.Batch  // the rows of windows
 	calls   int            // the number of calls in windows
 	since   time.Time      // when the first window was added
 
-	// logged are the windows of earlier processes by their first call. They do not change once a call is made.
+	// logged holds the windows of earlier processes by the digest of their first call. It does not change after the first
+	// call is made.
 	logged map[digest][]loggedAt
 }
 
@@ -58,7 +60,7 @@ type LogFile interface {
 	Size() int64
 }
 
-// digest identifies a call of a task, or several calls in their order.
+// digest is the hash of one call of a task, or of several consecutive calls.
 type digest string
 
 // loggedWindow describes a window in a file.
@@ -67,8 +69,7 @@ type loggedWindow struct {
 	First digest `json:"first"` // the digest of the first call
 	All   digest `json:"all"`   // the digest of all calls
 	Rows  []int  `json:"rows"`  // the number of rows of each table
-	// Pages, Records, Duplicates and Unavailable have the same meaning as in a LedgerRow, and the other counts as in a
-	// Result.
+	// Pages, Records, Duplicates and Unavailable are counts of a LedgerRow. The fields after them are fields of a Result.
 	Pages       int64            `json:"pages"`
 	Records     int64            `json:"records"`
 	Duplicates  int64            `json:"duplicates"`
@@ -108,13 +109,14 @@ func newTables(d *Dataset) []*rows.Batch {
 	return tables
 }
 
-// header returns the beginning of every file. The version of the tables identifies the columns of the rows.
+// header returns the first line of every file. It contains the version of the schemas, which determines the columns of
+// the rows.
 func (l *CallLog) header() []byte {
 	return fmt.Appendf(nil, "growth-export calls 1 %s %s\n", schemas.Version, l.dataset.Name)
 }
 
-// Load reads the windows in a file of an earlier process, and returns the number of their calls. It must be called
-// before the first call is made.
+// Load adds the windows in a file of an earlier process to the log, and returns the number of calls in these windows.
+// It must be called before the first call is made.
 func (l *CallLog) Load(open func() (LogFile, error)) (calls int, err error) {
 	windows, _, err := l.readFile(open)
 	if err != nil {
@@ -196,7 +198,7 @@ func (l *CallLog) read(at *loggedAt) ([]*rows.Batch, error) {
 	return tables, nil
 }
 
-// addLogged adds the rows and counts of a window, whose rows are in the given tables.
+// addLogged adds the rows and counts of a logged window to the result. tables are the tables of the window's file.
 func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
 	for i, b := range r.lastTables(tables) {
 		b.AppendRows(tables[i], at.first[i], at.first[i]+at.Rows[i])
@@ -214,8 +216,8 @@ func (r *Result) addLogged(at *loggedAt, tables []*rows.Batch) {
 	r.addCounts(&window)
 }
 
-// add adds the rows and counts of calls that were just made. Their rows are the last rows of the window's tables. add
-// writes a file if one of the limits is reached.
+// add adds the rows and counts of calls that were just made to the log. The rows of these calls are the rows after from
+// in the parts of window. add writes a file if one of the limits is reached.
 func (l *CallLog) add(ctx context.Context, calls []fanOutCall, window *Result, from rowCounts) {
 	if l == nil || !from.precede(window.parts) {
 		return
@@ -293,10 +295,10 @@ func (l *CallLog) encode() []byte {
 	return data.Bytes()
 }
 
-// rowCounts holds the number of rows in the last part of a result before the rows of a window are added.
+// rowCounts records where the rows of a window begin in the parts of a result, before these rows are added.
 type rowCounts struct {
 	parts int
-	rows  []int // the counts by table in the last part; zeros if the rows begin a new part
+	rows  []int // the number of rows of each table in that part; zeros if the window's rows begin a new part
 }
 
 func countRows(parts []part, tables int) rowCounts {
@@ -310,14 +312,14 @@ func countRows(parts []part, tables int) rowCounts {
 	return c
 }
 
-// precede reports whether all rows that were added are in memory, in one part, directly after the counted rows. Rows
-// that do not fit in memory are rare in fan-outs and are not logged.
+// precede reports whether all rows that have been added since are in memory, in one part, directly after the counted
+// rows. Rows that do not fit in memory are rare in fan-outs and are not logged.
 func (c rowCounts) precede(parts []part) bool {
 	return len(parts) == c.parts || len(parts) == c.parts+1 && parts[c.parts].tables != nil
 }
 
-// digestOf returns the digest of calls. It covers only values that the written rows hold, and therefore no identifier
-// that the privacy profile replaces.
+// digestOf returns the digest of calls. It is computed only from values that are in the written rows, so it does not
+// reveal identifiers that the privacy profile replaces.
 func digestOf(calls []fanOutCall) digest {
 	h := sha256.New()
 	var text []byte

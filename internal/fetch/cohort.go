@@ -11,9 +11,9 @@ import (
 )
 
 // CohortFeed returns the table that determines which records of a dataset belong to a cohort, and the column by which
-// the two are joined. Both are empty for every other dataset: it holds students, feeds such a table, is restricted by
-// the lists that feed it, or is the same for all cohorts. A run that is restricted to a cohort returns the classes with
-// one of its students on their roster, and the educators of these classes.
+// the two are joined. Both are empty for all other datasets: these hold students, feed such a table, are restricted by
+// the lists that feed them, or are the same for all cohorts. A run that is restricted to a cohort returns the classes
+// that have a student of the cohort on their roster, and the educators of these classes.
 func CohortFeed(dataset string) (table, column string) {
 	switch dataset {
 	case schemas.EducatorAssociations:
@@ -25,7 +25,7 @@ func CohortFeed(dataset string) (table, column string) {
 }
 
 // onlyOfCohort restricts a result to the records that belong to the cohort. It requests the classes of the school,
-// whether or not they are also a dataset of the run. If they cannot be read, the result fails or is denied.
+// whether or not they are also a dataset of the run. If the classes cannot be read, the result fails or is denied.
 func (f *Fetcher) onlyOfCohort(ctx context.Context, d *Dataset, r *Result, school snapshot.School) error {
 	name, column := CohortFeed(d.Name)
 	if !f.cohort || name == "" {

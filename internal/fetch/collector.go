@@ -26,8 +26,8 @@ type collector struct {
 	runs               []section
 }
 
-// acquireDecoder gets a decoder when the first answer arrives, because a call that waits for its answer needs no
-// decoder.
+// acquireDecoder gets a decoder if c does not have one yet. It is called only when an answer arrives, so that calls
+// that are waiting for their first answer do not hold decoders.
 func (c *collector) acquireDecoder() {
 	if c.Decoder == nil {
 		c.Decoder = c.dataset.newDecoder(c.params)
@@ -48,7 +48,7 @@ func (c *collector) limitMemory() error {
 	return c.writeRun()
 }
 
-// count records the memory of the decoder and returns the memory of all decoders.
+// count records how many bytes the decoder holds, and returns the bytes of all decoders.
 func (c *collector) count(bytes int) int64 {
 	added := bytes - c.counted
 	c.counted = bytes
@@ -89,7 +89,7 @@ func (c *collector) release() {
 	c.dataset.release(c.Decoder)
 }
 
-// part holds some rows of a result, one batch per table. While they are in a scratch file, tables is nil.
+// part holds some rows of a result, one batch per table. While the rows are in a scratch file, tables is nil.
 type part struct {
 	tables []*rows.Batch
 	stored section

@@ -15,8 +15,8 @@ type Dataset struct {
 	*schemas.Dataset
 	plan *transform.Plan
 	pool *pool
-	// inMemory means that the rows hold the service's own identifiers, which the run's privacy profile would replace.
-	// Such rows only supply ids for other calls and are never written to a scratch file.
+	// inMemory is true if the rows hold the service's own identifiers, which the run's privacy profile would replace. Such
+	// rows only supply ids for other calls and are never written to a scratch file.
 	inMemory bool
 }
 
@@ -41,7 +41,7 @@ func (d *Dataset) feed(o *Options) (*Dataset, error) {
 	return &Dataset{Dataset: d.Dataset, plan: plan, pool: d.pool, inMemory: true}, nil
 }
 
-// newDecoder returns an empty decoder for a call with these parameters, reused if possible.
+// newDecoder returns an empty decoder for a call with these parameters, from the pool if possible.
 func (d *Dataset) newDecoder(params transform.Params) *transform.Decoder {
 	c := d.pool.get(d)
 	if c == nil {
@@ -101,7 +101,7 @@ func (p *pool) put(d *Dataset, c *transform.Decoder) {
 }
 
 // call returns the request for the dataset's operation with these parameters. filters holds the optional parameters of
-// this run. Those that the operation does not accept are left out. The date of a run that is not an as-of run is sent
+// this run. Parameters that the operation does not accept are left out. Unless asOf is true, the effective date is sent
 // only to operations that would otherwise use the service's own date.
 func (d *Dataset) call(params transform.Params, filters map[string]string, asOf bool) extract.Call {
 	op := &d.Operation

@@ -7,7 +7,7 @@
 //
 // Scanning a page and delivering rows need a processor slot. The school that began first gets the next slot
 // (processors.go). Otherwise, all schools being fetched would be half finished, and hold their rows in memory. A
-// simpler hand-off between goroutines could replace this if measurements show that it needs no more memory.
+// simpler hand-off between goroutines could replace this queue if measurements show that it does not need more memory.
 //
 // If the rows of a school exceed a limit, they are written to a scratch file in sorted runs. The limit is lower while
 // the schools being fetched take too much memory together. The runs are merged when the school is complete
@@ -15,7 +15,7 @@
 // memory.go.
 //
 // Finished calls of a fan-out are kept in files of the run until their task is staged, so that a run that is resumed
-// after being killed need not make them again (calllog.go).
+// after being killed need not repeat the calls (calllog.go).
 //
 // The package checks the service's own rules, as far as they concern the rows of one school (rules.go). It fills in the
 // ledger rows and counts defined in package snapshot, but knows nothing about runs, stores or plans.

@@ -22,8 +22,8 @@ import (
 // minNotFound 404s if no call of the operation has succeeded for any school, because the service then probably lacks
 // the operation, not the records.
 //
-// The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, but
-// avoids keeping identifiers until the fan-out reaches their school.
+// The lists are requested here even if they are also datasets of the run. This adds a few requests to the hundreds of a
+// school, but identifiers need not be kept until the fan-out reaches their school.
 func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snapshot.School, log *CallLog) error {
 	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
 		r.Fail(errNoPerspective)
@@ -84,7 +84,7 @@ func (f *Fetcher) nextWindow(ctx context.Context, d *Dataset, r *Result, calls [
 				r.notFound)
 		}
 	}
-	// Each call of a window was limited without regard to the rows that the other calls have added.
+	// The limits of each call did not take the rows of the window's other calls into account.
 	left := f.limits(d, r)
 	switch {
 	case left.Records < 0:
@@ -105,8 +105,8 @@ func needsPerspective(d *Dataset, all map[string]*Dataset) bool {
 	return needs
 }
 
-// makeCalls makes the calls of a window concurrently, adds their requests to r, and appends their rows to the parts of
-// r in the order of the calls. It returns a result with the counts of the window and with the parts of r.
+// makeCalls makes the calls of a window concurrently, adds their numbers of requests to r, and appends their rows to
+// the parts of r in the order of the calls. It returns a result with the counts of the window and with the parts of r.
 func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []fanOutCall) (*Result, error) {
 	type answer struct {
 		rows  *collector
@@ -153,13 +153,13 @@ func (f *Fetcher) makeCalls(ctx context.Context, d *Dataset, r *Result, calls []
 			a.rows.release()
 		}
 	}
-	r.parts = window.parts // also after an error: they are dropped with the result
+	r.parts = window.parts // also after an error, so that they are dropped with the result
 	return window, err
 }
 
-// unavailable reports whether the service denied access to a record or does not have it: records can disappear between
-// two calls. A list whose first pages could be read exists, so the same answer to a later page only means that it was
-// not read completely.
+// unavailable reports whether an error means that the service denied access to a record or does not have it, because
+// records can disappear between two calls. If the first pages of a list could be read, the list exists. The same answer
+// to a later page then only means that the list was not read completely.
 func unavailable(err error, pages int64) bool {
 	return pages == 0 && (errors.Is(err, extract.ErrDenied) || extract.NotFound(err))
 }

@@ -23,8 +23,8 @@ import (
 type Options struct {
 	Privacy    schemas.Profile
 	PrivacyKey *privacy.Key
-	Students   []string            // the only students whose rows are returned, in order; nil for all
-	Suppressed *privacy.Suppressed // students whose rows are not returned; nil for none
+	Students   []string            // students whose rows are returned, in order; nil for all students
+	Suppressed *privacy.Suppressed // students whose rows are not returned; nil if no student is suppressed
 	// Concurrency is the maximum number of requests that the client sends at once.
 	Concurrency      int
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
@@ -47,7 +47,8 @@ type Fetcher struct {
 	datasets map[string]*Dataset
 	feeds    map[string]*Dataset // the datasets as sources of ids for other calls
 	pool     pool
-	// filters are the optional parameters; feedFilters apply to lists that only supply identifiers for other calls.
+	// filters are the optional parameters. feedFilters replaces them for lists that only supply identifiers for other
+	// calls.
 	filters, feedFilters map[string]string
 	asOf                 bool
 	profile              schemas.Profile
@@ -61,7 +62,7 @@ type Fetcher struct {
 	// all schools, so that lists get their share of the request slots.
 	window  int
 	fanning chan struct{}
-	// cohort means that only the rows of some students, and of their classes and educators, are returned.
+	// cohort is true if only the rows of some students, and of their classes and educators, are returned.
 	cohort bool
 }
 
@@ -111,8 +112,8 @@ func (f *Fetcher) SetParameters(p Parameters) (err error) {
 	return err
 }
 
-// addCanaries gives the client calls that show whether the service works even if the list that is requested first
-// always fails. The calls are the list of schools, and every list of the run for two schools.
+// addCanaries adds calls to the client that show whether the service works even if the list that is requested first
+// always fails. They request the list of schools, and every per-school list of the run for two schools.
 func (f *Fetcher) addCanaries(p *Parameters) {
 	f.client.AddCanaries(f.datasets[schemas.Schools].call(nil, nil, false))
 	for _, name := range p.Datasets {
@@ -129,8 +130,8 @@ func (f *Fetcher) addCanaries(p *Parameters) {
 // NewScratch returns an unopened scratch file.
 func (f *Fetcher) NewScratch() *Scratch { return &Scratch{folder: f.scratch} }
 
-// WithProcessor calls work, which processes a result, while holding a processor slot, unless no slot becomes free in
-// time. Without the slot, other schools could produce further rows in the meantime, which would also have to wait.
+// WithProcessor calls work, which processes a result, while holding a processor slot. If no slot becomes free in time,
+// it calls work without one. The slot keeps other schools from producing further rows, which would also have to wait.
 func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	processor := f.processors.at(r.place)
 	processor.acquire()
@@ -138,11 +139,12 @@ func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	return work()
 }
 
-// errNoPerspective is the error of a school's enrollment if the school has no district and no district lists it.
+// errNoPerspective is the error of the enrollment datasets of a school that has no district and that no district lists.
 var errNoPerspective = errors.New("the school list gives no district for the school and no district lists the school," +
 	" so there is no perspective through which to read its enrollment")
 
-// schoolCalls returns the calls of a dataset for a school: one, or one per perspective, in order.
+// schoolCalls returns the calls of a dataset for a school: one call, or one per perspective in the order of the
+// perspectives.
 func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 	if !d.TakesPerspective() {
 		return []transform.Params{{"school_bid": school.Bid}}
@@ -154,11 +156,11 @@ func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
 	return calls
 }
 
-// fetchCalls makes the calls in order and collects their rows. Rows are in the order of a file if the calls are sorted
-// by those parameters that are keys.
+// fetchCalls makes the calls in order and collects their rows. The rows are in the order of the file if the calls are
+// sorted by the parameters that are keys.
 //
 // If some calls are denied and others succeed, the denied calls are counted as unavailable, unless their first pages
-// were read. If all calls are denied, the dataset is denied. After any other failure, the dataset has failed.
+// were read. If all calls are denied, the dataset is denied. Any other failure fails the dataset.
 func (f *Fetcher) fetchCalls(
 	ctx context.Context, d *Dataset, r *Result, calls []transform.Params, filters map[string]string,
 ) error {
@@ -199,11 +201,11 @@ func (f *Fetcher) fetchCalls(
 // never repeat could go on forever.
 const maxEmptyPages = 1000
 
-// reading counts the requests and pages with which a list was read.
+// reading counts the requests and pages of a list that was read.
 type reading struct {
 	extract.Tally
-	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results
-	// should have that many.
+	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results are
+	// expected to hold that many.
 	oddPages int64
 }
 
@@ -254,10 +256,11 @@ func endsRun(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || isScratch || extract.EndsRun(err)
 }
 
-// childRowsPerRecord is the maximum number of child rows for each record that --max-school-records allows.
+// childRowsPerRecord, multiplied by --max-school-records, is the maximum number of child rows of a school in one
+// dataset.
 const childRowsPerRecord = 8
 
-// minLookupRecords is the number of records that a lookup may have even if a school may have fewer.
+// minLookupRecords is the number of records that a lookup may have even if --max-school-records is lower.
 const minLookupRecords = 2_000_000
 
 // recordsOf returns the maximum number of records of a school in a dataset, or of a lookup.
@@ -277,7 +280,7 @@ func (f *Fetcher) limits(d *Dataset, r *Result) transform.Limits {
 	return transform.Limits{Records: f.recordsOf(d) - r.Ledger.RecordsReceived, ChildRows: most - r.childRows}
 }
 
-// beyond returns an error that says which limit an answer exceeded, or err itself if the answer exceeded none.
+// beyond returns an error that says which limit an answer exceeded, or err itself if it has a different cause.
 func (f *Fetcher) beyond(d *Dataset, err error) error {
 	const setting = wording.Setting("max-school-records")
 	remedy := "raise " + setting.String() + " if the school really has that many"

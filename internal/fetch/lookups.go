@@ -20,10 +20,10 @@ import (
 // districts and their schools.
 type Lookups struct {
 	Results   map[string]*Result
-	Schools   []snapshot.School   // of 4.1, sorted by bid, including those without a bid
-	Districts []string            // bids of 4.2, sorted
-	Names     map[string]string   // of districts, by bid
-	NamedBy   map[string][]string // by school, the districts of 4.2 whose school list (4.3) includes it
+	Schools   []snapshot.School   // the schools of 4.1, sorted by bid, including schools without a bid
+	Districts []string            // the bids of the districts of 4.2, sorted
+	Names     map[string]string   // the names of districts, by bid
+	NamedBy   map[string][]string // by school, the districts of 4.2 whose school list (4.3) includes the school
 	Ledger    map[string][]snapshot.LedgerRow
 }
 
@@ -37,8 +37,8 @@ type Lists struct {
 var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
 	" or the service is malfunctioning; nothing was published")
 
-// LookUp fetches the lookups. It returns an error, which ends the run, if one of them fails, or if the list of schools
-// is denied or empty. A denial of 4.2 or 4.3 does not end the run. If 4.2 is denied, 4.3 counts as denied, too.
+// LookUp fetches the lookups. It returns an error, which ends the run, if a lookup fails, or if the list of schools is
+// denied or empty. A denial of 4.2 or 4.3 does not end the run. If 4.2 is denied, 4.3 counts as denied, too.
 func (f *Fetcher) LookUp(ctx context.Context, needed Lists) (*Lookups, error) {
 	l := &Lookups{
 		Results: make(map[string]*Result), NamedBy: make(map[string][]string), Names: make(map[string]string), Ledger: make(map[string][]snapshot.LedgerRow),
@@ -114,7 +114,8 @@ func (f *Fetcher) lookUpOnce(ctx context.Context, d *Dataset, l *Lookups) (*Resu
 	return r, nil
 }
 
-// lookUpLists fetches 4.3 for every district of 4.2, in the order of their bids, which is the order of the file.
+// lookUpLists fetches 4.3 for every district of 4.2. It merges the results in the order of the districts' bids, which
+// is the order of the file.
 func (f *Fetcher) lookUpLists(ctx context.Context, d *Dataset, l *Lookups) error {
 	all := &Result{Ledger: snapshot.LedgerRow{Dataset: d.Name, Status: snapshot.StatusOK}}
 	if denied := l.Results[schemas.Districts].Ledger; denied.Status == snapshot.StatusDenied {

@@ -1,7 +1,7 @@
 package fetch
 
-// The memory for rows does not grow with the amount of data. It is in three places: in the decoders of lists that are
-// being read, in decoders that wait for their next lists, and in the results of finished schools that wait to be
+// The memory for rows does not grow with the amount of data. It is used in three places: in the decoders of lists that
+// are being read, in the decoders that are kept for later lists, and in the results of finished schools that wait to be
 // written. The bounds of the three add up to MaxRowBytes. Rows beyond a bound are moved to scratch files.
 //
 // A list may exceed its bound by one page, and lists of less than minRunBytes are not moved. The memory for these two
@@ -16,8 +16,8 @@ const (
 	minRunBytes     = 4 << 20
 	// maxHeldBytes bounds the memory of one list, and of the result of one school.
 	maxHeldBytes = 16 << 20
-	// maxPoolBytes bounds the memory of all decoders kept for reuse, and maxPooledBytes the memory of each: after a
-	// large school, a decoder holds more than most schools need.
+	// maxPoolBytes bounds the memory of all decoders kept for reuse, and maxPooledBytes bounds the memory of each of them:
+	// after a large school, a decoder holds more memory than most schools need.
 	maxPoolBytes   = 16 << 20
 	maxPooledBytes = 4 << 20
 	// MaxWaitingBytes bounds the memory of finished schools' results that wait to be written.

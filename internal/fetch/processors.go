@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// patience is how long a page or a result waits for a processor before it continues without one: a request can time out
-// while its answer is not being read, and a slow disk may keep the processors busy for a long time.
+// patience is how long a page or a result waits for a processor before it continues without one. The wait is limited
+// because a request can time out while its answer is not being read, and a slow disk may keep the processors busy for a
+// long time.
 const patience = 5 * time.Second
 
 // processors shares the processors among the schools that are being read. A school needs a processor to scan its
-// answers and to deliver its result; the school that began first goes first. As a result, schools finish one after the
-// other and few of them hold rows. Otherwise, all of them would be half read.
+// answers and to deliver its result. Of the schools that are waiting, the school that began first goes first. As a
+// result, schools finish one after the other and few of them hold rows. Otherwise, all schools would be half read.
 type processors struct {
 	mu      sync.Mutex
 	free    int
@@ -41,7 +42,7 @@ func (p *processors) at(place int64) *processor {
 	return &processor{of: p, place: place, patience: patience}
 }
 
-// acquire waits for a processor, but no longer than the rest of its patience.
+// acquire waits for a processor, but no longer than the patience that is left.
 func (u *processor) acquire() {
 	p := u.of
 	p.mu.Lock()
@@ -90,8 +91,8 @@ func (u *processor) release() {
 	close(first.granted)
 }
 
-// reading returns a reader of a body that gives the processor back while it waits for the body. Each Read fills its
-// buffer unless the body ends.
+// reading returns a reader of body that releases the processor while it waits for data. Each Read fills its buffer
+// unless the body ends.
 func (u *processor) reading(body io.Reader) io.Reader { return &sharedReader{body: body, processor: u} }
 
 type sharedReader struct {

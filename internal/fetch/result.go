@@ -24,14 +24,15 @@ type Result struct {
 	// Suppressed are the positions in the suppression list of all students whose rows were dropped. A position may
 	// occur several times.
 	Suppressed []int
-	// Checks are the counts of the school's checks; oddPages is used for one of them. Terms and Sessions are compared
-	// across the whole run.
+	// Checks are the counts of the school's checks. oddPages becomes the count of one of these checks. Terms and Sessions
+	// are compared across the whole run.
 	Checks   snapshot.CheckCounts
 	oddPages int64
 	Terms    snapshot.TermCounts
 	Sessions []string
-	// Roster holds the students of a school whose test results were read, for the comparison; nil if they are not
-	// known. RosterLost is the error if an earlier process has staged the students and they cannot be read back.
+	// Roster holds the students of a school whose test results were read, for the comparison of the two. It is nil if the
+	// students are not known. RosterLost is the error if an earlier process staged the students and they cannot be read
+	// back.
 	Roster     Roster
 	RosterLost error
 	// FirstRepeated is the number of pairs of student and subject that had several results when the list was first
@@ -39,14 +40,14 @@ type Result struct {
 	FirstRepeated int64
 	// parts are the rows, in the order of the file.
 	parts []part
-	// collectors hold the parts that are in memory; scratch holds further parts if the rows do not fit in memory.
+	// collectors hold the parts that are in memory. scratch holds the other parts if the rows do not fit in memory.
 	collectors []*collector
 	scratch    *Scratch
 	// loaded, if not nil, is the memory into which parts are read back.
 	loaded *Loaded
 }
 
-// NewResult returns the result of a school that has these rows, one batch per table.
+// NewResult returns a result of the school with the given rows, one batch per table.
 func NewResult(school string, tables ...*rows.Batch) *Result {
 	return &Result{Ledger: snapshot.LedgerRow{SchoolBid: school}, parts: []part{{tables: tables}}}
 }
@@ -75,7 +76,7 @@ func (r *Result) count(c *collector, done *transform.Result, n int) {
 	}
 }
 
-// merge appends the rows of another result of the same dataset, and adds its drift.
+// merge appends the rows of another result of the same dataset, and adds the drift of that result.
 func (r *Result) merge(other *Result) {
 	r.collectors = append(r.collectors, other.collectors...)
 	for _, d := range other.Drift.List() {
@@ -84,8 +85,8 @@ func (r *Result) merge(other *Result) {
 	r.parts = append(r.parts, other.parts...)
 }
 
-// texts returns the values of a text column of one of the result's tables, with nulls as empty strings; nil if there is
-// no such column.
+// texts returns the values of a text column of one of the result's tables, with nulls as empty strings. It returns nil
+// if there is no such column.
 func (r *Result) texts(table int, column string) ([]string, error) {
 	var values []string
 	err := r.Each(func(tables []*rows.Batch) error {
@@ -153,7 +154,7 @@ func (r *Result) addRows(c *collector) error {
 	return r.limitMemory(c.dataset, c.maxBytes, c.scratch.folder)
 }
 
-// copyRows adds a copy of the rows of a short call chain, of which a fan-out has many.
+// copyRows adds a copy of the rows of a call chain. It is used for fan-outs, which have many short call chains.
 func (r *Result) copyRows(c *collector) error {
 	if len(c.runs) > 0 {
 		return r.addRuns(c)
@@ -166,8 +167,8 @@ func (r *Result) copyRows(c *collector) error {
 	return nil
 }
 
-// lastTables returns the tables of the last part in memory, to which rows of the tables in like can be appended. It
-// adds an empty part if necessary.
+// lastTables returns the tables of the last part, to which rows of the tables in like can be appended. It adds an empty
+// part if there is none or if the last part is not in memory.
 func (r *Result) lastTables(like []*rows.Batch) []*rows.Batch {
 	last := len(r.parts) - 1
 	if last < 0 || r.parts[last].tables == nil {
@@ -180,7 +181,7 @@ func (r *Result) lastTables(like []*rows.Batch) []*rows.Batch {
 	return r.parts[last].tables
 }
 
-// addCounts adds the counts of the calls of a window, except their requests.
+// addCounts adds the counts of a window's calls, except the numbers of requests and retries.
 func (r *Result) addCounts(window *Result) {
 	r.Ledger.Pages += window.Ledger.Pages
 	r.Ledger.RecordsReceived += window.Ledger.RecordsReceived
@@ -195,7 +196,7 @@ func (r *Result) addCounts(window *Result) {
 	}
 }
 
-// addRuns adds the rows of a chain that were written to runs.
+// addRuns adds the rows of a call chain whose rows were written to runs.
 func (r *Result) addRuns(c *collector) error {
 	s := r.scratchIn(c.scratch.folder)
 	n := 0
@@ -281,7 +282,7 @@ func (r *Result) EachOf(table int, use func(*rows.Batch) error) error {
 	return nil
 }
 
-// tables returns the tables of a part, which are in memory or loaded.
+// tables returns the tables of a part. They must be in memory or loaded.
 func (r *Result) tables(part int) []*rows.Batch {
 	if tables := r.parts[part].tables; tables != nil {
 		return tables
@@ -289,10 +290,10 @@ func (r *Result) tables(part int) []*rows.Batch {
 	return r.loaded.tables
 }
 
-// Loaded holds tables that were read back from a scratch file. The zero value holds none.
+// Loaded holds tables that were read back from a scratch file. The zero value is empty.
 type Loaded struct {
 	tables []*rows.Batch
-	parts  []int // the part that each table belongs to; -1 for none
+	parts  []int // the part that each table belongs to; -1 if nothing is loaded
 	from   *bufio.Reader
 }
 
@@ -305,7 +306,8 @@ func (l *Loaded) Lend(r *Result) {
 	r.loaded = l
 }
 
-// borrow gets memory for loading parts, unless the result already has some, and returns a function that frees it.
+// borrow gets memory for loading parts, unless the result has such memory already, and returns a function that frees
+// it.
 func (r *Result) borrow() (free func()) {
 	if r.loaded != nil {
 		return func() {}
@@ -314,7 +316,7 @@ func (r *Result) borrow() (free func()) {
 	return func() { r.loaded = nil }
 }
 
-// load reads a table of a part back, unless it is in memory.
+// load reads a table of a part back from the scratch file, unless the table is in memory.
 func (r *Result) load(part, table int) error {
 	p, to := &r.parts[part], r.loaded
 	if p.tables != nil {

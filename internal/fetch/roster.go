@@ -11,7 +11,7 @@ import (
 // Roster lists the students of a school by the hashes of their identifiers.
 type Roster []uint64
 
-// add adds the student of a row, if the row has one.
+// add adds the student of a row, if the row has an identifier of a student.
 func (r *Roster) add(bid *rows.Vector, row int, seed maphash.Seed) {
 	if text := identifier(bid, row); len(text) > 0 {
 		*r = append(*r, maphash.Bytes(seed, text))
@@ -34,7 +34,7 @@ func (r Roster) set() hashSet {
 	return known
 }
 
-// countUnknown counts the results of students who are not known.
+// countUnknown counts the results of students who are not in known.
 func countUnknown(results *rows.Batch, known hashSet, seed maphash.Seed) int64 {
 	var n int64
 	bid := results.Columns("student_bid")[0]
@@ -47,7 +47,7 @@ func countUnknown(results *rows.Batch, known hashSet, seed maphash.Seed) int64 {
 	return n
 }
 
-// Students returns the students of a result of the dataset students, which must still hold its rows.
+// Students returns the students in a result of the students dataset. The result must still hold its rows.
 func (f *Fetcher) Students(r *Result) (Roster, error) {
 	students := Roster{} // not nil, even for a school without students
 	err := r.Each(func(tables []*rows.Batch) error {
@@ -61,7 +61,7 @@ func (f *Fetcher) Students(r *Result) (Roster, error) {
 func (f *Fetcher) AddStudent(to *Roster, bid *rows.Vector, row int) { to.add(bid, row, f.check.seed) }
 
 // CheckStudents sets the roster of a result of test_results, which must still hold its rows, and counts the results of
-// students who are not on it.
+// students who are not on that roster.
 func (f *Fetcher) CheckStudents(r *Result, students Roster) error {
 	r.Roster = students
 	var unknown int64

@@ -20,7 +20,7 @@ import (
 // resultsPerPage is the number of results in every page of 4.6 except the last (specification, "Limits").
 const resultsPerPage = 1000
 
-// identifier returns the identifier in a row; empty for a null.
+// identifier returns the identifier in a row, or nil if the value is null.
 func identifier(v *rows.Vector, row int) []byte {
 	if v.Null(row) {
 		return nil
@@ -59,7 +59,7 @@ func (s *repeatedSubjects) addPairs(results *rows.Batch) {
 	})
 }
 
-// count returns the number of pairs after both passes.
+// count returns the number of pairs that have more than one result. It must be called after both passes.
 func (s *repeatedSubjects) count() int64 {
 	var n int64
 	for _, results := range s.pairs {
@@ -77,7 +77,7 @@ func (s *repeatedSubjects) eachPair(results *rows.Batch, use func(hash uint64, s
 		row := results.Row(i)
 		student, subject := identifier(cols[0], row), identifier(cols[1], row)
 		if len(student) > 0 && len(subject) > 0 {
-			// The second hash is rotated, so that swapped values differ.
+			// The second hash is rotated, so that swapping the two values changes the result.
 			use(maphash.Bytes(s.seed, student)^bits.RotateLeft64(maphash.Bytes(s.seed, subject), 1), student, subject)
 		}
 	}
@@ -120,8 +120,8 @@ func countDisordered(results *rows.Batch, names ...string) int64 {
 	return n
 }
 
-// Limits on the terms that one school adds to a checkpoint. No district has that many terms, so any further terms must
-// be errors of the service.
+// maxTerms and maxSessions limit the terms that one school adds to a checkpoint. No district has that many terms, so
+// any further terms must be errors of the service.
 const (
 	maxTerms    = 1000
 	maxSessions = 10_000
@@ -131,8 +131,8 @@ const (
 // results count as results with unknown terms.
 const otherTerms = "others"
 
-// termCounter counts the results of a school by term and by the school given in the result, or the school itself if the
-// result gives none. Results of schools outside the run are not counted.
+// termCounter counts the results of a school by term and by the school that is given in the result. A result without a
+// school is counted for the school that was read. Results of schools outside the run are not counted.
 type termCounter struct {
 	school   string
 	inRun    map[string]bool

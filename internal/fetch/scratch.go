@@ -32,13 +32,13 @@ func (f *scratchFolder) close() error {
 }
 
 // Scratch is an unnamed file for rows that do not fit in memory. Because it holds student data, it is removed from its
-// folder as soon as it is open, if the system allows that. Nothing is then left behind, however the process ends. The
-// file is open while it holds a section. It must be used by only one goroutine at a time.
+// folder as soon as it is open, if the system allows that. Nothing is then left behind, no matter how the process ends.
+// The file is open while it holds a section. It must be used by only one goroutine at a time.
 type Scratch struct {
 	folder *scratchFolder
 
 	file *os.File
-	// named is the file's name if the system cannot remove an open file.
+	// named is the file's name if the system cannot remove an open file, or empty.
 	named    string
 	buffer   *bufio.Writer
 	end      int64

@@ -33,12 +33,12 @@ func Check(path string) (err error) {
 type rows struct {
 	path    string
 	numbers string // the unit of the numbers passed to check: lines or rows
-	columns []int  // of the columns of the key
+	columns []int  // the positions of the key's columns
 	seen    map[[render.NormsKey]string]int
 	known   bool // whether any row is about a span that the views measure
 }
 
-// newRows returns a checker of rows that have these columns. It fails if a column of growth norms is missing.
+// newRows returns a checker of rows with the given header. It returns an error if a column of growth norms is missing.
 func newRows(path, numbers string, header []string) (*rows, error) {
 	r := &rows{path: path, numbers: numbers, seen: make(map[[render.NormsKey]string]int)}
 	var missing []string

@@ -30,7 +30,7 @@ func (b *background) start(table *schemas.Table, page *rows.Batch, most int, enc
 	return next
 }
 
-// wait waits until no page is being encoded, and returns the error of the page for which it has waited.
+// wait waits for the page that is being encoded, if there is one, and returns the error from encoding the page.
 func (b *background) wait() error {
 	if b.done == nil {
 		return nil
@@ -49,8 +49,8 @@ func (b *background) mostBytes() int {
 	return b.most
 }
 
-// maxValueBytes bounds the bytes of a page per value, not counting text. maxPageOverhead bounds its further bytes per
-// column.
+// maxValueBytes bounds the bytes of a page per value, not counting text. maxPageOverhead bounds the other bytes of a
+// page per column.
 const (
 	maxValueBytes   = 16
 	maxPageOverhead = 4096

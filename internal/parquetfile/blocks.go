@@ -6,7 +6,7 @@ const blockBytes = 16 << 10
 // blocks holds bytes in parts. Unlike the bytes of a growing slice, they are never copied.
 type blocks struct {
 	parts [][]byte
-	size  int // of all parts
+	size  int // the total size of the parts
 }
 
 // blockPool holds blocks that are not in use.
@@ -27,7 +27,7 @@ func (p *blockPool) appendTo(b *blocks, data []byte) {
 	}
 }
 
-// emptyBlock returns an empty block, if possible a spare one.
+// emptyBlock returns an empty block, which is a spare block if possible.
 func (p *blockPool) emptyBlock() []byte {
 	n := len(p.spare) - 1
 	if n < 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxBloomFill is the share of set bits, in percent, up to which fold makes a filter smaller. It corresponds to 8 bits
-// for each distinct value, with which 2.5 % of the absent values pass.
+// for each distinct value, with which 2.5 % of all absent values pass the filter.
 const maxBloomFill = 64
 
 // bloomFilter is the split block Bloom filter of a column chunk. It has at least 8 bits for each row of a full row
@@ -39,7 +39,8 @@ func (f *bloomFilter) reset() {
 	}
 }
 
-// addToBloom adds the texts from index from on to the column's filter, if it has one. The texts are end to end in data.
+// addToBloom adds the texts that start at index from to the column's filter, if the column has one. The texts are end
+// to end in data.
 func (c *column) addToBloom(data []byte, ends []uint32, from int) {
 	if !c.def.HasBloomFilter() || c.lean {
 		return
@@ -68,7 +69,8 @@ func (f *bloomFilter) fold() bloom.SplitBlockFilter {
 		if 100*set > maxBloomFill*8*bloom.BlockSize*half {
 			break
 		}
-		// The upper bits of a hash select its block, so with half as many blocks, each holds two adjacent ones.
+		// The upper bits of a hash select its block, so when the number of blocks is halved, each block replaces two adjacent
+		// blocks.
 		for i := range half {
 			for w := range blocks[i] {
 				blocks[i][w] = blocks[2*i][w] | blocks[2*i+1][w]

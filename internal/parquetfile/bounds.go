@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// maxBoundBytes is the length at which texts are cut in statistics. The greatest bound may be one byte longer. This is
-// enough for any identifier and keeps the footer small.
+// maxBoundBytes is the length at which texts are cut in statistics. A greatest bound may be one byte longer. This
+// length is enough for any identifier and keeps the footer small.
 const maxBoundBytes = 64
 
 // bounds are the least and the greatest value of a page or a column chunk, encoded as in statistics. If a text was cut,
@@ -87,7 +87,7 @@ func appendAbove(dst, s []byte) ([]byte, bool) {
 	return dst, false
 }
 
-// intBounds returns the bounds of numbers; doubles are given by their bits.
+// intBounds returns the bounds of numbers. Doubles are given by their bits.
 func (c *column) intBounds(values []int64) bounds {
 	if len(values) == 0 {
 		return bounds{}
@@ -107,8 +107,8 @@ func (c *column) intBounds(values []int64) bounds {
 		binary.LittleEndian.AppendUint64(nil, uint64(greatest)))
 }
 
-// doubleBounds returns bounds according to the format's rules for doubles: none if there is a NaN, and a zero covers
-// both zeros.
+// doubleBounds returns bounds according to the format's rules for doubles. It returns no bounds if a value is NaN. A
+// least bound of zero is negative and a greatest bound of zero is positive, so that they cover both zeros.
 func (c *column) doubleBounds(values []int64) bounds {
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, x := range values {

@@ -24,11 +24,11 @@ type chunkReader struct {
 	*pageBuffers
 
 	in    *bufio.Reader // the rest of the chunk
-	left  int64         // upper bound of the bytes of the chunk that in has not returned yet
+	left  int64         // upper bound of the bytes of the chunk that have not been read from in yet
 	codec format.CompressionCodec
 	// page is the data page that fetch has read, and first the dictionary page before it, until readPage decodes them.
 	page, first rawPage
-	spare       []byte // the memory of an earlier dictionary page, for a data page
+	spare       []byte // the memory of an earlier dictionary page, reused for a data page
 	fetched     bool   // fetch has read a data page
 	begins      bool   // fetch has also read a dictionary page
 	failure     error  // the error of fetch
@@ -110,7 +110,7 @@ func (c *chunkReader) next(p *rawPage) (err error) {
 			return fmt.Errorf("decompress page: %w", err)
 		}
 	default:
-		return fmt.Errorf("a page compressed with %s", c.codec)
+		return fmt.Errorf("a page is compressed with %s, which is not supported", c.codec)
 	}
 	if len(p.raw) != int(header.UncompressedPageSize) {
 		return errUneven
@@ -118,8 +118,8 @@ func (c *chunkReader) next(p *rawPage) (err error) {
 	return nil
 }
 
-// readPage appends the values of the next data page to a column and returns their number. It fails if there are more
-// than limit. If coded is set, texts of a dictionary are appended as codes.
+// readPage appends the values of the next data page to a column and returns their number. It returns an error if there
+// are more than limit values. If coded is true, texts of a dictionary are appended as codes.
 func (c *chunkReader) readPage(v *rows.Vector, coded bool, limit int64) (int, error) {
 	unshare(v) // the dictionary may change
 	if !c.fetched {
@@ -174,7 +174,7 @@ func (c *chunkReader) readDictionary(t schemas.Type) error {
 	case schemas.Double:
 		width, c.f64 = 8, decodePlain(c.f64, raw, 8)
 	case schemas.Boolean:
-		return errors.New("a dictionary of booleans")
+		return errors.New("a column of booleans has a dictionary")
 	}
 	if n < 0 || len(raw) != n*width {
 		return errUneven
@@ -207,7 +207,7 @@ func (c *chunkReader) readLevels(src []byte, n int) (rest []byte, err error) {
 	return rest, nil
 }
 
-// appendIndexed appends n rows of a page of indexes into the dictionary.
+// appendIndexed appends n rows of a page whose values are indexes of the dictionary.
 func (c *chunkReader) appendIndexed(v *rows.Vector, coded bool, src, levels []byte, n, values int) (err error) {
 	if c.codes, err = new(rle.DictionaryEncoding).DecodeInt32(c.codes, src); err != nil {
 		return fmt.Errorf("decode indexes: %w", err)
@@ -247,7 +247,7 @@ func (c *chunkReader) appendDirect(v *rows.Vector, encoding format.Encoding, src
 	case values == 0 && encoding == format.Plain && len(src) == 0:
 		v.I32, v.I64, err = spreadNulls(v, n)
 	case encoding != format.DeltaBinaryPacked:
-		err = fmt.Errorf("values encoded as %s", encoding)
+		err = fmt.Errorf("the values are encoded as %s, which is not supported", encoding)
 	case v.Type == schemas.Int32 || v.Type == schemas.Date:
 		if c.own32, err = new(delta.BinaryPackedEncoding).DecodeInt32(c.own32, src); err == nil {
 			v.I32, err = spread(v.I32, c.own32, levels, n)
@@ -260,7 +260,8 @@ func (c *chunkReader) appendDirect(v *rows.Vector, encoding format.Encoding, src
 	return err
 }
 
-// spreadNulls returns the numbers of a vector, extended by n nulls. It fails if the column is required.
+// spreadNulls returns the numbers of a vector, extended by n nulls. It returns errUneven if the column is required and
+// n is not 0.
 func spreadNulls(v *rows.Vector, n int) ([]int32, []int64, error) {
 	if v.Required && n > 0 {
 		return v.I32, v.I64, errUneven
@@ -285,7 +286,7 @@ func (c *chunkReader) appendTexts(v *rows.Vector, encoding format.Encoding, src,
 		c.ends = append(c.ends[:0], 0)
 		c.text = c.text[:0]
 	default:
-		err = fmt.Errorf("texts encoded as %s", encoding)
+		err = fmt.Errorf("the texts are encoded as %s, which is not supported", encoding)
 	}
 	if err == nil {
 		err = spreadTexts(to, c.text, c.ends, levels, n)

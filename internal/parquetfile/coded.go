@@ -54,7 +54,7 @@ func unshare(v *rows.Vector) {
 	}
 }
 
-// addRows adds the texts of the rows that a column already has, usually few, to the dictionary, and replaces the
+// addRows adds the texts of a column's existing rows, which are usually few, to the dictionary, and replaces the
 // column's codes.
 func (d *textDictionary) addRows(v *rows.Vector) {
 	n := len(v.End)
@@ -83,7 +83,7 @@ func (d *textDictionary) addRows(v *rows.Vector) {
 	v.Code = append(v.Code[:0], d.own...)
 }
 
-// appendCodes appends the codes of n rows. It fails if an index is not in the dictionary.
+// appendCodes appends the codes of n rows. It returns errUneven if an index is not in the dictionary.
 func (d *textDictionary) appendCodes(v *rows.Vector, indexes []int32, levels []byte, n int) error {
 	for _, index := range indexes {
 		if uint32(index) >= uint32(d.null) {

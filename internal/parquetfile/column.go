@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// minDictionaryValues is the number of values of a row group after which the use of a dictionary is decided.
+	// minDictionaryValues is the number of values of a row group after which it is decided whether a column uses a
+	// dictionary.
 	minDictionaryValues = 1024
-	// maxDictionaryBytes is the size of a dictionary at which further pages stop using it.
+	// maxDictionaryBytes is the size beyond which a dictionary is not used for further pages.
 	maxDictionaryBytes = 2 << 20
 	// dictionaryPageBits is the approximate overhead of a page beyond its values. It only matters in small files.
 	dictionaryPageBits = 8 * 45
@@ -29,8 +30,8 @@ type column struct {
 	coded   int // number of values coded by the dictionary
 
 	bloom bloomFilter // not used unless the column identifies a person
-	lean  bool        // each column has one page, and nothing helps readers skip parts; see Options.LeanRows
-	// stored means that the column of a lean file is not compressed, because compression would not make it smaller.
+	lean  bool        // the column has one page, and nothing helps readers skip parts of it; see Options.LeanRows
+	// stored is true if the column of a lean file is not compressed, because compression would not make it smaller.
 	stored bool
 }
 
@@ -38,13 +39,13 @@ type dictUse uint8
 
 const (
 	dictUndecided dictUse = iota // before minDictionaryValues
-	dictKept                     // by the estimates, it does not make the column larger
-	dictDropped                  // by the estimates, it makes the column larger, or it has grown too large
+	dictKept                     // the dictionary is estimated not to make the column larger
+	dictDropped                  // the dictionary is estimated to make the column larger, or it has grown too large
 )
 
 // page describes a data page for the footer.
 type page struct {
-	offset   int // in body
+	offset   int // position in body
 	size     int // including the header
 	firstRow int64
 	rows     int
@@ -93,8 +94,9 @@ func (c *column) mustDecide(n int) bool {
 	return c.dictUse == dictUndecided && (c.lean || c.coded+n >= minDictionaryValues)
 }
 
-// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs of the dictionary, of this
-// page's n values as codes, and of the same values encoded directly are estimates in bits, after compression.
+// keepDictionary decides whether the column keeps its dictionary, and returns the decision. The costs of the
+// dictionary, of this page's n values as codes, and of the same values encoded directly are estimates in bits, after
+// compression.
 func (c *column) keepDictionary(n, dictionary, codes, direct int) bool {
 	c.dictUse = dictKept
 	if c.lean {

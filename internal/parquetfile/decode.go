@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-var errUneven = errors.New("a page whose values, indexes or levels do not add up")
+var errUneven = errors.New("the values, indexes or levels of a page do not match")
 
 // spread appends n rows: the values in their order, and a zero for each null, whose level is 0. If levels is nil, there
 // are no nulls. It returns errUneven unless there is exactly one value for each row that is not null.
@@ -83,7 +83,7 @@ func spreadTexts(v *rows.Vector, data []byte, offsets []uint32, levels []byte, n
 	return nil
 }
 
-// lookUp appends n rows of indexes into a dictionary, and zeros for nulls.
+// lookUp appends n rows: the values of the dictionary at the given indexes, and a zero for each null.
 func lookUp[T any](dst, dictionary []T, indexes []int32, levels []byte, n int) ([]T, error) {
 	dst = slices.Grow(dst, n)
 	if len(indexes) == n && bytes.IndexByte(levels, 0) < 0 {

@@ -30,7 +30,7 @@ type dictionary struct {
 	seen []uint32
 	page uint32
 	used []int32
-	// recoded maps codes of a page to the dictionary's own code plus one; 0 means none.
+	// recoded maps a page's own codes to the dictionary's codes plus one. 0 means that a code has not been mapped yet.
 	recoded []int32
 }
 
@@ -92,7 +92,7 @@ func (d *dictionary) rehash(slots int) {
 
 func slot(tag uint64, code int) uint64 { return tag&^(1<<32-1) | uint64(code+1) }
 
-// startPage starts a page that has not used any code yet.
+// startPage starts a new page, which has not used any code yet.
 func (d *dictionary) startPage() {
 	d.page++
 	d.used = d.used[:0]
@@ -146,7 +146,7 @@ func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int3
 	return codes
 }
 
-// recodeTexts appends the codes of texts. own holds the codes that these texts have in the page.
+// recodeTexts appends the dictionary's codes of a page's texts. own holds the codes that these texts have in the page.
 func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) []int32 {
 	d.startPage()
 	d.recoded = resize(d.recoded, len(page.End))
@@ -164,7 +164,7 @@ func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) 
 	return codes
 }
 
-// changed returns the number of bytes of the codes' texts, not counting codes that equal the previous code.
+// changed returns the total length of the codes' texts in bytes, not counting codes that equal the previous code.
 func (d *dictionary) changed(codes []int32) int {
 	n, before := 0, int32(-1)
 	for _, code := range codes {
@@ -276,7 +276,7 @@ func (d *dictionary) usedInts(dst []int64) []int64 {
 	return dst
 }
 
-// appendPlain appends all values in their order, encoded PLAIN.
+// appendPlain appends all values in the order of their codes, encoded as PLAIN.
 func (d *dictionary) appendPlain(dst []byte, t schemas.Type) []byte {
 	switch t {
 	case schemas.String, schemas.JSON:

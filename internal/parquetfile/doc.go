@@ -7,11 +7,12 @@
 // from the column vectors of package rows, and the library's format, thrift and encoding packages do what the format's
 // specification prescribes. Measured on test results (BenchmarkWrite) against the library's writer, which the tests
 // keep as a reference, this takes half the CPU time (a factor of 1.9 to 2.0) and produces files that are 17 to 22 %
-// smaller: 118 bytes per result instead of 142 with hand-picked encodings or 151 with the encodings of the reference. It also
+// smaller: 118 bytes per result instead of 142 with hand-picked encodings or 151 with the encodings of the reference.
+// It also
 //   - chooses the encoding of each column and row group by the values: a dictionary only if it makes the column smaller
 //   - cuts long texts in statistics and marks the bounds as inexact
 //   - checks the sort order that the footer declares
-//   - keeps the bytes of files stable: a test pins them, and no library version is part of them.
+//   - keeps the bytes of files stable: a test pins them, and they do not contain a library version.
 //
 // The price is about 1,500 lines: page.go, column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go,
 // bloom.go, footer.go and metadata.go, which repeats some of the library's structs to add or omit members.
@@ -34,21 +35,22 @@
 //   - The encoding is chosen by column and row group: a dictionary if it is smaller, and otherwise
 //     DELTA_LENGTH_BYTE_ARRAY for texts, DELTA_BINARY_PACKED for whole numbers, dates and timestamps, and PLAIN for
 //     doubles. Booleans are always PLAIN. DELTA_BYTE_ARRAY is not used: for the parents' ids in child tables, it would
-//     take a tenth off the CPU time of an export, but joins on these ids would cost 15 % more in DuckDB and 40 % more
-//     in polars. A dictionary of these ids would make files 10 % larger.
+//     reduce the CPU time of an export by a tenth, but joins on these ids would take 15 % longer in DuckDB and 40 %
+//     longer in polars. A dictionary of these ids would make files 10 % larger.
 //   - There are statistics per column chunk and per page (the page index), with texts cut to 64 bytes. The sort order
 //     is recorded as sorting columns.
 //   - Each column that identifies a person has a Bloom filter per row group, for lookups: rows are sorted by school, so
-//     bounds would not exclude anything. A filter holds hashes of all of the column's values and is as sensitive as
-//     they are. Its size is the smallest power of two with room for the row group's distinct values.
+//     bounds would not exclude anything. A filter is as sensitive as the column's values, because it holds hashes of
+//     all of them. Its size is the smallest power of two with room for the row group's distinct values.
 //   - With Options.LeanRows, which histories use, a small file has no page index, Bloom filters or bounds, and columns
 //     that compression would not make smaller are not compressed.
 //   - created_by is CreatedBy, in the form that readers parse: application, "version", version. There is no key-value
 //     metadata, time, or library version.
 //
-// All of this depends only on the options and the sequence of rows, not on how it was divided into calls of Append or
-// on what a Writer wrote before. The bytes do depend on the version of the zstd library. If the test that pins the
-// bytes fails, the new bytes need a new CreatedBy, unless no release has written files with the current one.
+// All of this depends only on the options and the sequence of rows, not on how the rows were divided among calls of
+// Append or on what a Writer wrote before. The bytes do depend on the version of the zstd library. If the test that
+// pins the bytes fails, the new bytes need a new CreatedBy, unless no release has written files with the current
+// CreatedBy.
 //
 // A Writer collects rows in one raw page. A full page is encoded and compressed column by column, and the compressed
 // pages are kept until their row group is complete: a Writer holds one raw page, or two with Options.Background, and

@@ -24,7 +24,7 @@ type encoder struct {
 	header bytes.Buffer
 
 	text   []byte   // texts of a coded column
-	ends   []uint32 // of texts that are not null
+	ends   []uint32 // the ends of texts that are not null
 	own    []int32  // codes of a page's texts that are not null
 	ints   []int64  // numbers that are not null; doubles by their bits
 	ints32 []int32
@@ -33,10 +33,10 @@ type encoder struct {
 	used   []int64 // distinct numbers of a page
 }
 
-var errPageTooLarge = errors.New("a page of more than 2 GiB")
+var errPageTooLarge = errors.New("a page is larger than 2 GiB")
 
-// finishPage sets the sizes in the header and encodes it into e.header. It compresses e.raw into e.packed or, if stored
-// is set, copies it.
+// finishPage sets the sizes in the header and encodes the header into e.header. It compresses e.raw into e.packed or,
+// if stored is true, copies e.raw there.
 func (e *encoder) finishPage(header *pageHeader, stored bool) error {
 	if len(e.raw) > math.MaxInt32 {
 		return errPageTooLarge
@@ -80,7 +80,7 @@ func (e *encoder) levels(present []byte, nulls int) error {
 }
 
 // encodeCodes encodes e.codes, which the dictionary has just returned, as RLE_DICTIONARY into e.values, without the
-// first byte, e.width. The library's RLE_DICTIONARY would search the codes for the largest one.
+// first byte, which is e.width. The library's RLE_DICTIONARY would search the codes for the largest code.
 func (e *encoder) encodeCodes(d *dictionary) error {
 	e.width = d.usedWidth()
 	e.values = e.values[:0]
@@ -99,7 +99,7 @@ func (e *encoder) encodeCodes(d *dictionary) error {
 }
 
 // sameOnEveryCPU returns how many codes may be encoded with one call, so that every CPU writes the same bytes. The
-// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7; its code for other CPUs does so only at
+// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7. Its code for other CPUs does so only at
 // the start of a call.
 func sameOnEveryCPU(codes []int32) int {
 	for i := 8; i+8 <= len(codes); i += 8 {

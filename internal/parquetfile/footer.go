@@ -106,7 +106,8 @@ func (f *footer) addIndexes(chunk *columnChunk, c *column) error {
 	return nil
 }
 
-// finish returns the end of the file, which follows the row groups. offset is the file offset at which they end.
+// finish returns the end of the file, which follows the row groups. offset is the file offset at which the row groups
+// end.
 func (f *footer) finish(offset, rows int64) ([]byte, error) {
 	offsetIndexes := offset + int64(f.columnIndexes.Len())
 	bloomFilters := offsetIndexes + int64(f.offsetIndexes.Len())

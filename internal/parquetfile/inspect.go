@@ -15,14 +15,14 @@ import (
 type Info struct {
 	Rows      int64
 	RowGroups int
-	Columns   []string // names, in order
+	Columns   []string // the names of the columns, in the order of the file
 	CreatedBy string
 }
 
-// Inspect reads and checks the footer of a file that a Writer has made. The footer must be complete, the rows of the
+// Inspect reads and checks the footer of a file that a Writer has written. The footer must be complete, the rows of the
 // row groups must add up, and the column chunks, and the pages in the page index, must follow each other without gaps.
-// Inspect does not read pages. Even for invalid files, it neither panics nor uses more memory than a multiple of the
-// file's size.
+// Inspect does not read pages. Even for invalid files, it does not panic, and its memory is bounded by a multiple of
+// the file's size.
 func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	file, err := open(r, size)
 	if err != nil {
@@ -39,10 +39,10 @@ func infoOf(meta *format.FileMetaData) Info {
 	return info
 }
 
-// readBuffer is the size of a read of one column. On S3, each read is a request.
+// readBuffer is how many bytes of a column are read at a time. On S3, each read is a request.
 const readBuffer = 64 << 10
 
-// open opens a file after the same checks as Inspect.
+// open opens a file after checking it in the same way as Inspect.
 func open(r io.ReaderAt, size int64) (_ *parquet.File, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the library panics on some invalid footers
@@ -75,7 +75,8 @@ func checkFooterShape(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// footerWindow is the number of bytes at the end of a file that are read to find its footer. Nearly all footers fit.
+// footerWindow is the number of bytes at the end of a file that are read to find its footer. Nearly all footers fit in
+// it.
 const footerWindow = 64 << 10
 
 // HasMagic reports whether a file of the given size ends with the magic bytes of Parquet files.
@@ -99,11 +100,11 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if string(tail[len(tail)-len(magic):]) != magic {
-		return nil, errors.New("no PAR1 at the end")
+		return nil, errors.New("the file does not end with PAR1")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[len(tail)-end:]))
 	if length > size-int64(len(magic)+end) {
-		return nil, fmt.Errorf("a footer of %d bytes in a file of %d", length, size)
+		return nil, fmt.Errorf("a footer of %d bytes does not fit in a file of %d bytes", length, size)
 	}
 	if whole := length + int64(end); whole > int64(len(tail)) {
 		tail = make([]byte, whole)
@@ -145,7 +146,7 @@ func checkGroups(r io.ReaderAt, size int64, meta *format.FileMetaData) error {
 }
 
 // checkChunk checks that the column chunk's pages start at the file offset at and are contiguous. It returns the offset
-// of their end.
+// at which they end.
 func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows int64) (int64, error) {
 	meta := &chunk.MetaData
 	first := meta.DataPageOffset
@@ -154,7 +155,7 @@ func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows i
 	}
 	end := first + meta.TotalCompressedSize
 	if b, n := meta.BloomFilterOffset, int64(meta.BloomFilterLength); b < 0 || n < 0 || b > size-n {
-		return 0, fmt.Errorf("a Bloom filter of %d bytes at %d in a file of %d", n, b, size)
+		return 0, fmt.Errorf("a Bloom filter of %d bytes at %d does not fit in a file of %d bytes", n, b, size)
 	}
 	if first != at || meta.DataPageOffset < first || end <= meta.DataPageOffset || end > size {
 		return 0, fmt.Errorf("pages from %d to %d, expected from %d", first, end, at)
@@ -193,7 +194,7 @@ func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows i
 
 func readIndex(r io.ReaderAt, size, offset int64, length int32, index any) error {
 	if offset < 0 || length < 0 || offset > size-int64(length) {
-		return fmt.Errorf("%d bytes at %d in a file of %d", length, offset, size)
+		return fmt.Errorf("%d bytes at %d do not fit in a file of %d bytes", length, offset, size)
 	}
 	b := make([]byte, length)
 	if err := readAt(r, b, offset); err != nil {

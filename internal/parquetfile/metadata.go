@@ -57,7 +57,7 @@ type columnMetaData struct {
 }
 
 type columnChunk struct {
-	// FileOffset is always 0: the format has deprecated it.
+	// FileOffset is always 0, because the format has deprecated it.
 	FileOffset        int64          `thrift:"2,required"`
 	MetaData          columnMetaData `thrift:"3,optional"`
 	OffsetIndexOffset int64          `thrift:"4,optional"`

@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// doubleBits is the approximate cost of a double after compression.
+// doubleBits is the approximate number of bits of a double after compression.
 const doubleBits = 56
 
 // encodeNumbers appends a page's numbers, dates or timestamps to e.raw.
@@ -83,7 +83,7 @@ func (c *column) encodeDelta(e *encoder) error {
 	return nil
 }
 
-// presentInts replaces the contents of dst with the numbers that are not null; doubles are given by their bits.
+// presentInts replaces the contents of dst with the numbers that are not null. Doubles are given by their bits.
 func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	present := v.Present
 	if nulls == 0 {
@@ -104,7 +104,7 @@ func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 }
 
 // presentValues replaces the contents of dst, which may be values itself, with the values that are not null. If present
-// is nil, none are null.
+// is nil, there are no nulls.
 func presentValues[To, From int32 | int64](dst []To, values []From, present []uint8) []To {
 	dst = slices.Grow(dst[:0], len(values))[:len(values)]
 	if present == nil {

@@ -15,8 +15,9 @@ type Pool struct {
 	// writers holds a sync.Pool for each table. In a writer that had written another table before, columns would keep
 	// buffers of the wrong size.
 	writers sync.Map
-	// kept is the writer that was returned last, unless it is in use. Only pools of background writers keep one: they
-	// write several files of a table in succession, and the garbage collector would free the writer in between.
+	// kept is the writer that was last returned to the pool, unless it is in use again. It is only set in pools of
+	// background writers. These write several files of a table in succession, and the garbage collector would free the
+	// writer in between.
 	kept atomic.Pointer[Writer]
 }
 

@@ -13,9 +13,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Reader reads the rows of a file that a Writer has made, in order. It holds one page and the dictionary of each column
-// that it reads. It must be used by only one goroutine at a time. It checks the footer like Inspect and returns errors
-// for damaged pages, but cannot detect replaced values. If a file may have been tampered with, compare its hash first.
+// Reader reads the rows of a file that a Writer has written, in order. It holds one page and the dictionary of each
+// column that it reads. It must be used by only one goroutine at a time. It checks the footer like Inspect and returns
+// errors for damaged pages, but cannot detect replaced values. If a file may have been tampered with, compare its hash
+// first.
 type Reader struct {
 	table   *schemas.Table
 	columns []int // positions of the table's columns in the file
@@ -24,14 +25,14 @@ type Reader struct {
 	left    int64 // unread rows of the open row group
 	chunks  []chunkReader
 	err     error
-	coded   bool // texts are coded
+	coded   bool // Read appends texts as codes
 	ahead   bool // the next page is fetched in the background
-	// fetching is closed when the next page has been fetched; nil if no page is being fetched.
+	// fetching is closed when the next page has been fetched. It is nil if no page is being fetched.
 	fetching chan struct{}
 }
 
 // NewReader opens a file of the given size to read the table's columns, which it finds by name. The file may have
-// further columns, and a different order, but the types must be those that the table declares.
+// further columns and a different order, but the columns must have the types that the table declares.
 func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, error) {
 	opened, err := open(file, size)
 	if err != nil {
@@ -40,8 +41,8 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 	return newReader(file, opened, table)
 }
 
-// OpenReader works like NewReader for the columns that pick chooses. pick gets the columns of the file as returned by
-// TableOf.
+// OpenReader works like NewReader for the columns that pick chooses. pick is called with the columns of the file as
+// returned by TableOf.
 func OpenReader(file io.ReaderAt, size int64, pick func(stored *schemas.Table) (*schemas.Table, error)) (*Reader, error) {
 	opened, err := open(file, size)
 	if err != nil {
@@ -80,8 +81,8 @@ func newReader(file io.ReaderAt, opened *parquet.File, table *schemas.Table) (*R
 	return r, nil
 }
 
-// CodeTexts makes Read append texts of pages with a dictionary as codes (rows.Vector). Such texts are valid until the
-// next Read.
+// CodeTexts makes Read append texts of pages with a dictionary as codes (see rows.Vector). Such texts are valid until
+// the next Read.
 func (r *Reader) CodeTexts() { r.coded = true }
 
 // FetchAhead makes Read start a goroutine that reads and decompresses the next page while the caller uses the rows.
@@ -119,8 +120,8 @@ func (r *Reader) fetch() {
 	}()
 }
 
-// Reuse takes over the memory of a Reader of the same table that is no longer used. For other tables, and for nil, it
-// does nothing.
+// Reuse takes over the memory of a Reader of the same table that is no longer used. It does nothing if before is nil or
+// reads another table.
 func (r *Reader) Reuse(before *Reader) {
 	if before != nil && before.table == r.table {
 		r.chunks, before.chunks = before.chunks, nil
@@ -143,7 +144,7 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 		}
 	}()
 	if batch.Table != r.table || batch.Order != nil {
-		return fmt.Errorf("read rows of table %s: the batch is of another table, or ordered", r.table.Name)
+		return fmt.Errorf("read rows of table %s: the batch belongs to another table or has an order", r.table.Name)
 	}
 	r.Close()
 	if r.left == 0 {
@@ -168,7 +169,7 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 		rowCount = n
 	}
 	if rowCount == 0 {
-		return errors.New("read rows: a page without rows")
+		return errors.New("read rows: a page has no rows")
 	}
 	r.left -= int64(rowCount)
 	batch.N += rowCount
@@ -189,9 +190,9 @@ func (r *Reader) nextGroup() {
 }
 
 // TableOf returns the table that the footer of a file of the given size describes. The table may differ from the
-// current declaration. It has the columns in the order of the file; unless the file is empty, the columns by which the
-// rows are sorted are keys. The columns have no sources or documentation. If a column has a type that a Writer does not
-// write, TableOf fails.
+// current declaration. Its columns are in the order of the file and have no sources or documentation. Unless the file
+// is empty, the columns by which the rows are sorted are keys. TableOf returns an error if a column has a type that a
+// Writer does not write.
 func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
 	opened, err := open(file, size)
 	if err != nil {

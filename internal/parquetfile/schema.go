@@ -55,7 +55,7 @@ func elementOf(c *schemas.Column) format.SchemaElement {
 		e.RepetitionType.V = format.Required
 	}
 	switch c.Type {
-	case schemas.String, schemas.JSON: // doc.go explains why not JsonType
+	case schemas.String, schemas.JSON: // doc.go explains why JSON columns do not have JsonType
 		e.ConvertedType = thrift.New(deprecated.UTF8)
 		e.LogicalType.Value = new(format.StringType)
 	case schemas.Date:

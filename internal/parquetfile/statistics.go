@@ -22,15 +22,16 @@ type Statistics struct {
 // ColumnStatistics describes the values of a column.
 type ColumnStatistics struct {
 	Name  string
-	Type  schemas.Type // 0 if a Writer does not write it
+	Type  schemas.Type // 0 if a Writer does not write this type
 	Nulls int64
-	// Least and Greatest bound the values; a long text is bounded by a shorter one. They are nil if the column has only
-	// nulls or is boolean, or if a bound is unknown. Otherwise they are a string, a float64, or an int64: a whole
-	// number, the days of a date or the microseconds of a timestamp.
+	// Least and Greatest are bounds of the values. The bound of a long text is shorter than the text. They are nil if the
+	// column has only nulls or is boolean, or if a bound is unknown. Otherwise they are a string, a float64, or an int64:
+	// a whole number, the days of a date or the microseconds of a timestamp.
 	Least, Greatest any
 }
 
-// ReadFooter reads only the footer of a Parquet file of the given size, which another program may have written.
+// ReadFooter describes a Parquet file of the given size, which another program may have written. It reads only the
+// footer.
 func ReadFooter(r io.ReaderAt, size int64) (Info, error) {
 	meta, err := decodeFooter(r, size)
 	if err != nil {
@@ -57,7 +58,8 @@ func decodeFooter(r io.ReaderAt, size int64) (format.FileMetaData, error) {
 	return meta, nil
 }
 
-// ReadStatistics reads only the footer of a file of the given size, so it notices less damage than Inspect.
+// ReadStatistics returns the statistics of a file of the given size. It reads only the footer, so it detects less
+// damage than Inspect.
 func ReadStatistics(r io.ReaderAt, size int64) (Statistics, error) {
 	meta, err := decodeFooter(r, size)
 	if err != nil {
@@ -106,7 +108,7 @@ func (s *ColumnStatistics) add(groups []format.RowGroup, column int) {
 	}
 }
 
-// isBound reports whether b can be an encoded value of the type.
+// isBound reports whether b can be used as a bound for values of the type.
 func isBound(t schemas.Type, b []byte) bool {
 	switch t {
 	case schemas.Int32, schemas.Date:

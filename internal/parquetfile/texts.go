@@ -12,10 +12,10 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-var errTextOfNull = errors.New("a null value with text")
+var errTextOfNull = errors.New("a null value has text")
 
 // textBits is the approximate number of bits for a byte of text after compression, which halves identifiers in
-// hexadecimal digits. A text that repeats the one before it costs next to nothing, even without a dictionary.
+// hexadecimal digits. A text that repeats the previous text costs next to nothing, even without a dictionary.
 const textBits = 4
 
 // encodeTexts appends a page's texts to e.raw.
@@ -100,7 +100,7 @@ func expand(data []byte, ends []uint32, v *rows.Vector, codes []int32) ([]byte, 
 	return data, ends
 }
 
-// endsOfPresent appends the ends of the texts that are not null. It returns false if a null has text, because that
+// endsOfPresent appends the ends of the texts that are not null. It returns false if a null has text, because this text
 // would be read as part of the next row's text.
 func endsOfPresent(dst []uint32, v *rows.Vector) ([]uint32, bool) {
 	var before uint32
@@ -115,7 +115,7 @@ func endsOfPresent(dst []uint32, v *rows.Vector) ([]uint32, bool) {
 	return dst, true
 }
 
-// boundsOfTexts returns the least and the greatest of texts that are stored end to end; nil if there are no texts.
+// boundsOfTexts returns the least and the greatest of texts that are stored end to end, or nil if there are no texts.
 func boundsOfTexts(data []byte, ends []uint32) (least, greatest []byte) {
 	if len(ends) == 0 {
 		return nil, nil

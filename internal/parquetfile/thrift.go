@@ -22,7 +22,7 @@ const (
 	thriftStruct
 )
 
-// maxThriftDepth is more than the nesting of any struct of the format.
+// maxThriftDepth is greater than the nesting depth of any struct of the format.
 const maxThriftDepth = 16
 
 var errThrift = errors.New("the metadata is not valid Thrift")

@@ -21,8 +21,8 @@ const (
 	maxLeanRows = defaultPageRows
 )
 
-// Options are the sizes of pages and row groups. All of them except Background determine the bytes of a file. Zero
-// values mean the defaults.
+// Options are the sizes of pages and row groups. All options except Background determine the bytes of a file. A zero
+// value means the default.
 type Options struct {
 	// RowGroupRows is the maximum number of rows of a row group, by default 131072.
 	RowGroupRows int
@@ -33,7 +33,7 @@ type Options struct {
 	// RowGroupBytes is the size of a row group's compressed pages, in bytes, at which the row group ends; by default 64
 	// MiB.
 	RowGroupBytes int
-	// LeanRows is the number of rows, at most a page, below which a file omits everything that only helps readers skip
+	// LeanRows is the number of rows, at most 8192, below which a file omits everything that only helps readers skip
 	// parts: page index, Bloom filters and bounds. In a file with few rows, these take more than half of the bytes.
 	LeanRows int
 	// Background encodes a page in another goroutine while the caller collects the rows of the next one. It needs
@@ -53,7 +53,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Writer writes one file at a time. It must be used by only one goroutine at a time. Reset keeps its memory. If rows
-// are out of order, or encoding or writing fails, all calls until Reset return that error.
+// are out of order, or encoding or writing fails, all calls until Reset return the error.
 type Writer struct {
 	out   io.Writer
 	table *schemas.Table
@@ -61,7 +61,7 @@ type Writer struct {
 	err   error
 
 	page    *rows.Batch
-	text    int // maximum text bytes of the page; exact if they reach PageBytes
+	text    int // upper bound of the text bytes of the page; exact if it reaches PageBytes
 	order   order
 	columns []column
 	enc     encoder
@@ -83,7 +83,7 @@ func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	z, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(1),
-		// A page is seldom larger than the window, of which an encoder by default holds two.
+		// A page is seldom larger than this window. By default, an encoder holds two windows in memory.
 		zstd.WithWindowSize(1<<20),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithAllLitEntropyCompression(true),
@@ -97,7 +97,7 @@ func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	return w
 }
 
-// Reset abandons an unfinished file and starts a new one, of any table, on out. It keeps the options and the memory.
+// Reset abandons an unfinished file and starts a new file, of any table, on out. It keeps the options and the memory.
 func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 	if w.enc.zstd == nil {
 		return // NewWriter failed; w.err has the reason
@@ -125,8 +125,8 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 }
 
 // Append appends the rows of the batch in its order, and does not retain the batch. The rows must be sorted by the
-// table's KeyColumns, nulls first and texts by their bytes. The footer promises this to readers, so a row out of order
-// is an error.
+// table's KeyColumns, nulls first and texts by their bytes. The footer declares this order, so a row out of order is an
+// error.
 func (w *Writer) Append(batch *rows.Batch) error { return w.AppendRows(batch, 0, batch.Len()) }
 
 // AppendRows works like Append for the rows i to j, exclusive, of the batch.
@@ -190,8 +190,9 @@ func (w *Writer) Close() (int64, error) {
 	return w.rows, nil
 }
 
-// rowsForPage returns how many rows of the batch from row i up to j, at least one, belong to the open page. It compares
-// the page's text with PageBytes row by row, so that pages do not depend on how the rows are divided into batches.
+// rowsForPage returns how many of the rows i to j, exclusive, of the batch belong to the open page. It returns at least
+// 1. It compares the page's text with PageBytes row by row, so that pages do not depend on how the rows are divided
+// into batches.
 func (w *Writer) rowsForPage(batch *rows.Batch, i, j int) int {
 	n := min(j-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
 	if most := w.text + maxText(batch, i, i+n); most < w.opts.PageBytes {

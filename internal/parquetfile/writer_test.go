@@ -203,7 +203,7 @@ func TestNullWithText(t *testing.T) {
 	w := NewWriter(new(bytes.Buffer), table, Options{})
 	require.NoError(t, w.Append(b))
 	_, err := w.Close()
-	require.ErrorContains(t, err, "table t, column s: a null value with text")
+	require.ErrorContains(t, err, "table t, column s: a null value has text")
 }
 
 type failing struct{ room int }

@@ -63,7 +63,7 @@ func (k *Key) Pseudonym(kind, value string) string {
 // pseudonym.
 func (k *Key) Fingerprint() string {
 	mac := hmac.New(sha256.New, k.raw)
-	_, _ = mac.Write([]byte("growth-export key fingerprint")) // a pseudonym's kind ends with a zero byte
+	_, _ = mac.Write([]byte("growth-export key fingerprint")) // in the text for a pseudonym, a zero byte follows the kind
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 

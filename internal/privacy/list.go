@@ -9,8 +9,8 @@ import (
 )
 
 // WithoutBlanks returns a listed bid or number without surrounding whitespace and byte order marks, and true if there
-// were any. A text of nothing else is returned unchanged, with false. A bid may begin or end with whitespace, but in a
-// line of a list this is usually a mistake, so every command looks for both forms.
+// were any. A text that consists only of these is returned unchanged, with false. A bid may begin or end with
+// whitespace, but in a line of a list this is usually a mistake, so every command looks for both forms.
 func WithoutBlanks(listed string) (bare string, differs bool) {
 	bare = strings.TrimFunc(listed, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 	if bare == "" || bare == listed {

@@ -37,7 +37,8 @@ func (k *Key) NewSuppressed() *Suppressed {
 	return &Suppressed{key: k, bids: make(map[string]int), numbers: make(map[string]int)}
 }
 
-// Add adds the student at a position of the list, with the digests of the numbers and, unless it is empty, of the bid.
+// Add adds the student at a position of the list. bid is the digest of the student's bid, or empty, and numbers are the
+// digests of the student's numbers.
 func (s *Suppressed) Add(position int, bid string, numbers []string) {
 	if bid != "" {
 		s.bids[bid] = position
@@ -54,17 +55,18 @@ const maxRemembered = 4096
 type Finder struct {
 	list  *Suppressed
 	maker *Maker
-	// bids and texts cache the results of Bid and Text, because computing a digest takes much longer than a look-up.
+	// bids and texts cache the results of Bid and Text, because computing a digest takes much longer than a lookup in a
+	// map.
 	bids, texts       map[string]int
 	pseudonym, digest []byte
 }
 
-// NewFinder returns a finder of the list's students.
+// NewFinder returns a finder for the students of the list.
 func (s *Suppressed) NewFinder() *Finder {
 	return &Finder{list: s, maker: s.key.NewMaker(), bids: make(map[string]int), texts: make(map[string]int)}
 }
 
-// Bid returns the position of the student with a bid, or -1.
+// Bid returns the position of the student with the given bid, or -1 if there is no such student.
 func (f *Finder) Bid(text []byte) int {
 	position, ok := f.bids[string(text)]
 	if !ok {
@@ -74,7 +76,7 @@ func (f *Finder) Bid(text []byte) int {
 	return position
 }
 
-// Text returns the position of the student whose bid or number equals a text, or -1.
+// Text returns the position of the student whose bid or number equals a text, or -1 if there is no such student.
 func (f *Finder) Text(text []byte) int {
 	position, ok := f.texts[string(text)]
 	if !ok {
@@ -96,7 +98,8 @@ func (f *Finder) Value(text []byte) int {
 	return position
 }
 
-// JSON returns the position of the student whose bid or number equals a value within JSON, or -1.
+// JSON returns the position of the student whose bid or number equals a value within JSON, or -1 if there is no such
+// student.
 func (f *Finder) JSON(text []byte) int {
 	position := -1
 	EachValue(text, func(value []byte) bool {

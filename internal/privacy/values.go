@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// EachValue passes the numbers and the strings that are not empty, including names of members, in valid JSON to use,
-// until use returns true.
+// EachValue passes every number and every string that is not empty, including the names of members, in valid JSON to
+// use, until use returns true.
 func EachValue(text []byte, use func(value []byte) bool) {
 	for i := 0; i < len(text); i++ {
 		var value []byte

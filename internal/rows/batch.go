@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// MaxTextBytes is the maximum text that one column of one batch can hold: offsets are 32 bits wide. Code that fills a
-// batch must check it.
+// MaxTextBytes is the maximum number of bytes of text that a column of a batch can hold, because offsets are 32 bits
+// wide. Code that fills a batch must check this limit.
 const MaxTextBytes = math.MaxUint32
 
 // Batch holds rows of one table, column by column. It must be used by only one goroutine at a time.
@@ -41,7 +41,7 @@ func (b *Batch) Len() int {
 	return b.N
 }
 
-// Row returns the position in the columns of the i-th row in order.
+// Row returns the position in the columns of the i-th row in the batch's order.
 func (b *Batch) Row(i int) int {
 	if b.Order != nil {
 		return int(b.Order[i])
@@ -69,7 +69,7 @@ func (b *Batch) Truncate(n int) {
 	b.N, b.Order = n, nil
 }
 
-// Bytes returns the memory that the batch holds, spare capacity included.
+// Bytes returns the memory that the batch holds, in bytes, including spare capacity.
 func (b *Batch) Bytes() int {
 	n := 4 * cap(b.Order)
 	for i := range b.Cols {
@@ -78,7 +78,7 @@ func (b *Batch) Bytes() int {
 	return n
 }
 
-// Size returns the bytes of the rows, without spare capacity.
+// Size returns the size of the rows in bytes, without spare capacity.
 func (b *Batch) Size() int {
 	n := 0
 	for i := range b.Cols {
@@ -87,7 +87,7 @@ func (b *Batch) Size() int {
 	return n
 }
 
-// TextBytes returns the text bytes of the column that has the most.
+// TextBytes returns the number of text bytes in the column that has the most.
 func (b *Batch) TextBytes() int {
 	largest := 0
 	for i := range b.Cols {
@@ -97,7 +97,7 @@ func (b *Batch) TextBytes() int {
 }
 
 // AppendRows appends the rows i to j, exclusive, of src in its order. The caller must check that no column exceeds
-// MaxTextBytes. If the batch has more columns than src, the caller must also append to these.
+// MaxTextBytes. If the batch has more columns than src, the caller must also append to the additional columns.
 func (b *Batch) AppendRows(src *Batch, i, j int) {
 	if src.Order == nil {
 		for c := range src.Cols {
@@ -213,12 +213,12 @@ func (v *Vector) codeEntries(n int) {
 	}
 }
 
-// fewCodes is the number of rows below which it is faster to append each text than to find the texts that are already
+// fewCodes is the number of rows below which it is faster to append each text than to look for texts that are already
 // there.
 const fewCodes = 16
 
-// recode replaces codes of src with codes of v, and appends their texts to v. If there are few codes, it may append a
-// text more than once.
+// recode replaces codes of src with codes of v, and appends the texts that are missing in v. If there are few codes, it
+// may append a text more than once.
 func (v *Vector) recode(src *Vector, codes []int32) {
 	if src.Dictionary == 0 && (len(codes) < fewCodes || 8*len(codes) < len(src.End)) {
 		v.addEntries(src, codes)
@@ -246,7 +246,7 @@ func (v *Vector) recode(src *Vector, codes []int32) {
 	}
 }
 
-// addEntries replaces each code of src with the code of a text that it appends.
+// addEntries appends the text of each code of src, and replaces the code with the code of the appended text.
 func (v *Vector) addEntries(src *Vector, codes []int32) {
 	for i, code := range codes {
 		v.addEntry(src.Entry(int(code)))
@@ -254,7 +254,7 @@ func (v *Vector) addEntries(src *Vector, codes []int32) {
 	}
 }
 
-// allEqual reports whether all levels are equal. There must be at least one.
+// allEqual reports whether all levels are equal. There must be at least one level.
 func allEqual(present []uint8) bool { return bytes.IndexByte(present, present[0]^1) < 0 }
 
 func pick[T any](dst, src []T, order []int32) []T {

@@ -18,9 +18,10 @@ type Matcher struct {
 type columnMatch struct {
 	// first and nulls record whether none, some or all rows of the first and of the second batch are null.
 	first, nulls nulls
-	// empty reports whether a row of the first batch has an empty text that is not null.
+	// empty records whether a row of the first batch has an empty text that is not null.
 	empty knowledge
-	// same maps codes of the second batch to the code of the same text in the first batch, plus one; 0 means unknown.
+	// same maps codes of the second batch to the code of the same text in the first batch, plus one. 0 means that the code
+	// in the first batch is not known.
 	same []int32
 }
 
@@ -41,7 +42,7 @@ const (
 	onlyNulls
 )
 
-// Reset clears what is known about the columns. It must be called whenever a batch changes; first must be true if the
+// Reset clears what is known about the columns. It must be called whenever a batch changes. first must be true if the
 // first batch has changed.
 func (m *Matcher) Reset(first bool) {
 	for i := range m.columns {
@@ -60,7 +61,7 @@ func (m *Matcher) EqualPrefix(a, b *Batch, column, i, j, n int) int {
 	v, w := &a.Cols[column], &b.Cols[column]
 	for k := 0; k < n; k++ {
 		k += m.columns[column].equalSlots(v, a.Order, i+k, w, b.Order, j+k, n-k)
-		// Slots may also differ only in the value behind a null.
+		// The difference may only be in the unused values of two nulls.
 		if k == n || Compare(v, a.Row(i+k), w, b.Row(j+k)) != 0 {
 			return k
 		}
@@ -183,8 +184,8 @@ func nullsOf(v *Vector) nulls {
 	return someNulls
 }
 
-// CountValues counts the values of a column in n rows of a, the first batch, starting with row i. An empty text does not
-// count as a value.
+// CountValues counts the values of a column in n rows of a, the first batch, starting with row i. An empty text does
+// not count as a value.
 func (m *Matcher) CountValues(a *Batch, column, i, n int) int64 {
 	m.prepare(a)
 	v, empty := &a.Cols[column], &m.columns[column].empty

@@ -24,7 +24,7 @@ import (
 // chunkBytes is the size of the buffer in which numbers are converted.
 const chunkBytes = 1 << 14
 
-var errSpill = errors.New("not a batch of this table")
+var errSpill = errors.New("the data is not a batch of this table")
 
 // WriteTo writes the batch, including Order and dropped rows. A batch of the same table can read it with ReadFrom.
 func (b *Batch) WriteTo(w io.Writer) (int64, error) {

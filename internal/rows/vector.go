@@ -13,7 +13,7 @@ import (
 // Vector holds one column's values. Every row has a slot, null or not, in the slice of its type: Int32 and Date in I32,
 // Int64 and Timestamp in I64, Double in F64, Boolean in Bool (0 or 1), String and JSON in Data and End.
 //
-// Hot code appends to the fields directly; the methods are slower and safer.
+// Hot code appends to the fields directly. The methods are slower and safer.
 type Vector struct {
 	Type schemas.Type
 	// Required columns have no Present.
@@ -28,17 +28,17 @@ type Vector struct {
 	// vector is coded.
 	Data []byte
 	End  []uint32
-	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Of the methods, only
+	// Coded is true if the text of row i is text Code[i]. This text is empty if the row is null. Of the methods, only
 	// AppendRows, AppendRange and AppendRow may append rows to such a vector.
 	Coded bool
 	Code  []int32
-	// Shared means that another vector or a dictionary owns Data and End. No texts are appended to them.
+	// Shared is true if another vector or a dictionary owns Data and End. No texts are appended to them.
 	Shared bool
 	// Dictionary, if not 0, identifies the texts of a shared vector: vectors with the same number share the same texts.
 	Dictionary uint64
-	// recoded maps codes of a source of AppendRows to the vector's own code plus one; 0 means none. It is kept for
-	// further rows of the dictionary recodedOf; few is the number of rows of that dictionary that have been appended
-	// without it.
+	// recoded maps the codes of a source of AppendRows to the vector's own codes plus one. 0 means that a code has not
+	// been mapped yet. recoded is kept for further rows of the dictionary recodedOf. few is the number of rows of that
+	// dictionary that have been appended without recoded.
 	recoded   []int32
 	recodedOf uint64
 	few       int
@@ -213,7 +213,7 @@ func (v *Vector) Truncate(n int) {
 	}
 }
 
-// Bytes returns the memory that the vector holds, spare capacity included.
+// Bytes returns the memory that the vector holds, in bytes, including spare capacity.
 func (v *Vector) Bytes() int {
 	n := cap(v.Present) + 4*cap(v.I32) + 8*cap(v.I64) + 8*cap(v.F64) + cap(v.Bool) + 4*cap(v.Code) + 4*cap(v.recoded)
 	if v.Shared {
@@ -222,7 +222,7 @@ func (v *Vector) Bytes() int {
 	return n + cap(v.Data) + 4*cap(v.End)
 }
 
-// size returns the bytes of the values, without spare capacity.
+// size returns the size of the values in bytes, without spare capacity.
 func (v *Vector) size() int {
 	n := len(v.Present) + 4*len(v.I32) + 8*len(v.I64) + 8*len(v.F64) + len(v.Bool) + 4*len(v.Code)
 	if v.Shared {

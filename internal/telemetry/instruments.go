@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Attributes of this command.
+// Attributes that growth-export defines.
 const (
 	operationKey = attribute.Key("growth_export.operation")
 	datasetKey   = attribute.Key("growth_export.dataset")
@@ -42,7 +42,7 @@ type instruments struct {
 	runDuration     metric.Float64Histogram
 }
 
-// newInstruments registers the metrics. Metrics of the client's state are only sent once from is set.
+// newInstruments registers the metrics. The metrics of the client's state are not sent before from is set.
 func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments, error) {
 	i := &instruments{}
 	var errs [11]error
@@ -112,7 +112,7 @@ func (i *instruments) ended(ctx context.Context, command string, code int, took 
 	i.runDuration.Record(ctx, took.Seconds(), metric.WithAttributes(commandKey.String(command), semconv.ProcessExitCode(code)))
 }
 
-// sample is the client whose state is read when metrics are sent.
+// sample reads the state of a client when metrics are sent.
 type sample struct {
 	stats  func() extract.Stats
 	server attribute.Set

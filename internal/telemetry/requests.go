@@ -20,7 +20,7 @@ import (
 type Service struct {
 	telemetry *Telemetry
 	server    []attribute.KeyValue
-	kinds     sync.Map // of *described by kind
+	kinds     sync.Map // *described by kind
 }
 
 // kind identifies the requests that one series of a metric counts.

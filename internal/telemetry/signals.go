@@ -17,8 +17,8 @@ type Signals struct {
 	Metrics, Traces bool
 }
 
-// SignalsFromEnv returns the signals that the standard variables enable. A signal is not enabled unless one of them
-// sets an endpoint or the exporter otlp. The warnings describe settings that are invalid or not supported.
+// SignalsFromEnv returns the signals that the standard variables enable. A signal is only enabled if one of these
+// variables sets an endpoint or the exporter otlp. The warnings describe settings that are invalid or not supported.
 func SignalsFromEnv(env map[string]string) (signals Signals, warnings []string) {
 	if strings.EqualFold(strings.TrimSpace(env["OTEL_SDK_DISABLED"]), "true") {
 		return Signals{}, nil
@@ -42,7 +42,8 @@ func SignalsFromEnv(env map[string]string) (signals Signals, warnings []string) 
 	return signals, warnings
 }
 
-// invalidQueueSize returns the variable that sets an impossible size of the span queue, or "".
+// invalidQueueSize returns the variable that sets an impossible size of the span queue, or "" if there is no such
+// variable.
 func invalidQueueSize(env map[string]string) string {
 	for _, variable := range []string{"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"} {
 		n, err := strconv.Atoi(cmp.Or(strings.TrimSpace(env[variable]), "0"))

@@ -37,8 +37,8 @@ const scope = "growth-export"
 type Telemetry struct {
 	instruments *instruments
 	tracer      trace.Tracer
-	metrics     *sdkmetric.MeterProvider // nil if not sent
-	traces      *sdktrace.TracerProvider // nil if not sent
+	metrics     *sdkmetric.MeterProvider // nil if metrics are not sent
+	traces      *sdktrace.TracerProvider // nil if traces are not sent
 	faults      *faults
 
 	command string
@@ -59,7 +59,7 @@ func Start(ctx context.Context, signals Signals, command, version string) (conte
 		resource.WithTelemetrySDK(),
 		resource.WithService(), // with an id of the process, to tell shards apart
 		resource.WithAttributes(semconv.ServiceName("growth-export"), semconv.ServiceVersion(version)),
-		resource.WithFromEnv(), // takes precedence
+		resource.WithFromEnv(), // takes precedence over the options above
 	)
 	if err != nil {
 		// Use the parts that could be read.
@@ -103,8 +103,8 @@ func (t *Telemetry) Summarize(ctx context.Context, s *pipeline.Summary, now time
 	t.instruments.summarize(ctx, s, now)
 }
 
-// End ends the command with its exit code and sends the remaining data, within timeout. It returns the first error of
-// sending since Start.
+// End records the exit code of the command, ends the trace and sends the remaining data within timeout. It returns the
+// first error that has occurred since Start.
 func (t *Telemetry) End(ctx context.Context, code int, timeout time.Duration) error {
 	t.instruments.ended(ctx, t.command, code, time.Since(t.began))
 	t.root.SetAttributes(semconv.ProcessExitCode(code))
@@ -130,7 +130,7 @@ func (t *Telemetry) End(ctx context.Context, code int, timeout time.Duration) er
 	}
 	if t.traces != nil {
 		sending.Go(func() {
-			// A full queue drops new spans. The flush makes room for the root, without which a trace is hard to read.
+			// A full queue drops new spans. The flush makes room for the root span, without which a trace is hard to read.
 			sent(t.traces.ForceFlush(ctx))
 			t.root.End()
 			sent(t.traces.Shutdown(ctx))
@@ -166,7 +166,7 @@ func (f *faults) Handle(err error) {
 	}
 }
 
-// withoutURL returns an error in which the URL is reduced to scheme and host, because it may contain a password or a
+// withoutURL returns an error in which the URL is reduced to scheme and host, because a URL may contain a password or a
 // key.
 func withoutURL(err error) error {
 	of, ok := errors.AsType[*url.Error](err)
@@ -180,7 +180,7 @@ func withoutURL(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), strconv.Quote(of.URL), named))
 }
 
-// first returns the first error, or nil.
+// first returns the first error, with the number of errors, or nil if there was no error.
 func (f *faults) first() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +193,8 @@ func (f *faults) first() error {
 // Init does nothing.
 func (*faults) Init(logr.RuntimeInfo) {}
 
-// Enabled reports whether messages of a level are recorded. Warnings, at level 1 in OpenTelemetry, are.
+// Enabled reports whether messages of a level are recorded. Warnings, which have level 1 in OpenTelemetry, are
+// recorded.
 func (*faults) Enabled(level int) bool { return level <= 1 }
 
 // Info records a warning, without its values, which may be secrets.

@@ -21,7 +21,7 @@ type runSizes struct {
 
 var defaultRunSizes = runSizes{block: 64 << 10, part: 1 << 20, key: 64 << 20}
 
-var errRun = errors.New("not a run of this dataset")
+var errRun = errors.New("the data is not a run of this dataset")
 
 // block holds records and their child rows, record by record, in the tables of a dataset.
 type block []*tableRows
@@ -73,7 +73,7 @@ func (b block) copyTo(to block, records []sortedRow) {
 	}
 }
 
-// appendRecord appends a record of other tables, and its child rows.
+// appendRecord appends a record of the tables in from, and its child rows.
 func (b block) appendRecord(from []*tableRows, record int) {
 	for i, t := range b {
 		first, end := record, record+1

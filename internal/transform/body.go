@@ -15,9 +15,9 @@ const maxOuterMembers = 100
 // outerMember is a member of the outermost object.
 type outerMember struct {
 	name       string
-	first      byte // of the value
+	first      byte // the first byte of the value
 	value      int  // position of the value
-	superseded bool // by a later member of the same name
+	superseded bool // replaced by a later member of the same name
 	read       bool // its array has been read as the records
 }
 
@@ -83,9 +83,9 @@ func (d *Decoder) readError(end int) error {
 	return errDuplicateMember
 }
 
-// scanOuter reads and counts the members of the outermost object. pos is after the object's opening brace, end after
-// its closing one. If records is true, it also reads the first array that may hold the records. A negative end means
-// that the scan failed.
+// scanOuter reads and counts the members of the outermost object. pos is the position after the object's opening brace,
+// and end is the position after its closing brace. If records is true, it also reads the first array that may hold the
+// records. A negative end means that the scan failed.
 func (d *Decoder) scanOuter(pos int, records bool) (members, end int) {
 	wanted := d.plan.dataset.Operation.Records
 	d.outer = d.outer[:0]
@@ -140,8 +140,8 @@ func (d *Decoder) countSuperseded(name string) {
 	}
 }
 
-// finishList decides which outer member holds the records, reads it if scanOuter has read another one, and returns the
-// page. It returns a *ShapeError if the records could be in several members or in none.
+// finishList decides which outer member holds the records, reads it if scanOuter has read another member, and returns
+// the page. It returns a *ShapeError if the records could be in several members or in none.
 func (d *Decoder) finishList() (Page, error) {
 	op := &d.plan.dataset.Operation
 	var list, pagination *outerMember
@@ -192,8 +192,8 @@ func (d *Decoder) finishList() (Page, error) {
 	return Page{Records: d.pageRecords() + d.others, Next: next}, err
 }
 
-// nextCursor returns the cursor of the next page, or "" on the last page. It fails if it cannot determine which of the
-// two applies, because part of a list must not be taken for the whole.
+// nextCursor returns the cursor of the next page, or "" on the last page. It returns an error if it cannot determine
+// which of the two applies, because an incomplete list must not be taken for a complete one.
 func (d *Decoder) nextCursor(pagination *outerMember) (string, error) {
 	if pagination == nil {
 		if d.plan.dataset.Operation.Paged {

@@ -11,8 +11,8 @@ type Cohort struct {
 }
 
 // NewCohort returns the cohort of the listed student bids, which are identified by their positions in the list. A bid
-// with surrounding whitespace also stands for the bid without it. Bids that differ only in surrounding whitespace have
-// the position of the first.
+// with surrounding whitespace also stands for the bid without it. Bids that differ only in surrounding whitespace all
+// get the position of the first of them.
 func NewCohort(bids []string) *Cohort {
 	c := &Cohort{positions: make(map[string]int, len(bids))}
 	for i, bid := range bids {
@@ -26,10 +26,11 @@ func NewCohort(bids []string) *Cohort {
 }
 
 // Restrict makes the plan's decoders drop rows while reading. They drop records and child rows with a column for a
-// student's bid, unless the row holds bids and all of them belong to the cohort. They also drop records whose child
-// rows are students, such as classes, if none of these students belongs to the cohort. An _extra that would hold an
-// array or an object is null, because the service may list other students there, and so is every _extra of a dataset
-// whose records list students without rows of their own. Decoders that already exist are not restricted.
+// student's bid, unless the row holds at least one bid and all of its bids belong to the cohort. They also drop records
+// whose child rows are students, such as classes, if none of these students belongs to the cohort. An _extra that would
+// hold an array or an object is null, because the service may list other students there. If a dataset's records list
+// students without rows of their own, the _extra of its records is always null. Decoders that already exist are not
+// restricted.
 func (p *Plan) Restrict(c *Cohort) {
 	p.cohort, p.roster = c, 0
 	p.dropRows()
@@ -56,9 +57,9 @@ func (p *Plan) dropRows() {
 // drops reports whether decoders drop the rows of some students.
 func (p *Plan) drops() bool { return p.cohort != nil || p.suppressed != nil }
 
-// keepsRow reports whether the row just read, the table's next one, is kept: it must belong to the cohort and not to a
-// suppressed student, and a record must also pass keepsRecord. It records the student for whom the row is kept, or for
-// whom it is suppressed. A kept row loses an _extra that mentions a suppressed student.
+// keepsRow reports whether the row just read, which is the table's next row, is kept. The row must belong to the cohort
+// and must not belong to a suppressed student. A record must also pass keepsRecord. keepsRow notes the student for whom
+// the row is kept or suppressed. A kept row loses an _extra that mentions a suppressed student.
 func (d *Decoder) keepsRow(t *tableRows) bool {
 	if !d.plan.drops() {
 		return true
@@ -104,7 +105,7 @@ type Only struct {
 // Reset.
 func (d *Decoder) KeepOnly(only Only) { d.only = only }
 
-// note appends a position unless it equals the last one.
+// note appends a position unless it equals the last position.
 func note(positions []int, position int) []int {
 	if n := len(positions); n > 0 && positions[n-1] == position {
 		return positions
@@ -131,7 +132,7 @@ func (d *Decoder) ofCohort(t *tableRows) (position int, kept bool) {
 	return position, kept
 }
 
-// bidIn returns the bid in a column of the row just read, as received; empty if there is none.
+// bidIn returns the bid in a column of the row just read, as received. The result is empty if there is no bid.
 func (d *Decoder) bidIn(t *tableRows, column int) []byte {
 	if source := t.plan.table.Columns[column].Source; source[0] == schemas.SourceParam {
 		return []byte(d.params[source[1:]]) // its column may hold a pseudonym
@@ -142,6 +143,6 @@ func (d *Decoder) bidIn(t *tableRows, column int) []byte {
 	return nil
 }
 
-// Matched returns the positions in the cohort of the students whose rows were kept while reading, also on pages that
-// then failed. A position may occur several times. The result is valid until Reset.
+// Matched returns the positions in the cohort of the students whose rows were kept while reading, including rows of
+// pages that failed later. A position may occur several times. The result is valid until Reset.
 func (d *Decoder) Matched() []int { return d.matched }

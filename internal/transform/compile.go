@@ -17,7 +17,7 @@ type Plan struct {
 	dataset *schemas.Dataset
 	profile schemas.Profile
 	key     *privacy.Key // nil if identifiers stay as received
-	// tables are in the dataset's order; the first holds the records.
+	// tables are in the dataset's order. The first table holds the records.
 	tables  []*tablePlan
 	objects int // number of objectPlans
 	// keys are the key columns of the first table, in sort order. Parameters of the call are left out: they are the same
@@ -25,12 +25,13 @@ type Plan struct {
 	keys []int
 	// keySource is the field under which drift counts duplicate records.
 	keySource string
-	// modified is the position of the column modified_date_time, or -1.
+	// modified is the position of the column modified_date_time, or -1 if there is no such column.
 	modified int
-	// cohort holds the students whose rows are kept; nil means all. suppressed holds the students whose rows are dropped.
+	// cohort holds the students whose rows are kept, or is nil if the rows of all students are kept. suppressed holds the
+	// students whose rows are dropped.
 	cohort     *Cohort
 	suppressed *privacy.Suppressed
-	// roster is the child table in which a record must have rows to be kept; 0 for none.
+	// roster is the child table in which a record must have rows to be kept, or 0 if there is no such table.
 	roster int
 }
 
@@ -42,28 +43,29 @@ type Params map[string]string
 type tablePlan struct {
 	table *schemas.Table
 	index int
-	// root is the record, or the element of the parent's array.
+	// root is the plan of the record, or of an element of the parent's array.
 	root *objectPlan
 	// filled has the bits of those members of root and the objects below it that are columns. columnOf holds the column
 	// for each bit.
 	filled   uint64
 	columnOf [maxMembers]uint8
-	// slots are the columns that are filled row by row; texts are the text columns among them.
+	// slots are the columns that are filled row by row. texts are the text columns among them.
 	slots   []int
 	texts   []int
 	extra   int
 	params  []paramColumn
 	parents []parentColumn
-	ordinal int // the column, or -1
+	ordinal int // the column of the position, or -1
 	width   int // bytes of a row without its texts
-	// bare is the member that receives the elements of an array that are texts instead of objects; nil if the array
+	// bare is the member that receives the elements of an array that are texts instead of objects. It is nil if the array
 	// must not hold texts.
 	bare *member
 	// protected are the columns whose values the profile changes once the rows are complete.
 	protected []protectedColumn
-	// The fields below belong to a plan whose decoders drop rows: the columns that hold a student's bid; whether texts
-	// must not be coded, because a dropped row's text would stay among the texts of a coded column and reach scratch
-	// files; the columns that may mention a suppressed student; and whether _extra is always null.
+	// The fields below are only set if the plan's decoders drop rows. students are the columns that hold a student's bid.
+	// plain is true if texts must not be coded, because a dropped row's text would stay among the texts of a coded column
+	// and reach scratch files. searched are the columns that may mention a suppressed student. dropsExtra is true if
+	// _extra is always null.
 	students   []int
 	plain      bool
 	searched   []int
@@ -87,8 +89,8 @@ const maxMembers = 64
 type kind uint8
 
 const (
-	unknown    kind = iota // no column: leftover and drift
-	documented             // no column, but documented: leftover
+	unknown    kind = iota // no column: the value is a leftover and counts as drift
+	documented             // no column, but documented: the value is a leftover
 	withheld               // a column that is null under the profile
 	textColumn
 	int32Column
@@ -118,7 +120,7 @@ func (k kind) isColumn() bool { return k >= textColumn && k <= timestampColumn }
 // objectPlan is the plan of one object: a record, an object nested in it, or an element of a child array.
 type objectPlan struct {
 	id int
-	// depth is the number of brackets between the record's members and the object's.
+	// depth is the number of brackets between the record's members and the members of this object.
 	depth int
 	// path precedes a member's name in its JSON path.
 	path  string
@@ -135,12 +137,12 @@ type member struct {
 	// quote.
 	pattern pattern
 	width   int
-	number  uint8 // in the object's members
+	number  uint8 // position in the object's members
 	kind    kind
 	column  int
 	bit     uint64
-	object  *objectPlan // of a nestedObject
-	child   *tablePlan  // of a childArray
+	object  *objectPlan // the plan of a nestedObject
+	child   *tablePlan  // the table of a childArray
 }
 
 // Compile returns the plan of a dataset without a privacy profile. An error means that the declaration has a mistake.
@@ -340,7 +342,7 @@ func (obj *objectPlan) add(name string, k kind, bits *int) (*member, error) {
 	return &obj.members[len(obj.members)-1], nil
 }
 
-// find returns the member of that name, or nil. Unlike lookup, it does not need the index.
+// find returns the member of that name, or nil if there is no such member. Unlike lookup, it does not need the index.
 func (obj *objectPlan) find(name []byte) *member {
 	for i := range obj.members[1:] {
 		if obj.members[i+1].name == string(name) {

@@ -23,7 +23,7 @@ type Result struct {
 	// until its Reset.
 	Tables []*rows.Batch
 	// Records counts the records received, except those that a cohort or a suppression list dropped while reading.
-	// Duplicates counts how many of them were dropped as duplicates.
+	// Duplicates counts how many of these records were dropped as duplicates.
 	Records, Duplicates int64
 	// Drift is sorted by table, field and kind.
 	Drift []Drift
@@ -38,47 +38,47 @@ type Decoder struct {
 	limits Limits
 	count  int // records of all pages read, except dropped ones
 	// others counts the records of the current page that were dropped. matched lists the students of the cohort whose rows
-	// were kept, and suppressed the suppressed students whose rows were dropped.
+	// were kept, and suppressed lists the suppressed students whose rows were dropped.
 	others              int
 	matched, suppressed []int
-	only                Only // the records that are kept; all if its Values are nil
-	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
+	only                Only // selects the records that are kept; all records if Values is nil
+	// childRows counts the child rows of all records, and recordChildRows counts the child rows of the current record.
 	childRows       int64
 	recordChildRows int
 	recordDrift     int   // where the drift of the current record begins
 	limitErr        error // set when a scan returns limitReached
-	// runs has the number of records in each run that was written.
+	// runs holds the number of records in each run that was written.
 	runs            []int
 	childRowsInRuns int64
 	modifiedInRuns  []int64 // tableRows.modified of the records in runs, in their order
 	runSizes        runSizes
 	drift           driftCounter
 
-	// received is the number of bytes of all pages.
+	// received is the number of bytes received for all pages.
 	received int64
 
 	// The fields below belong to the current page.
 	body []byte
-	// source is the reader of the body while body is a window of it, and sourceErr the error that ended it. window
-	// keeps the memory of body for the next page.
+	// source is the reader of the rest of the body, or nil if body holds the rest. sourceErr is the error that ended the
+	// reading. window keeps the memory of body for the next page.
 	source    io.Reader
 	sourceErr error
 	window    []byte
 	// depth is the number of brackets around the members of a record.
 	depth   int
 	skipper skipper
-	// targets are the members by object and number.
+	// targets holds the members of the objects, by the id of the object and the number of the member.
 	targets [][]target
 	// unknown is the name of the last undeclared member, and unknownReplaced how many parts of it were replaced because
 	// they are not valid text.
 	unknown         []byte
 	unknownReplaced int
 	left            leftovers
-	// dropped holds the positions, in ascending order, of the record's members that are replaced by a later member of
-	// the same name. nextDropped is the next of these positions, or -1.
+	// dropped holds the positions, in ascending order, of the record's members that are replaced by a later member of the
+	// same name. nextDropped is the next of these positions, or -1 if no position is left.
 	dropped     []int
 	nextDropped int
-	text        []byte // scratch for one text
+	text        []byte // scratch memory for one text
 	sorted      []sortedRow
 	maker       *privacy.Maker  // nil unless identifiers become pseudonyms
 	finder      *privacy.Finder // nil unless students are suppressed
@@ -160,7 +160,7 @@ func (d *Decoder) Held() int {
 	return n
 }
 
-// Bytes returns the memory that the decoder holds in bytes, spare capacity included.
+// Bytes returns the memory that the decoder holds, in bytes, including spare capacity.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
 		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched) + 8*cap(d.suppressed) + 8*cap(d.modifiedInRuns)
@@ -170,7 +170,8 @@ func (d *Decoder) Bytes() int {
 	return n
 }
 
-// prepare makes the memory of all tables accessible for the contents of the window.
+// prepare extends the columns of all tables to their whole capacity. It returns ErrTooLarge if the rows in the window
+// might not fit in a batch.
 func (d *Decoder) prepare() error {
 	for _, t := range d.tables {
 		if err := t.prepare(len(d.body)); err != nil {
@@ -216,7 +217,7 @@ func (d *Decoder) rollBack() {
 	d.others = 0
 }
 
-// commitPage accepts the rows of the current page. It returns ErrTooLarge if they repeat too much text of their
+// commitPage accepts the rows of the current page. It returns ErrTooLarge if child rows repeat too much text of their
 // records.
 func (d *Decoder) commitPage() error {
 	if slices.ContainsFunc(d.tables[1:], d.repeatsTooMuch) {
@@ -234,8 +235,8 @@ func (d *Decoder) commitPage() error {
 // pageRecords returns how many records of the current page were kept.
 func (d *Decoder) pageRecords() int { return d.tables[0].n - d.tables[0].committed }
 
-// repeatsTooMuch reports whether the rows of the table repeat too much text of their records. A batch holds such text
-// once, but a file does not.
+// repeatsTooMuch reports whether the rows of the table repeat too much text of their records. A batch holds such a text
+// only once, but a file repeats it.
 func (d *Decoder) repeatsTooMuch(t *tableRows) bool {
 	records := d.tables[0]
 	for _, p := range t.plan.parents {

@@ -154,7 +154,7 @@ func (c *driftCounter) commit() {
 	c.pending, c.marked = c.pending[:0], 0
 }
 
-// sorted returns the drift counted so far.
+// sorted returns the drift counted so far, sorted by table, field and kind.
 func (c *driftCounter) sorted() []Drift {
 	var all []Drift
 	for i := range c.fields {

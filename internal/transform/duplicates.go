@@ -12,12 +12,12 @@ import (
 // namedMember is the position of a member.
 type namedMember struct {
 	name         []byte // with escapes resolved
-	start, value int    // of the name and of the value
+	start, value int    // the positions of the name and of the value
 }
 
 // findDuplicates finds members that are replaced by a later member of the same name, in an object, its nested objects
-// and its child rows. It adds their positions to d.dropped and counts them as drift. pos is after the object's opening
-// brace; the result is after its closing one.
+// and its child rows. It adds their positions to d.dropped and counts them as drift. pos is the position after the
+// object's opening brace, and the result is the position after its closing brace.
 func (d *Decoder) findDuplicates(obj *objectPlan, pos int) int {
 	members, end := d.namedMembers(pos, d.depth+obj.depth)
 	if end < 0 {
@@ -57,8 +57,8 @@ func (d *Decoder) findDuplicatesInElements(obj *objectPlan, pos int) {
 	}
 }
 
-// namedMembers lists the members of an object that is within depth brackets, including its own. pos is after its
-// opening brace, end after its closing one.
+// namedMembers lists the members of an object that is within depth brackets, including its own. pos is the position
+// after its opening brace, and end is the position after its closing brace.
 func (d *Decoder) namedMembers(pos, depth int) (members []namedMember, end int) {
 	b := d.body
 	pos, more := firstEnd(b, pos, '}')

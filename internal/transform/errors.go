@@ -6,7 +6,8 @@ import (
 )
 
 var (
-	// ErrNotJSON means that a body is not exactly one JSON value: it is cut short, HTML, empty, or has trailing bytes.
+	// ErrNotJSON means that a body is not exactly one JSON value: it is HTML, empty, cut short, or followed by other
+	// bytes.
 	ErrNotJSON = errors.New("the body is not JSON")
 	// ErrEmptyString means that a body is the empty JSON string.
 	ErrEmptyString = errors.New("the body is an empty JSON string")

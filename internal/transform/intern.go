@@ -13,16 +13,16 @@ import (
 
 // textIndex finds the codes of the texts in a coded column.
 type textIndex struct {
-	// varied means that the column is not worth coding.
+	// varied is true if the column is not worth coding.
 	varied bool
 	seed   uint64
 	// slots is an open hash table of 2^n slots: the upper half of a slot is a part of the text's hash, the lower half its
 	// code plus one. A free slot is 0.
 	slots []uint64
 	texts int
-	// next holds, for each code, the code of the plain text that last followed it; last is the code that was read last.
-	// This helps because many columns repeat a text or a sequence of texts. expected is next[last]; start and end
-	// delimit its text, so that the next text can be compared at once.
+	// next holds, for each code, the code of the plain text that last followed it, because many columns repeat a text or a
+	// sequence of texts. last is the code that was read last, and expected is next[last]. start and end delimit the text
+	// of expected, so that the next text can be compared with it at once.
 	next           []int32
 	last, expected int32
 	start, end     uint32

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// leftovers collects the members of every open object that have no column or do not fit it.
+// leftovers collects the members of every open object that have no column or whose value does not fit the column.
 type leftovers struct {
-	off     bool // nothing is collected
+	off     bool // no members are collected
 	members []leftover
 	text    []byte
 }
@@ -15,7 +15,8 @@ type leftovers struct {
 // leftover is one member. In leftovers.text, its name, with escapes resolved, is followed by its value in compact form.
 type leftover struct {
 	start, value, end int
-	// null marks a member whose value is null. Such a member is not written; it is kept so that duplicates are found.
+	// null is true if the member's value is null. Such a member is not written, but it is kept so that duplicates are
+	// found.
 	null bool
 }
 
@@ -57,7 +58,8 @@ func (l *leftovers) addNull(name []byte) {
 
 func (l *leftovers) name(m leftover) []byte { return l.text[m.start:m.value] }
 
-// sortMembers sorts the members from mark on by name and removes the nulls. It returns false if there is a duplicate.
+// sortMembers sorts the members from mark on by name and removes the nulls. It returns false if two members have the
+// same name.
 func (l *leftovers) sortMembers(mark leftoverMark) bool {
 	members := l.members[mark.members:]
 	if len(members) > 1 {
@@ -91,8 +93,8 @@ func (l *leftovers) appendObject(dst []byte, mark leftoverMark) []byte {
 	return append(dst, '}')
 }
 
-// wrap replaces the members from mark on, if any are not null, with one member that holds them. It returns false if
-// there is a duplicate.
+// wrap replaces the members from mark on, if any are not null, with one member that holds them. It returns false if two
+// of them have the same name.
 func (l *leftovers) wrap(mark leftoverMark, name string) bool {
 	if !l.sortMembers(mark) {
 		return false

@@ -46,7 +46,7 @@ func (d *Decoder) makeRoom(t *tableRows) bool {
 	return true
 }
 
-// countChildRow counts one more child row of the current record. It fails if the row would exceed a limit.
+// countChildRow counts one more child row of the current record. It returns an error if the row would exceed a limit.
 func (d *Decoder) countChildRow() error {
 	switch {
 	case d.recordChildRows == MaxRecordChildRows:

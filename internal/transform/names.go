@@ -13,7 +13,7 @@ const window = 32
 // pattern is the required content of the window. Words are only compared where the bits of the masks are set.
 type pattern struct {
 	words, masks [window / 8]uint64
-	short        bool // whether name, quote and colon fit the window
+	short        bool // whether name, quote and colon fit in the window
 }
 
 func newPattern(key string) pattern {
@@ -37,8 +37,8 @@ func (p *pattern) matches(b *[window]byte) bool {
 	return differ == 0 && p.short
 }
 
-// nameIndex finds members by name: slots is a hash table with open addressing for names that fit the window, and all is
-// a map of every name.
+// nameIndex finds members by name: slots is a hash table with open addressing for names that fit in the window, and all
+// is a map of all names.
 type nameIndex struct {
 	slots      []uint8 // numbers of members; 0 is an empty slot
 	multiplier uint64
@@ -46,7 +46,7 @@ type nameIndex struct {
 	all        map[string]uint8
 }
 
-// minIndexBits is the minimum number of bits of an index.
+// minIndexBits is the minimum number of bits that number the slots of an index.
 const minIndexBits = 3
 
 func (obj *objectPlan) buildIndex() {
@@ -111,7 +111,7 @@ func (x *nameIndex) slot(first, second uint64) uint64 {
 	return (first ^ second*5) * x.multiplier >> x.shift
 }
 
-// match returns the number of the member whose name, quote and colon start the window, or 0.
+// match returns the number of the member whose name, quote and colon start the window, or 0 if there is no such member.
 func (obj *objectPlan) match(b *[window]byte) uint8 {
 	x := &obj.index
 	slot := x.slot(binary.LittleEndian.Uint64(b[0:]), binary.LittleEndian.Uint64(b[8:]))
@@ -124,7 +124,7 @@ func (obj *objectPlan) match(b *[window]byte) uint8 {
 	}
 }
 
-// lookup returns the member of that name, or members[0].
+// lookup returns the member of that name, or members[0] if the member is not declared.
 func (obj *objectPlan) lookup(name []byte) *member {
 	return &obj.members[obj.index.all[string(name)]]
 }

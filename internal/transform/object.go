@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// readRecords reads the array of records. pos is after its opening bracket; the result is after its closing one. If the
-// body is read through a window, readRecords removes the records that it has read from the window and reads on.
+// readRecords reads the array of records, from the position after its opening bracket, and returns the position after
+// its closing bracket. If the body is read through a window, readRecords removes the records that it has read from the
+// window and reads on.
 //
 // If the rows take too much memory, it only counts the remaining records, because ErrTooManyRecords, if it applies, is
 // the more helpful error.
@@ -56,7 +57,7 @@ func (d *Decoder) readRecords(pos int) int {
 	return pos
 }
 
-// readRecord reads one record and its children into the next rows.
+// readRecord reads one record and its child rows into the next rows.
 func (d *Decoder) readRecord(pos int) int {
 	t := d.tables[0]
 	if int64(d.count+d.pageRecords()) >= d.limits.Records {
@@ -77,7 +78,7 @@ func (d *Decoder) readRecord(pos int) int {
 		return end
 	}
 
-	// Read the record again without the members that are replaced by a later one.
+	// Read the record again without the members that are replaced by a later member.
 	d.undoRecord()
 	d.dropped = d.dropped[:0]
 	if end = d.findDuplicates(t.plan.root, pos+1); end < 0 {
@@ -113,7 +114,8 @@ func (d *Decoder) undoRecord() {
 	}
 }
 
-// readElements reads an array of child rows. pos is after its opening bracket; the result is after its closing one.
+// readElements reads an array of child rows, from the position after its opening bracket, and returns the position
+// after its closing bracket.
 func (d *Decoder) readElements(t *tableRows, pos int) int {
 	pos, more := firstEnd(d.body, pos, ']')
 	for ordinal := int32(0); more; ordinal++ {
@@ -150,8 +152,8 @@ func (d *Decoder) readElements(t *tableRows, pos int) int {
 	return pos
 }
 
-// readRow reads an object into the next row of a table. pos is after its opening brace; the result is after its closing
-// one.
+// readRow reads an object into the next row of a table, from the position after its opening brace, and returns the
+// position after its closing brace.
 func (d *Decoder) readRow(t *tableRows, pos int) int {
 	mark := d.left.mark()
 	pos, seen := d.readMembers(t.plan.root, t, pos, 0)
@@ -181,11 +183,12 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 	return pos
 }
 
-// readMembers reads the members of an object into the next row. pos is after the object's opening brace, end after its
-// closing one. The bits of seen are the members that the row already has; seenNow also has the members read here.
+// readMembers reads the members of an object into the next row. pos is the position after the object's opening brace,
+// and end is the position after its closing brace. The bits of seen are the members that the row already has. seenNow
+// also has the bits of the members read here.
 //
 // This is the fast path: it reads values in their column's usual form, without white space around them. readMember
-// reads all others.
+// reads all other values.
 func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
 	b, targets, row := d.body, d.targets[obj.id], t.n
 	last := &targets[0]
@@ -237,8 +240,8 @@ func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint6
 	return pos, seen
 }
 
-// readMember reads a member in any form. The member is at start and its value at pos; if m is the undeclared member, its
-// name is read again.
+// readMember reads a member in any form. The member is at start and its value is at pos. If m is the undeclared member,
+// the name is read again.
 func (d *Decoder) readMember(obj *objectPlan, m *target, t *tableRows, start, pos int, seen uint64) (end int, seenNow uint64) {
 	b := d.body
 	if m.number == 0 {

@@ -16,15 +16,15 @@ func (d *Decoder) Finish() Result {
 	return d.result(tables, duplicates)
 }
 
-// result returns the result of Finish and counts the duplicates as drift.
+// result returns the result of Finish or MergeRuns, and counts the duplicates as drift.
 func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
 	d.drift.add(d.plan.tables[0], DuplicateRecord, "", []byte(d.plan.keySource), int(duplicates))
 	d.drift.commit()
 	return Result{Tables: tables, Records: int64(d.count), Duplicates: duplicates, Drift: d.drift.sorted()}
 }
 
-// completeRows ends the reading of rows: it applies the profile to them and fills the columns of child rows that come
-// from their record.
+// completeRows must be called after all rows have been read. It applies the profile to the rows and fills the columns
+// of child rows whose values come from the record.
 func (d *Decoder) completeRows() {
 	if d.plan.coarsensModified() {
 		d.tables[0].keepModified(d.plan.modified)
@@ -71,8 +71,9 @@ type sortedRow struct {
 	row    int32
 }
 
-// sortRecords sorts the records by their keys, nulls first, and equal ones in the order received. It makes room to
-// order the rows of all tables. Parameters of the calls are the same for all records and are not compared.
+// sortRecords sorts the records by their keys, nulls first. Records with equal keys stay in the order received. It also
+// makes room for the order of the rows of all tables. Parameters of the calls are the same for all records and are not
+// compared.
 func (d *Decoder) sortRecords() {
 	for _, t := range d.tables {
 		t.order = slices.Grow(t.order[:0], t.n)
@@ -90,7 +91,7 @@ func (d *Decoder) sortRecords() {
 	})
 }
 
-// keyPrefix returns the first bytes of a record's first key.
+// keyPrefix returns the first bytes of a record's first key column.
 func (p *Plan) keyPrefix(cols []rows.Vector, row int) uint64 {
 	var first [8]byte
 	if len(p.keys) > 0 {
@@ -109,7 +110,7 @@ func (p *Plan) compareKeys(a []rows.Vector, i int32, b []rows.Vector, j int32) i
 	return 0
 }
 
-// hasKeyParams reports whether there is a key and none of the parameters in it is empty.
+// hasKeyParams reports whether the records have a key and all parameters in the key have values.
 func (d *Decoder) hasKeyParams() bool {
 	plan := d.plan.tables[0]
 	for _, p := range plan.params {
@@ -130,9 +131,9 @@ func (d *Decoder) hasWholeKey(row int32) bool {
 	return true
 }
 
-// withoutDuplicates returns the records to keep of a group with the same key: the record modified last or, if there are
-// several or their times cannot be read, the one that was received last. With WholeRecordDuplicates, only equal records
-// are duplicates.
+// withoutDuplicates returns those records of a group with the same key that are kept. Usually this is the record that
+// was modified last. If several records were, or if their times cannot be read, it is the last of them in the order
+// received. With WholeRecordDuplicates, only equal records are duplicates.
 func (d *Decoder) withoutDuplicates(group []sortedRow) []sortedRow {
 	if d.plan.dataset.WholeRecordDuplicates {
 		return d.withoutEqualRows(group)
@@ -155,9 +156,9 @@ func (d *Decoder) compareModified(a, b int32) int {
 	return compareCells(&t.cols[d.plan.modified], a, b)
 }
 
-// withoutEqualRows keeps only the last of several records whose rows are equal, and their modified_date_time as
-// received. A row holds every member of the record that the profile keeps, in its columns or in _extra, except unknown
-// members that are null.
+// withoutEqualRows keeps only the last of several records that have equal rows and had the same modified_date_time when
+// they were received. A row holds every member of the record that the profile keeps, in its columns or in _extra,
+// except unknown members that are null.
 func (d *Decoder) withoutEqualRows(group []sortedRow) []sortedRow {
 	cols := d.tables[0].cols
 	compare := func(a, b int32) int {

@@ -7,10 +7,10 @@ import (
 )
 
 // The functions here parse the text of a value, with escapes resolved. ok reports whether the value fits the type. Only
-// doubles are rounded; all other values fit without loss.
+// doubles are rounded. All other values fit without loss.
 
 // parseWhole parses a JSON number that is mathematically whole and fits in 64 bits: 12, 65.0, 1e2, -0. It reads the
-// digits once, whatever the exponent.
+// digits once, no matter how large the exponent is.
 func parseWhole(number []byte) (x int64, ok bool) {
 	negative := number[0] == '-'
 	if negative {
@@ -217,8 +217,8 @@ const (
 	monthCheck  = 0x7F_76_76_7F_76_76_76_76
 )
 
-// parsePairs reads eight characters of a layout. In the result, the byte of a pair's first digit holds the number of
-// the pair.
+// parsePairs reads eight characters of a layout. In the result, the byte of a pair's first digit holds the value of the
+// pair.
 func parsePairs(word, layout, check uint64) (numbers uint64, ok bool) {
 	x := word ^ layout
 	// A carry can only come from a byte that fails the check anyway.

@@ -11,11 +11,11 @@ import (
 )
 
 // A profile withholds some columns and changes others (schemas.PrivacyMatrix). A withheld value is skipped while a page
-// is read, so it reaches neither _extra nor drift. The names of undeclared members do not reach them either.
+// is read, so it reaches neither _extra nor drift. The names of undeclared members do not reach _extra or drift either.
 // Identifiers and times are first held as received, so that a repeated text is held once. They are changed in Finish
 // and WriteRun, before the rows are sorted and leave the decoder. Only the choice among duplicates needs
-// modified_date_time as received. These times stay in memory, in tableRows.modified and, for the rows in runs, in
-// Decoder.modifiedInRuns.
+// modified_date_time as received. For this, the times as received are kept in memory, in tableRows.modified and, for
+// the rows in runs, in Decoder.modifiedInRuns.
 
 // protectedColumn is a column whose values change.
 type protectedColumn struct {
@@ -63,7 +63,7 @@ func (p *Plan) coarsensModified() bool {
 // unreadTime represents a modified_date_time that is null. It is less than every other value.
 const unreadTime = math.MinInt64
 
-// keepModified saves modified_date_time of all rows before it changes.
+// keepModified saves the modified_date_time of all rows before the profile changes it.
 func (t *tableRows) keepModified(column int) {
 	v := &t.cols[column]
 	t.modified = append(t.modified[:0], v.I64[:t.n]...)

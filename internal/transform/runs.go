@@ -63,7 +63,7 @@ func (d *Decoder) MergeRuns(runs []io.Reader, use func(tables []*rows.Batch) err
 		return nil
 	}
 	part.clear()
-	group, full := 0, false // the first record of the last key, and whether the part is large enough
+	group, full := 0, false // the first record with the last key, and whether the part is large enough
 	for len(m.heap) > 0 {
 		next := m.heap[0]
 		n := part[0].n
@@ -107,7 +107,7 @@ func (d *Decoder) maySplit(group int) bool {
 	return !d.hasKeyParams() || !d.hasWholeKey(int32(group))
 }
 
-// merger reads the records of several runs in order.
+// merger reads the records of several runs in the order of their keys.
 type merger struct {
 	plan *Plan
 	heap []*cursor // the cursor with the next record comes first
@@ -116,11 +116,11 @@ type merger struct {
 // cursor is a position in a run.
 type cursor struct {
 	block  block
-	record int // in the block
+	record int // position in the block
 	prefix uint64
 	run    int
 	from   io.Reader
-	left   int // records of the run that are not read yet
+	left   int // records of the run that have not been read yet
 	read   int // position of the record across all runs
 }
 
@@ -187,7 +187,7 @@ func (m *merger) advance(c *cursor) (bool, error) {
 	return true, nil
 }
 
-// compare orders records by their keys, and records with equal keys as received.
+// compare orders records by their keys. Records with equal keys are in the order received.
 func (m *merger) compare(a, b *cursor) int {
 	if a.prefix != b.prefix {
 		return cmp.Compare(a.prefix, b.prefix)

@@ -13,7 +13,7 @@ const (
 	limitReached = -4 // d.limitErr is the reason
 )
 
-// maxDepth is the maximum nesting of a body; real answers are far below it.
+// maxDepth is the maximum nesting of a body. Real answers are nested far less deeply.
 const maxDepth = 10_000
 
 const (
@@ -42,8 +42,8 @@ func specials(w uint64) uint64 {
 	return ((w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
 }
 
-// stringEnd reads a text. pos is after its opening quote; the result is after its closing one. Invalid UTF-8 is
-// accepted; it is replaced if the text is kept.
+// stringEnd reads a text, from the position after its opening quote, and returns the position after its closing quote.
+// Invalid UTF-8 is accepted here and replaced later if the text is kept.
 func stringEnd(b []byte, pos int) int {
 	for {
 		pos = plainEnd(b, pos)
@@ -73,7 +73,7 @@ func stringEnd(b []byte, pos int) int {
 	}
 }
 
-// hex4 returns the value of four hexadecimal digits, or -1.
+// hex4 returns the value of four hexadecimal digits, or -1 if a character is not such a digit.
 func hex4(b []byte) rune {
 	var r rune
 	for _, c := range b[:4] {
@@ -189,8 +189,8 @@ func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	return failed, false
 }
 
-// firstEnd skips the white space after an opening bracket. more is true if a value follows; otherwise it also reads the
-// closing bracket.
+// firstEnd skips the white space after an opening bracket. more is true if a value follows. Otherwise, firstEnd also
+// reads the closing bracket.
 func firstEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	pos = spaceEnd(b, pos)
 	if pos < len(b) && b[pos] == closing {

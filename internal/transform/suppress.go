@@ -23,8 +23,8 @@ func (p *Plan) Suppress(s *privacy.Suppressed) {
 	}
 }
 
-// suppressedIn returns the position in the suppression list of the student to whom the row just read belongs, or -1. A
-// row that belongs to none of them loses an _extra that mentions one.
+// suppressedIn returns the position in the suppression list of the student to whom the row just read belongs, or -1 if
+// the row does not belong to a suppressed student. Such a row loses an _extra that mentions a suppressed student.
 func (d *Decoder) suppressedIn(t *tableRows) int {
 	if d.finder == nil {
 		return -1
@@ -66,6 +66,6 @@ func (d *Decoder) suppressedIn(t *tableRows) int {
 	return -1
 }
 
-// Suppressed returns the positions in the suppression list of the students whose rows were dropped while reading, also
-// on pages that then failed. A position may occur several times. The result is valid until Reset.
+// Suppressed returns the positions in the suppression list of the students whose rows were dropped while reading,
+// including rows of pages that failed later. A position may occur several times. The result is valid until Reset.
 func (d *Decoder) Suppressed() []int { return d.suppressed }

@@ -81,8 +81,8 @@ const maxExpansion = 8
 // maxRows is the maximum number of rows that a batch can order.
 const maxRows = math.MaxInt32
 
-// prepare makes the whole capacity of the columns accessible for a page of that many bytes. It returns ErrTooLarge if
-// the rows of such a page might not fit in a batch.
+// prepare extends the columns to their whole capacity. It returns ErrTooLarge if the rows of a page of that many bytes
+// might not fit in a batch.
 func (t *tableRows) prepare(pageBytes int) error {
 	if t.n+pageBytes > maxRows {
 		return ErrTooLarge
@@ -148,7 +148,7 @@ func resized[T any](s []T, n int) []T {
 	return grown
 }
 
-// complete cuts the batch's columns to its rows and fills the columns that are still empty. No rows may be added
+// complete truncates the batch's columns to its rows and fills the columns that are still empty. No rows may be added
 // afterwards.
 func (t *tableRows) complete(records *tableRows, maker *privacy.Maker) {
 	t.resize(t.n)
@@ -249,7 +249,8 @@ func (t *tableRows) protect(maker *privacy.Maker) {
 	}
 }
 
-// pseudonymize replaces the texts of a column: one per row or, if it is coded, the texts that rows share.
+// pseudonymize replaces the texts of a column with pseudonyms: one text per row or, if the column is coded, the texts
+// that rows share.
 func (t *tableRows) pseudonymize(v *rows.Vector, kind string, maker *privacy.Maker) {
 	received, start := v.Data, uint32(0)
 	written := t.spare[:0]
@@ -260,7 +261,8 @@ func (t *tableRows) pseudonymize(v *rows.Vector, kind string, maker *privacy.Mak
 	v.Data, t.spare = written, received
 }
 
-// fillParents writes the columns of child rows that come from their record, which are codes of the record's texts.
+// fillParents fills the columns of child rows whose values come from the record. These columns hold codes of the
+// record's texts.
 func (t *tableRows) fillParents(records *tableRows) {
 	for _, p := range t.plan.parents {
 		v, from := &t.cols[p.column], &records.cols[p.from]

@@ -247,8 +247,8 @@ func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
 // maxShortDigits is the maximum number of decimal digits that a double can always hold.
 const maxShortDigits = 15
 
-// shortNumber reads a number of at most maxShortDigits digits without an exponent: the integer that its digits form,
-// and how many of them are the fraction. It returns failed for any other value.
+// shortNumber reads a number of at most maxShortDigits digits without an exponent. mantissa is the integer that all
+// digits form, and fraction is the number of digits after the decimal point. It returns failed for any other value.
 func shortNumber(b []byte, pos int) (mantissa int64, fraction, end int) {
 	start := pos
 	negative := at(b, pos) == '-'

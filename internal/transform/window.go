@@ -3,22 +3,22 @@ package transform
 import "io"
 
 const (
-	// windowSize is the number of bytes of a body that are held at a time. A page of a thousand results is three times
-	// as large. With a window, data stays in the processor's cache from its arrival to the end of its scan. At half
-	// this size, an export took 3 % more CPU time, but 3 MB less memory with eight concurrent requests. A larger window
-	// gained nothing.
+	// windowSize is the number of bytes of a body that are held at a time. A page of a thousand results is three times as
+	// large. With a window, data stays in the processor's cache from its arrival to the end of its scan. At half this
+	// size, an export took 3 % more CPU time, but 3 MB less memory with eight concurrent requests. A larger window had no
+	// advantage.
 	windowSize = 512 << 10
 	// maxKeptWindow is the maximum size of a window that is kept for the next page. A large record may need a larger
 	// window.
 	maxKeptWindow = 1 << 20
 )
 
-// ReadPage reads one page, and its body to the end. The decoder usually holds only part of the body: the bytes that
-// follow replace the records already scanned.
+// ReadPage reads one page. Unless it returns an error, it has read the body to the end. The decoder usually holds only
+// part of the body: the bytes that follow replace the records already scanned.
 //
-// After an error the decoder holds nothing of the page, so that the page can be requested again. That makes sense after
-// ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. ReadPage also returns
-// errors of source.
+// After an error the decoder holds nothing of the page, so that the page can be requested again. A new request makes
+// sense after ErrNotJSON and ErrEmptyString, but not after a *ShapeError, ErrTooLarge or an exceeded limit. ReadPage
+// also returns errors of source.
 func (d *Decoder) ReadPage(source io.Reader) (Page, error) {
 	if d.body = d.window[:0]; cap(d.body) == 0 {
 		d.body = make([]byte, 0, windowSize)

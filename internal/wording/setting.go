@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Setting is the name of a setting in a configuration file. Its text is the flag. Packages below internal spell flags
-// only in this way.
+// Setting is the name of a setting in a configuration file. String returns the flag for the setting. Packages below
+// internal write flags only in this way.
 type Setting string
 
 func (s Setting) String() string { return "--" + string(s) }

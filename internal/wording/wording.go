@@ -90,7 +90,7 @@ func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// First lists up to most words and counts the others.
+// First lists up to most words and counts the remaining words.
 func First(words []string, most int) string {
 	text := strings.Join(words[:min(len(words), most)], ", ")
 	if more := len(words) - most; more > 0 {

@@ -14,5 +14,6 @@ var assessmentResults string
 // TablesCSV returns tables.csv: one line per column, in order, below a line of headings.
 func TablesCSV() string { return tables }
 
-// AssessmentResultsCSV returns the columns of the vendor's file: one line per column, in order, below a line of headings.
+// AssessmentResultsCSV returns the columns of the vendor's file: one line per column, in order, below a line of
+// headings.
 func AssessmentResultsCSV() string { return assessmentResults }

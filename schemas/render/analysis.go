@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Views says which views are printed besides the views of tables.
+// Views selects the views that are printed in addition to the views of tables.
 type Views int
 
 // Each kind of views includes the kinds before it.
@@ -27,12 +27,12 @@ type analysis struct {
 	place *Place
 	// relation returns the name of a table or a view in a query.
 	relation func(name string) string
-	// tables are the exported tables; history means that they have the rows of a history.
+	// tables are the exported tables. history is true if they have the rows of a history.
 	tables  []*schemas.Table
 	history bool
-	// days is a relation of the snapshot dates, in the column day.
+	// days is a relation with the snapshot dates in its column day.
 	days string
-	// norms is the file of the growth norms, empty for none.
+	// norms is the file of the growth norms, or empty if there is no such file.
 	norms  string
 	sector bool
 	// described are the views of the exported tables. The view of columns describes them too.
@@ -42,8 +42,8 @@ type analysis struct {
 }
 
 const analysisHeader = `
--- Views for analysts: each school, term, student, class, member of a class and test result is one row, though the service
--- repeats them for schools and perspectives. Students, classes and members without an identifier are left out:
+-- Views for analysts: each school, term, student, class, member of a class and test result is one row, although the
+-- service repeats them for schools and perspectives. Students, classes and members without an identifier are left out:
 -- students without student_bid are in the table students only.
 `
 
@@ -79,12 +79,12 @@ func (a *analysis) views() []*schemas.Table {
 	if a.sector {
 		views = slices.Concat(views, sectorTables())
 	}
-	// The view of columns describes all others.
+	// The view of columns describes all other views.
 	last := slices.IndexFunc(views, func(t *schemas.Table) bool { return t.Name == columnsView })
 	return append(slices.Delete(slices.Clone(views), last, last+1), views[last])
 }
 
-// noted returns the view's declaration. It has a note if the view is empty for lack of a history, and on each column
+// noted returns the view's declaration with notes: on the view if it is empty for lack of a history, and on each column
 // that is null or incomplete because of the privacy profile or because a table was not exported.
 func (a *analysis) noted(t *schemas.Table) *schemas.Table {
 	noted := *a.place.noted(t)
@@ -161,7 +161,7 @@ func (a *analysis) query(t *schemas.Table) string {
 		// first.
 		"valid_to": func() string { return ifHistory(", valid_to") },
 		"newest":   func(relation string) string { return ifHistory(relation + ".valid_to DESC, ") },
-		// The snapshot dates, and whether a row of a relation is valid on one.
+		// The snapshot dates, and whether a row of a relation is valid on one of these days.
 		"days": func() string { return a.days },
 		"valid_on": func(relation, day string) string {
 			return cmp.Or(ifHistory(fmt.Sprintf("%[1]s.valid_from <= %[2]s AND %[1]s.valid_to > %[2]s", relation, day)), "true")
@@ -191,10 +191,10 @@ func (a *analysis) query(t *schemas.Table) string {
 	}, nil)
 }
 
-// numberText returns the expression of a number as text: with two decimals, to which the format usual is applied. The
-// expression rounds whole numbers, because engines round numbers such as 0.125 differently. Larger numbers have an
-// exponent, such as 1E30, which the engines by themselves would write as 1e+30 or 1.0E30. Numbers that are infinite or
-// not a number are null.
+// numberText returns an SQL expression that formats a number as text with two decimals, to which it applies the format
+// usual. The expression rounds to whole hundredths before it formats, because engines round numbers such as 0.125
+// differently. Very large numbers have an exponent, such as 1E30, which the engines by themselves would write as 1e+30
+// or 1.0E30. Infinite numbers and NaN become null.
 func (a *analysis) numberText(number, usual string) string {
 	decimals := fmt.Sprintf("CAST(CAST(floor(%s * 100 + 0.5e0) / 100 AS DECIMAL(18, 2)) AS %s)", number, a.kind(schemas.String))
 	return fmt.Sprintf("CASE\n        WHEN abs(%[1]s) < 1e16 THEN %[2]s\n"+
@@ -242,7 +242,7 @@ func (a *analysis) normsFile() string {
 	return a.readNorms(a.relation(normsFile), a.norms)
 }
 
-// gradeNumber returns the expression of a grade as a number, which is null for unusual grades.
+// gradeNumber returns an SQL expression for a grade as a number, which is null for unusual grades.
 func gradeNumber(grade string) string {
 	var usual []string
 	for n := 1; n <= lastGrade; n++ {

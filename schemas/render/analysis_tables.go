@@ -15,7 +15,7 @@ const (
 	columnsView    = analysisPrefix + "columns"
 )
 
-// newestAchievement describes a percentile. Results may have norms of different editions.
+// newestAchievement is the description of an achievement percentile. Results may have norms of different editions.
 const newestAchievement = "Percentile in the newest achievement norms that this result has; null if the newest edition has no percentile, even if an older one does. " +
 	"Other results may have an older edition only; the view assessment_results of growth-export sql --views sector has the edition, in NormsReferenceData."
 
@@ -38,10 +38,10 @@ func analysisTables() []*schemas.Table {
 		derived("school_year", schemas.Int32, schemas.None,
 			"Year in which the school year begins: the first number of four digits in the term's name, or else the year of the term's first day, minus one if that day is before July."),
 	)
-	teachers := derived("teachers", schemas.String, schemas.Direct, "Names of the educators in alphabetical order, separated by commas; null without educators or their names.")
+	teachers := derived("teachers", schemas.String, schemas.Direct, "Names of the educators in alphabetical order, separated by commas; null if there are no educators or their names are not known.")
 	spanYear := derived("school_year", schemas.Int32, schemas.None, "School year in which the span ends.")
 	measures := measureColumns()
-	perspectives := count("perspectives", "Number of perspectives that list it; each has its own rows in the tables.")
+	perspectives := count("perspectives", "Number of perspectives that list the row; each perspective has its own rows in the tables.")
 	return []*schemas.Table{
 		{
 			Name: analysisPrefix + "schools",
@@ -102,7 +102,7 @@ func analysisTables() []*schemas.Table {
 		},
 		{
 			Name: analysisPrefix + "rosters",
-			Doc:  "One row per class and student, including members of whom the service gives only an identifier, which older builds kept in _extra.",
+			Doc:  "One row per class and student, including students for whom the service sends only an identifier, which older builds kept in _extra.",
 			Columns: slices.Concat(
 				key(copied("school_classes", "school_class_bid")), key(studentBid()),
 				copied("school_classes", "class_name", "class_subject", "begin_date", "end_date"),
@@ -139,7 +139,7 @@ func analysisTables() []*schemas.Table {
 				derived("from_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the earlier result in the newest achievement norms that it has, which may be an older edition than for the later result."),
 				derived("to_achievement_percentile", schemas.Int32, schemas.Score, "Percentile of the later result in the newest achievement norms that it has."),
 				derived("growth_percentile", schemas.Int32, schemas.Score,
-					"Percentile of the later result in the newest growth norms, which the service computes from results and weeks of instruction that it does not specify."),
+					"Percentile of the later result in the newest growth norms. The service computes it from results and weeks of instruction, but does not say from which."),
 			),
 		},
 		termResults(grade, school),
@@ -189,7 +189,7 @@ func analysisTables() []*schemas.Table {
 			Name: analysisPrefix + "checks",
 			Doc: "One row per school and rule of the service that the school's test results break. The rules are named like the checks of a run. A term " +
 				"is unknown here if no school lists it. In a history, schools whose results could not be read for the newest snapshot are left out, and " +
-				"unknown_student and unknown_term leave out those whose roster or terms could not be read.",
+				"unknown_student and unknown_term leave out schools whose roster or terms could not be read.",
 			Columns: slices.Concat(
 				key(text("check_name", "one_result_per_subject, older_than_a_year, rit_order, items_order, unknown_student or unknown_term.")),
 				key(text("school_bid", "School that the results were requested for.")), school,
@@ -218,7 +218,7 @@ func analysisTables() []*schemas.Table {
 	}
 }
 
-// resultColumns returns the columns of test results without the last one, _extra.
+// resultColumns returns the columns of test results without the last column, _extra.
 func resultColumns() []schemas.Column {
 	t, _, _ := schemas.FindTable(schemas.TestResults)
 	var columns []schemas.Column
@@ -229,7 +229,7 @@ func resultColumns() []schemas.Column {
 	return columns
 }
 
-// schoolRead returns the column that distinguishes the last known rows of schools that were not read.
+// schoolRead returns the column that marks the last known rows of schools that were not read.
 func schoolRead(what string) []schemas.Column {
 	return derived("school_read", schemas.Boolean, schemas.None,
 		"Whether the "+what+" of the school that lists the row could be read for the newest snapshot with this dataset; if not, the row is the last known one. Always true without a history.")

@@ -24,7 +24,7 @@ func dbtFunctions() template.FuncMap {
 }
 
 // yamlText returns a text in quotes, as a JSON string, because every JSON string is a YAML string. dbt interprets
-// double braces, but no declaration has any.
+// double braces, but no declaration contains any.
 func yamlText(s string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -33,9 +33,9 @@ func yamlText(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// DBTModels returns the generated files of the dbt package, by their path in its folder of models: sources, a staging
-// model of one snapshot for each table, the views for analysts as models, and the documentation and tests of all of
-// them.
+// DBTModels returns the generated files of the dbt package, by their paths in the package's folder of models: sources,
+// a staging model of one snapshot for each table, the views for analysts as models, and the documentation and tests of
+// all of them.
 func DBTModels() map[string]string {
 	files := map[string]string{
 		"staging/sources.yml": strings.ReplaceAll(dbt(schemas.Tables()), "            data_tests: [not_null]\n", ""),
@@ -73,7 +73,7 @@ type dbtModel struct {
 	*schemas.Table
 
 	Dataset *schemas.Dataset
-	Prefix  string // of its name
+	Prefix  string // of the model's name
 	Unique  bool   // no two rows have the same key
 }
 
@@ -94,8 +94,8 @@ func dbtRelation(name string) string {
 	return "{{ ref('" + name + "') }}"
 }
 
-// knownValues returns the values of a column that have been seen. The service documents no values, so other values only
-// cause a warning.
+// knownValues returns the values of a column that have been seen. The service does not document the values, so other
+// values only cause a warning.
 func knownValues(column string) []string {
 	switch column {
 	case "grade":

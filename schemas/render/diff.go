@@ -23,12 +23,12 @@ const (
 // Change is a difference between the declared tables and an earlier description of them.
 type Change struct {
 	Kind ChangeKind
-	// Where is a table or table.column, and What the change.
+	// Where is a table or table.column, and What describes the change.
 	Where, What string
 }
 
-// Diff compares the declared tables with an earlier description in the format json. It returns the earlier version of
-// the schema, empty if the description has none, and the changes since then.
+// Diff compares the declared tables with an earlier description in the format json. It returns the version of the
+// schema in that description, or "" if it has no version, and the changes since then.
 func Diff(earlier []byte) (version string, changes []Change, err error) {
 	var before jsonDocument
 	if err := json.Unmarshal(earlier, &before); err != nil {

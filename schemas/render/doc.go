@@ -4,7 +4,7 @@
 // snapshot (Dialects) depend on the snapshot's manifest too and are not checked in.
 //
 // The DDL matches what the engines see in the Parquet files: DuckDB's DESCRIBE of read_parquet equals DESCRIBE of the
-// table created here. Therefore no column is declared NOT NULL, although some are never null.
+// table created here. Therefore no column is declared NOT NULL, although some columns are never null.
 package render
 
 //go:generate go test -run "TestGeneratedFiles|TestDBTModels" . -update

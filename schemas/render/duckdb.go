@@ -25,11 +25,11 @@ func duckDBName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`)
 
 func duckDBText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// DuckDBPath returns the text, in DuckDB's dialect, of a pattern that matches a folder and the paths below it: DuckDB
-// treats every file path as a glob pattern. The folder is matched literally, and below may have wildcards.
+// DuckDBPath returns a glob pattern for the paths below a folder, as a text in DuckDB's dialect. DuckDB treats every
+// file path as a glob pattern. The folder is matched literally, and below may have wildcards.
 func DuckDBPath(folder, below string) string { return duckDBText(duckDBLiteral(folder) + "/" + below) }
 
-// duckDBPattern returns the text of a pattern that matches a path.
+// duckDBPattern returns a pattern that matches only the given path, as a text in DuckDB's dialect.
 func duckDBPattern(path string) string { return duckDBText(duckDBLiteral(path)) }
 
 func duckDBLiteral(path string) string {

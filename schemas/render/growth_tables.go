@@ -32,7 +32,7 @@ func norms() *schemas.Table {
 	number := func(name, doc string) []schemas.Column { return derived(name, schemas.Double, schemas.None, doc) }
 	return &schemas.Table{
 		Name: normsView,
-		Doc:  "One row per subject, span, grade and score in the file of sql --norms; without a file, no rows. If the file has several rows for one of these, their growth columns are null.",
+		Doc:  "One row per subject, span, grade and score in the file of sql --norms; there are no rows without such a file. If the file has several rows for the same subject, span, grade and score, their growth columns are null.",
 		Columns: slices.Concat(
 			text("subject_area", "Subject in lower case (measurementscale)."), text("span", "Span in lower case (growth_window)."),
 			number("grade_number", "Grade at the beginning of the span (startgrade)."), number("rit", "Score at the beginning (startrit)."),

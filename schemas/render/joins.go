@@ -12,13 +12,14 @@ type join struct {
 	From, To *schemas.Table
 	// Column is the column of From that identifies rows of To.
 	Column string
-	// On lists pairs of equal columns, of From and of To.
+	// On lists the pairs of columns, of From and of To, that must be equal.
 	On [][2]string
 	// Left lists the key columns of To that From lacks. If it is empty, at most one row is found.
 	Left []string
 }
 
-// Unmatched says which rows of From may match no row of To although they have an identifier; empty for none.
+// Unmatched describes the rows of From that may match no row of To although they have an identifier. It returns "" if
+// there are no such rows.
 func (j join) Unmatched() string {
 	switch j.From.Name + " " + j.To.Name {
 	case "district_schools schools":
@@ -41,8 +42,8 @@ func (m joinMap) Use(t *schemas.Table, column string) bool {
 	return slices.ContainsFunc(m, func(j join) bool { return j.From == t && j.Column == column })
 }
 
-// joins returns the joins between all tables, in their order. It omits a join that can be made in two steps, the second
-// of them with the same column.
+// joins returns the joins between all tables, in the order of the tables. It omits a join that can be made in two steps
+// if the second step uses the same column.
 func joins(datasets []*schemas.Dataset) joinMap {
 	var all []join
 	for _, d := range datasets {

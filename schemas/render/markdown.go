@@ -36,8 +36,9 @@ func markdownTable(t *schemas.Table) string {
 
 func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
-// documentedHistoryViews returns views of a history. If each is set, these are the views that every table has, with the
-// columns besides the table's own; otherwise, the views that only test results have.
+// documentedHistoryViews returns views of a history. If each is true, these are the views that every table has, with
+// only the columns that they add to the table's own columns. Otherwise, these are the views that only test results
+// have.
 func documentedHistoryViews(each bool) []*schemas.Table {
 	ends := slices.Concat(
 		derived(validFrom, schemas.Date, schemas.None, "The first snapshot date of this version."),

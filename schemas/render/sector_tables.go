@@ -38,7 +38,7 @@ func sgpLong() *schemas.Table {
 func assessmentResults() *schemas.Table {
 	const (
 		notSent   = "Null: the API does not have it."
-		cutScores = "Null: would need the cut scores of a state."
+		cutScores = "Null: the column would require the cut scores of a state."
 	)
 	whole := func(name, doc string) []schemas.Column { return derived(name, schemas.Int32, schemas.Score, doc) }
 	number := func(name, doc string) []schemas.Column { return derived(name, schemas.Double, schemas.Score, doc) }
@@ -51,11 +51,11 @@ func assessmentResults() *schemas.Table {
 		text("School_StateID", notSent),
 		derived("StudentID", schemas.String, schemas.ID, "student_id of the student's newest row in students."),
 		derived("Student_StateID", schemas.String, schemas.ID,
-			"state_student_id of student_details; without it student_id, which according to specification 4.4 is the state's."),
+			"state_student_id of student_details, or else student_id, which is the state's id according to specification 4.4."),
 		text("Subject", "subject_area, but Language Arts for Reading and Language Usage."),
 		text("Course", "Math K-12 for Mathematics, Science K-12 for Science, or else subject_area."),
 		text("GrowthMeasureYN", "TRUE or FALSE, from growth_event_yn."),
-		text("NormsReferenceData", "Edition of the newest achievement norms, which TestPercentile is from."),
+		text("NormsReferenceData", "Edition of the newest achievement norms, from which TestPercentile comes."),
 	)
 	for _, year := range []string{"Selected", "Previous"} {
 		for _, season := range []string{"Fall", "Winter", "Spring"} {
@@ -67,7 +67,7 @@ func assessmentResults() *schemas.Table {
 		key(derived("TestID", schemas.String, schemas.Record, "test_result_bid.")),
 		derived("TestStartDate", schemas.String, schemas.Moment, "Day on which the test began, in UTC: MM/DD/YYYY."),
 		derived("TestStartTime", schemas.String, schemas.Moment, "Time at which the test began, in UTC: HH:MM:SS."),
-		derived("TestDurationMinutes", schemas.Int64, schemas.Measure, "duration in minutes, rounded; its unit is not documented, most likely milliseconds."),
+		derived("TestDurationMinutes", schemas.Int64, schemas.Measure, "duration in minutes, rounded. The unit of duration is not documented; it is most likely milliseconds."),
 		whole("TestRITScore", "rit."),
 		score("TestStandardError", "standard_error with two decimals, or with an exponent if it has more than 16 digits."),
 		whole("TestPercentile", "Percentile in the newest achievement norms."),

@@ -10,10 +10,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The output of this package is in templates. The templates in sql are the queries of views, in the SQL that DuckDB and
-// Spark share; type dialect holds their differences. A view is one of these files and an entry in historyViews,
-// analysisTables or sectorTables; expressions that several views share are in sql/parts. The templates in text describe
-// the tables. They use double angle brackets as delimiters, because dbt uses double braces.
+// The output of this package comes from templates. The templates in sql are the queries of views, in the SQL that
+// DuckDB and Spark share. Type dialect holds the differences between the two. A view consists of one of these files and
+// an entry in historyViews, analysisTables or sectorTables. Expressions that several views share are in sql/parts. The
+// templates in text describe the tables. Their delimiters are double angle brackets, because dbt uses double braces.
 //
 //go:embed sql/*.sql sql/parts/*.sql text/*.tmpl
 var templates embed.FS
@@ -28,7 +28,7 @@ func fill(file string, functions template.FuncMap, data any) string {
 	switch {
 	case path.Dir(file) == "text":
 		t.Delims("<<", ">>")
-	case functions != nil: // of analysis, which the shared expressions need
+	case functions != nil: // the functions of analysis, which the shared expressions need
 		files = append(files, "sql/parts/*.sql")
 	}
 	t, err := t.ParseFS(templates, files...)

@@ -11,11 +11,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Place describes which views to make, and where the files behind them are.
+// Place describes which views are created, and where the files behind them are.
 type Place struct {
 	// Title describes what the views show in one line, for a comment.
 	Title string
-	// Schema is the schema of the views; empty for the current one.
+	// Schema is the schema of the views, or empty for the current schema.
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
@@ -23,13 +23,13 @@ type Place struct {
 	HadoopRoot string
 	// Session holds the statements that a DuckDB session needs before it reads the files, if any.
 	Session string
-	// Views says which views are printed. Dates are the dates of the snapshot, or of the snapshots in the history, and Norms
-	// is the path or URL of a file of growth norms, if there is one.
+	// Views selects the views that are printed. Dates are the dates of the snapshot, or of the snapshots in the history.
+	// Norms is the path or URL of a file of growth norms, if there is one.
 	Views Views
 	Dates []string
 	Norms string
-	// Profile is the privacy profile of all rows, if they have one profile. The descriptions of columns that it leaves
-	// empty say so.
+	// Profile is the privacy profile of all rows, if they have the same profile. The descriptions of columns that it
+	// leaves empty say so.
 	Profile schemas.Profile
 }
 
@@ -49,12 +49,12 @@ func (p *Place) noted(t *schemas.Table) *schemas.Table {
 type Snapshot struct {
 	Place
 
-	// History means that the files hold versions of rows, in folders by valid_to; the tables end with valid_from and
-	// ended_because. Since, unless empty, is the date before which the history is not complete.
+	// History is true if the files hold versions of rows, in folders by valid_to. The tables then end with the columns
+	// valid_from and ended_because. Since, unless empty, is the date before which the history is not complete.
 	History bool
 	Since   string
-	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. Deltas
-	// is empty for a snapshot, whose views show every row.
+	// Deltas are the ids of delta runs, oldest first. For each key, the views show only the latest row of these runs.
+	// Deltas is empty for a snapshot, whose views show every row.
 	Deltas []string
 	Tables []SnapshotTable
 }
@@ -68,9 +68,9 @@ type SnapshotTable struct {
 	// In a snapshot, the name of a file, part-<bucket>-<run>.parquet, is unique in its table.
 	Folder string
 	Files  []string
-	// District means that the files are in one folder per district.
+	// District is true if the files are in one folder per district.
 	District bool
-	// Mixed means that some files lack columns.
+	// Mixed is true if some files lack columns.
 	Mixed bool
 }
 
@@ -112,7 +112,7 @@ func (s *Snapshot) header() string {
 	return fill("text/views.sql.tmpl", template.FuncMap{"title": title}, s)
 }
 
-// createSchema returns the statement that makes the schema, if there is one.
+// createSchema returns the statement that creates the schema, if the views have one.
 func (p *Place) createSchema(d *dialect) string {
 	if p.Schema == "" {
 		return ""
@@ -120,7 +120,7 @@ func (p *Place) createSchema(d *dialect) string {
 	return "\nCREATE SCHEMA IF NOT EXISTS " + d.name(p.Schema) + ";\n"
 }
 
-// view returns the quoted name of a view, in its schema if there is one.
+// view returns the quoted name of a view, with its schema if the views have one.
 func (p *Place) view(d *dialect, name string) string {
 	if p.Schema == "" {
 		return d.name(name)
@@ -189,11 +189,11 @@ func (s *Snapshot) latest(t *SnapshotTable, columns []string, d *dialect, from f
 	return query("latest", nil, data)
 }
 
-// modifiedColumn is the time of a record's last modification.
+// modifiedColumn is the column with the time of a record's last modification.
 const modifiedColumn = "modified_date_time"
 
-// partition returns the decoded value of a partition column in the path of a file, and whether it is neither null nor
-// missing.
+// partition returns the decoded value of a partition column in the path of a file, and whether the path has such a
+// value that is not null.
 func partition(file, column string) (string, bool) {
 	for segment := range strings.SplitSeq(path.Dir(file), "/") {
 		if value, found := strings.CutPrefix(segment, column+"="); found {
@@ -203,7 +203,7 @@ func partition(file, column string) (string, bool) {
 	return "", false
 }
 
-// unescape returns a value in a path, decoded as by Spark and DuckDB.
+// unescape decodes a value in a path in the same way as Spark and DuckDB.
 func unescape(value string) string {
 	var text []byte
 	for i := 0; i < len(value); i++ {

@@ -12,8 +12,8 @@ import (
 type Lake struct {
 	Place
 
-	// Date restricts the views to one snapshot, and pins them to the versions of the tables; empty for all snapshots in
-	// the newest versions.
+	// Date restricts the views to one snapshot, in the given versions of the tables. If it is empty, the views show all
+	// snapshots, in the newest versions of the tables.
 	Date   string
 	Tables []LakeTable
 }

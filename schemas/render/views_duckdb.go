@@ -48,7 +48,7 @@ func duckDBViews(s *Snapshot) string {
 }
 
 func duckDBDialect() *dialect {
-	const naive = "make_timestamp(epoch_us(%s))" // which is UTC
+	const naive = "make_timestamp(epoch_us(%s))" // in UTC, without a time zone
 	return &dialect{
 		name: duckDBName, text: duckDBText, kind: duckDBType,
 		view: "CREATE OR REPLACE VIEW", createView: duckDBCreateView,
@@ -91,7 +91,7 @@ func (s *Snapshot) duckDBRead(t *SnapshotTable, options string) string {
 		strings.Join(files, ",\n    "), options)
 }
 
-// duckDBVersions returns a query of columns and of the run of each row.
+// duckDBVersions returns a query for the given columns and, as _run, the position of each row's run in Deltas.
 func (s *Snapshot) duckDBVersions(t *SnapshotTable, columns []string) string {
 	return fmt.Sprintf("SELECT %s, list_position([%s], %s) AS _run\nFROM %s",
 		strings.Join(columns, ", "), s.deltas(duckDBDialect()), runOf("filename"), s.duckDBFiles(t, "filename = true, "))

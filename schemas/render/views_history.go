@@ -43,19 +43,23 @@ func (s *Snapshot) partitionColumn() string {
 type dialect struct {
 	name, text func(string) string
 	kind       func(schemas.Type) string
-	// view starts a statement that creates a view, and asOf one that creates a table function of a date d, whose name is %s.
+	// view starts a statement that creates a view. asOf starts a statement that creates a table function of a date d, and
+	// %s is the name of the function.
 	view, asOf string
 	// createView returns the statements that create a view and document it and its columns.
 	createView func(view, query string, t *schemas.Table) string
 	// structOf is a struct of members, each of which is a field: a name and a value.
 	structOf, field string
-	// keys returns a row for each name in the JSON object %s; member is the text of the object's member of a given name.
+	// keys returns a row for each name in the JSON object %s. member returns the text of the object's member of a given
+	// name.
 	keys, member string
-	// joined aggregates the distinct texts of a group, sorted; null if all are null.
+	// joined aggregates the distinct texts of a group in sorted order. The result is null if all of the texts are null.
 	joined string
-	// utcDay is the day of a timestamp in UTC; utcDate and utcTime are day and time as MM/DD/YYYY and HH:MM:SS.
+	// utcDay is the day of a timestamp in UTC. utcDate and utcTime are its day as MM/DD/YYYY and its time as HH:MM:SS,
+	// also in UTC.
 	utcDay, utcDate, utcTime string
-	// readNorms returns the relation of a file of norms. The statements of normsBefore first make a view for it.
+	// readNorms returns the relation of a file of norms. normsBefore returns the statements that must create a view of the
+	// file first, if any.
 	normsBefore, readNorms func(view, path string) string
 }
 
@@ -102,9 +106,9 @@ func daysOf(dates []string) string {
 
 // historyView is a view over the versions of a table.
 type historyView struct {
-	name  string // of the view, or what follows the table's name
+	name  string // the name of the view, or its suffix after the table's name
 	query string
-	of    string // the only table that has the view; empty for all
+	of    string // the only table that has the view; empty if all tables have it
 	doc   string
 	// columns returns the columns of the view of a table.
 	columns func(t *schemas.Table) []schemas.Column
@@ -120,7 +124,7 @@ func historyViews() []historyView {
 		},
 		{
 			name: "_as_of", query: "as_of", columns: current,
-			doc: "A function of a date: the versions that were valid on it.",
+			doc: "A function of a date, which returns the versions that were valid on that date.",
 		},
 		{
 			name: "_changes", query: "changes", columns: changesColumns,
@@ -200,8 +204,8 @@ func changesColumns(t *schemas.Table) []schemas.Column {
 	return slices.Concat(
 		key(derived("day", schemas.Date, schemas.None, "The snapshot date that first shows the change.")),
 		key(text("change", "insert, update or delete.")),
-		text("because", "Why the row, or the version before an update, ended: changed; for test results also moved, superseded, aged_out, "+
-			"left_roster or unexplained; or removed."),
+		text("because", "Why the row, or the version before an update, ended: changed or removed; for test results also moved, superseded, aged_out, "+
+			"left_roster or unexplained."),
 		ownColumns(t),
 		[]schemas.Column{{Name: "before", Class: schemas.None, Doc: "The row's columns before an update; null for other changes."}},
 	)
@@ -245,13 +249,14 @@ type versions struct {
 	Versions, Ever string // relations
 	Columns, Keys  names
 	Before         string // a struct of the columns of before
-	Child          bool   // rows have no identity
-	Repeats        bool   // several rows may have one key
+	Child          bool   // rows do not have an identifier of their own
+	Repeats        bool   // several rows may have the same key
 	At             string // see In
 	Since          string // as in Snapshot
 }
 
-// In returns the data for versions that begin or end on one day for one reason. Day and reason are columns or NULL.
+// In returns the data for versions that begin or end on one day for one reason. at lists the column of the day and the
+// column of the reason, which may be NULL.
 func (v versions) In(at string) versions {
 	v.At = at
 	return v

@@ -12,12 +12,12 @@ import (
 // sparkFileName is the name of a row's file.
 const sparkFileName = "_metadata.file_name"
 
-// sparkRebase precedes views that cannot hold the option.
+// sparkRebase is a comment before views whose statements cannot set the option.
 const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a session with
 --   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
 
-// sparkMixed is part of a statement that reads files if some of them lack columns.
+// sparkMixed is a comment in a statement that reads files of which some lack columns.
 const sparkMixed = " /* files of an earlier release lack columns: SET spark.sql.parquet.mergeSchema = true */"
 
 // sparkViews returns the statements of the views in the dialect of Spark SQL, in which the files of a table are the
@@ -27,7 +27,7 @@ func sparkViews(s *Snapshot) string {
 	var b strings.Builder
 	d := sparkDialect(s.Schema)
 	b.WriteString(s.header())
-	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the others.\n")
+	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the other files.\n")
 	if s.History {
 		b.WriteString("-- The functions need Spark 4.0; before that, filter <table>_versions by valid_from and valid_to.\n")
 	}
@@ -187,7 +187,7 @@ func sparkByFile(files []string, column string) string {
 	return b.String()
 }
 
-// sparkVersions returns a query of columns and of the run of each row.
+// sparkVersions returns a query for the given columns and, as _run, the position of each row's run in Deltas.
 func (s *Snapshot) sparkVersions(t *SnapshotTable, columns []string) string {
 	return fmt.Sprintf("SELECT %s, array_position(array(%s), %s) AS _run\nFROM %s",
 		strings.Join(sparkColumns(t, columns), ", "), s.deltas(sparkDialect("")), runOf(sparkFileName), s.sparkFiles(t))

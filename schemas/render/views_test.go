@@ -108,7 +108,7 @@ SELECT
     CAST(NULL AS DATE) AS ~snapshot_date~
 WHERE false;
 `
-	_, got, found := strings.Cut(sparkViews(someSnapshot()), "read the others.\n")
+	_, got, found := strings.Cut(sparkViews(someSnapshot()), "read the other files.\n")
 	require.True(t, found)
 	require.Empty(t, cmp.Diff(want, strings.ReplaceAll(got, "`", "~")))
 
