@@ -12,7 +12,7 @@ import (
 )
 
 // change formats the difference between two counts in percent, or as a count if the percentage would be 0.0%. It
-// returns "=" if they are equal, and "new" if only the first is 0.
+// returns "=" if the counts are equal, and "new" if only the first count is 0.
 func change(before, now int64) string {
 	switch before {
 	case now:
@@ -80,7 +80,7 @@ func clock(t time.Time) string {
 
 const dayLayout = "2 January 2006"
 
-// day formats a date such as 2026-11-20.
+// day formats a date such as 2026-11-20. It returns any other text unchanged.
 func day(date string) string {
 	t, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -92,8 +92,8 @@ func day(date string) string {
 // maxEscaped is the maximum length of the escape of one character.
 const maxEscaped = len(`\U0010ffff`)
 
-// clip returns shortened text. Characters that are invisible or reverse the direction of writing become escapes, and
-// line breaks and tabs become spaces.
+// clip shortens a text to at most maxChars characters. Characters that are invisible or reverse the direction of
+// writing become escapes, and line breaks and tabs become spaces.
 func clip(text string, maxChars int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {

@@ -5,12 +5,12 @@ import "example.org/growthexport/internal/snapshot"
 // Limits on the lengths of lists and strings on the page.
 const (
 	maxListed   = 100
-	maxOpen     = 20 // how many of the maxListed are shown; the rest is folded
+	maxOpen     = 20 // number of listed rows that are shown; the rest is folded
 	maxReasons  = 10
 	maxConcerns = 5
 	maxDrift    = 15
 	maxNames    = 20
-	maxCounts   = 4   // in a list within a line
+	maxCounts   = 4   // counts in a list within a line
 	maxError    = 400 // characters
 	maxName     = 80  // characters
 )
@@ -43,7 +43,8 @@ type Page struct {
 	Nights []snapshot.RunState
 	// Destination is the run's destination in the form used by commands.
 	Destination string
-	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.
+	// ReplacedBy is the id of the current run of the same date if the run was replaced and its successor is known,
+	// otherwise "".
 	ReplacedBy string
 	// Held contains the reasons why the run was held back.
 	Held snapshot.Held

@@ -50,7 +50,7 @@ func (i *interval) tip() tip {
 	return tip{From: i.From, Width: i.to - i.From, Text: text}
 }
 
-// span is a part of the axis that is drawn to scale, in seconds. x is its distance from the left.
+// span is a part of the axis that is drawn to scale, in seconds. x is its distance from the left end of the axis.
 type span struct {
 	start, end int64
 	x          float64
@@ -64,7 +64,7 @@ const (
 	maxTicks       = 8
 )
 
-// newTimeline returns the axis of a log that is sound and not empty.
+// newTimeline returns the axis of a log, which must be sound and not empty. layout formats the times of the intervals.
 func newTimeline(log *activity.Log, layout string) *timeline {
 	t := &timeline{Intervals: make([]interval, len(log.Steps))}
 	var spans []span
