@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Request is an entry of the request log. It is written before the answer is sent, so that a client that has an answer
-// finds its entry.
+// Request is an entry of the request log. It is written before the answer is sent, so that the entry exists as soon as
+// the client has the answer.
 type Request struct {
 	// Seq counts requests in order of arrival, from 1.
 	Seq  int64
@@ -26,10 +26,10 @@ type Request struct {
 	// by id, which does not specify a school, School is the school of the record.
 	School   string
 	District string
-	// Try counts requests with the same operation, path and query since SetFaults, from 1; 0 if the request was
-	// rejected.
+	// Try is the number of this request among those with the same operation, path and query since SetFaults, counted from
+	// 1. It is 0 if the request was rejected.
 	Try int
-	// Fault is the fault that the request met; empty for none.
+	// Fault is the fault that the request met, or "" if it met none.
 	Fault FaultKind
 	// Status is 0 if the connection was cut without an answer.
 	Status int

@@ -1,6 +1,6 @@
 package simulator
 
-// The ways in which the last page says that no page follows. Clients have met all of them.
+// The ways in which the last page says that no page follows. Clients have received all of them.
 const (
 	endAbsent = iota
 	endNull
@@ -8,7 +8,7 @@ const (
 	ends
 )
 
-// page appends the body of an answer, changed by the fault, if any.
+// page appends the body of an answer. If the fault is FaultListMoves, the body already contains its effect.
 func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) {
 	c.moved = fault == FaultListMoves
 	size = w.PageSize(c, size)
@@ -62,7 +62,7 @@ func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	}
 }
 
-// records appends an array of up to size records, from position i on, and returns the position after them.
+// records appends an array of up to size records, from position i on, and returns the position of the next record.
 func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int) int {
 	r.dst = append(r.dst, '[')
 	for n := 0; n < size && i < list.Count; n++ {
@@ -78,8 +78,8 @@ func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int)
 	return i
 }
 
-// pagination appends the pagination member for a next page at position next. It returns false if the list has no such
-// member.
+// pagination appends the pagination member of a page. A next page would begin at position next. It returns false if the
+// list has no such member.
 func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next int) bool {
 	if !k.Paged {
 		if k.Pagination != "" {

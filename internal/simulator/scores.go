@@ -14,7 +14,7 @@ const (
 	subjects
 )
 
-// bands counts the ranges of grades that share a test: kindergarten to 2, 3 to 5, 6 and up.
+// bands is the number of grade ranges that share a test: kindergarten to 2, 3 to 5, and 6 and up.
 const bands = 3
 
 func bandOf(grade int) int {

@@ -66,7 +66,7 @@ func memberOddities() []oddity {
 	}
 }
 
-// double adds a member in front of an existing member with the same name. If lose is set, the value of the existing
+// double adds a member in front of an existing member with the same name. If lose is true, the value of the existing
 // member becomes null.
 func (s *oddCase) double(first string, lose bool) bool {
 	p := s.anyObject()
@@ -190,7 +190,7 @@ func containerOddities() []oddity {
 	}
 	list = append(list,
 		anyChild("an object for an array", func(_ *simulator.Rand, v *simulator.Value) {
-			// The object is stored as sent, so its names must be spelled in the usual way.
+			// The object is stored as sent, so its names must not be escaped in an unusual way.
 			named := func(m simulator.Member) bool { return m.Literal != nil && m.Literal.Name != "" }
 			if len(v.Sub) > 0 && v.Sub[0].Kind == simulator.Object && !slices.ContainsFunc(v.Sub[0].Sub, named) {
 				*v = simulator.Verbatim(v.Sub[0].Value)
@@ -207,7 +207,7 @@ func containerOddities() []oddity {
 	return append(list, elements()...)
 }
 
-// elements returns oddities that add elements other than objects to arrays, or replace objects with them.
+// elements returns oddities that add unusual elements to arrays, or replace an object with its bid.
 func elements() []oddity {
 	var list []oddity
 	for _, v := range []struct {
@@ -254,7 +254,8 @@ func anyChild(name string, do func(d *simulator.Rand, v *simulator.Value)) oddit
 	})
 }
 
-// childOf returns an oddity that changes only some of these arrays: for the others, do returns false.
+// childOf returns an oddity that changes an array with a table of its own. For arrays that it does not change, do
+// returns false.
 func childOf(name string, do func(d *simulator.Rand, t *simulator.Table, v *simulator.Value) bool) oddity {
 	return oddity{name, func(s *oddCase) bool {
 		children := s.op.Tables[1:]
