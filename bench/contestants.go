@@ -14,13 +14,13 @@ type task struct {
 	concurrency int
 }
 
-// contestant is a program that exports.
+// contestant is a program whose export is measured.
 type contestant struct {
 	name    string
 	title   string
 	omits   string // the features that it lacks
 	python  bool
-	files   bool // reads page files instead of the service
+	files   bool // reads page files instead of sending requests to the service
 	named   bool // takes part only if the scenario lists it, because it writes different rows
 	results int  // maximum of Options.Results unless the scenario lists it; 0 means no limit
 	command func(t task) []string
@@ -28,7 +28,7 @@ type contestant struct {
 
 const plainScript = "sorting, deduplication, unknown members, type drift, retries, manifest, atomic publishing, reading back"
 
-// programs are the paths of the programs that contestants run.
+// programs holds the paths of the programs that contestants run.
 type programs struct {
 	build, base, self, python, scripts string
 }

@@ -24,8 +24,8 @@ func documentedMemory(turns int) []scenario {
 	}
 }
 
-// measureMemory exports services of several sizes with this build and, if -base is set, with the other one. It prints
-// their peaks.
+// measureMemory exports services of several sizes with this build and, if -base is set, with the other build. It prints
+// the peak memory of both.
 func measureMemory(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	one := scenario{world: pages.Options{SchoolSize: schoolSize}}

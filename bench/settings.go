@@ -14,7 +14,7 @@ type settings struct {
 	programs
 
 	env         []string
-	served      pages.Totals // of the scenario
+	served      pages.Totals // totals of the service of the current scenario
 	work        string       // folder for pages and exports
 	document    string       // Markdown file to write the section into
 	turns       int

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// simulated is a simulated service in a separate process. It has one address for all days, because a history belongs to
-// one service.
+// simulated is a simulated service in a separate process. It has the same address on all days, because a history
+// belongs to one service.
 type simulated struct {
 	program, address string
 	schools, results int
@@ -51,7 +51,7 @@ func (s *simulated) serve(ctx context.Context, day time.Time, use func(ctx conte
 		}
 	}
 	err = use(ctx, env)
-	_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports a process that has ended
+	_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that the process has ended
 	_ = cmd.Wait()                          // the signal makes it fail
 	return err
 }

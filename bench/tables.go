@@ -48,7 +48,7 @@ func writeMemory(b *strings.Builder, scenarios []scenario, outcomes [][]outcome)
 	}
 }
 
-// write writes the medians and ranges. If there are two builds, it adds the ratios of the second one to the first.
+// write writes the medians and ranges. If there are two builds, it adds the ratios of the second build to the first.
 func (q *queried) write(b *strings.Builder, names []string) {
 	b.WriteString("CPU in milliseconds.\n\n| reader | query")
 	for _, name := range names {

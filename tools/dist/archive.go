@@ -18,7 +18,7 @@ type file struct {
 	mode    int64
 }
 
-// sorted returns the files by name.
+// sorted returns the files, sorted by name.
 func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }

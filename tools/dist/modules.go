@@ -42,7 +42,7 @@ func readModules(binary string) ([]module, error) {
 	return modules, nil
 }
 
-// licenceFile matches the files of a module that the licence requires to be passed on.
+// licenceFile matches the names of files in a module that its licence requires to be passed on.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)(-[a-z0-9]+)*([.](txt|md|rst))?$`)
 
 // licences returns the licences of the modules. A text that several modules share occurs only once.
@@ -73,7 +73,7 @@ func (r *release) licences(ctx context.Context, modules []module) ([]byte, error
 	return b.Bytes(), nil
 }
 
-// folders returns the folder of each module's sources.
+// folders returns the folder of each module's sources, by the path of the module.
 func (r *release) folders(ctx context.Context) (map[string]string, error) {
 	out, err := r.run(ctx, nil, "go", "list", "-mod=readonly", "-m", "-json", "all")
 	if err != nil {
@@ -95,7 +95,8 @@ func (r *release) folders(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// licenceTexts returns the contents of the licence files in a module's folder. It fails if there are no such files.
+// licenceTexts returns the contents of the licence files in a module's folder. It returns an error if there are no such
+// files.
 func licenceTexts(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
