@@ -21,8 +21,8 @@ type contestant struct {
 	omits   string // the features that it lacks
 	python  bool
 	files   bool // reads page files instead of sending requests to the service
-	named   bool // takes part only if the scenario lists it, because it writes different rows
-	results int  // maximum of Options.Results unless the scenario lists it; 0 means no limit
+	named   bool // takes part only in scenarios that list it, because it writes different rows
+	results int  // maximum of Options.Results in scenarios that do not list it; 0 means no limit
 	command func(t task) []string
 }
 
@@ -93,8 +93,8 @@ func contestants(p programs) []contestant {
 	})
 }
 
-// exportCommand returns the command line of a build of growth-export. The snapshot date is fixed, like the dates of the
-// results.
+// exportCommand returns the command line of an export by a build of growth-export. The snapshot date is fixed, like the
+// dates of the results.
 func exportCommand(build string, t task) []string {
 	return []string{
 		build, "run", "--base-url", t.url, "--dest", t.dest, "--datasets", "test_results",

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// These constants are the size of the nation in docs/SCALE.md.
+// The numbers of schools and results of the nation in docs/SCALE.md.
 const (
 	nationSchools = 13_000
 	nationResults = 40_000_000
@@ -37,7 +37,7 @@ type nation struct {
 	steps   []step
 }
 
-// step is a command, or several that run at the same time.
+// step is a command, or several commands that run at the same time.
 type step struct {
 	title    string
 	commands [][]string

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/bench/pages"
 )
 
-// settings are the flags that the measuring commands share.
+// settings holds the values of the flags that the measuring commands share.
 type settings struct {
 	programs
 
@@ -48,7 +48,7 @@ func (s *settings) resolve() error {
 			return err
 		}
 	}
-	// A virtual environment finds its packages by the path of its interpreter, so links are not resolved.
+	// Links are not resolved, because a virtual environment finds its packages by the path of its interpreter.
 	if s.python != "" {
 		if s.python, err = filepath.Abs(s.python); err != nil {
 			return err

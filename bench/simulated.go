@@ -21,7 +21,7 @@ type simulated struct {
 	env              []string
 }
 
-// simulated returns a service with an address that is free at present. It does not start the service.
+// simulated returns a service with an address that is currently free. It does not start the service.
 func (s *settings) simulated(ctx context.Context, schools, results int, latency time.Duration) (simulated, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -254,7 +254,7 @@ func (d *delay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.mu.Unlock()
 	}()
 	if pause(r.Context(), d.latency) != nil {
-		return // The client is gone.
+		return // The client has disconnected.
 	}
 	d.forward.ServeHTTP(w, r)
 }

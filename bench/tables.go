@@ -94,7 +94,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", s.median, s.least, s.greatest)
 }
 
-// whole works like String, but without decimals, for large figures.
+// whole returns the same as String, but without decimals. It is meant for large figures.
 func (s spread) whole() string {
 	if s.least == s.greatest {
 		return fmt.Sprintf("%.0f", s.median)

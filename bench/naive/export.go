@@ -75,7 +75,7 @@ func (c *client) exportSchool(ctx context.Context, school string, out *tables) e
 	}
 }
 
-// tables are the files being written.
+// tables holds the files that are being written.
 type tables struct {
 	results table[Result]
 	norms   table[Norm]

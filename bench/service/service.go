@@ -71,7 +71,7 @@ func (s *server) delayed(r *http.Request) bool {
 func reply(w http.ResponseWriter, answer any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *server) growth(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 	}
 	if s.Folder == "" {
-		_, _ = w.Write(s.World.AppendPage(nil, school, page)) // the client may have gone
+		_, _ = w.Write(s.World.AppendPage(nil, school, page)) // the client may have disconnected
 		return
 	}
 	file, err := os.Open(pages.File(s.Folder, school, page, s.Gzip))
@@ -108,5 +108,5 @@ func (s *server) growth(w http.ResponseWriter, r *http.Request) {
 	if info, err := file.Stat(); err == nil {
 		w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 	}
-	_, _ = io.Copy(w, file) // the client may have gone
+	_, _ = io.Copy(w, file) // the client may have disconnected
 }

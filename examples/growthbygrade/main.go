@@ -37,7 +37,7 @@ func run(w io.Writer, dest, from, to, norms, span string) (err error) {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dest) // opens no file outside of dest
+	root, err := os.OpenRoot(dest) // does not open files outside dest
 	if err != nil {
 		return fmt.Errorf("open destination: %w", err)
 	}

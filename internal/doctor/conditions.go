@@ -86,7 +86,7 @@ func accepts(ctx context.Context, store sink.Store, path string, when sink.Condi
 	return err == nil, err
 }
 
-// acceptsStale reports whether a write succeeds although it requires a version that the document does not have.
+// acceptsStale reports whether a write succeeds although its condition is a version that the document does not have.
 func acceptsStale(ctx context.Context, store sink.Store, path string) (bool, error) {
 	return accepts(ctx, store, path, sink.Condition{Version: "0"})
 }
@@ -120,8 +120,8 @@ func raceDocuments(document string) []string {
 	return paths
 }
 
-// raceWriters lets several writers create each document at once, and then replace it. It reports whether a writer
-// overwrote the document of another writer. The caller removes the documents.
+// raceWriters lets several writers create each document at the same time, and then replace it at the same time. It
+// reports whether a writer overwrote the document of another writer. The caller removes the documents.
 func raceWriters(ctx context.Context, store sink.Store, paths []string) (overwritten bool, err error) {
 	for _, path := range paths {
 		when := sink.Condition{Absent: true}

@@ -5,5 +5,5 @@
 // destination is named like the files of a run, invisible to readers, and removed at the end. If doctor is killed, the
 // next doctor command removes the leftovers.
 //
-// The package prints nothing; settings and exit codes belong to the command.
+// The package does not print anything. Settings and exit codes belong to the command.
 package doctor

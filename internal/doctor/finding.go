@@ -38,8 +38,8 @@ const (
 	Lock              = "lock" // present only if the store has locks
 	Delete            = "delete"
 	Snapshot          = "snapshot"
-	PrivacyKey        = "privacy key"      // present only if the profile needs it, or with a problem
-	Purges            = "purges"           // present only with a problem
+	PrivacyKey        = "privacy key"      // present only if the profile needs it or there is a problem with it
+	Purges            = "purges"           // present only if there is a problem
 	Suppression       = "suppression list" // present only if it lists students or should list some
 	FreeSpace         = "free space"       // present only if the destination is on disk
 	Scratch           = "scratch"

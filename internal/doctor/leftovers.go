@@ -15,7 +15,7 @@ const (
 	folder     = "_doctor/" // never the folder of a table; removed when it is empty
 	runPrefix  = "doctor-"
 	timeFormat = "20060102T150405Z"
-	// maxAge is longer than doctor ever takes.
+	// maxAge is longer than any doctor command runs.
 	maxAge = 10 * time.Minute
 )
 

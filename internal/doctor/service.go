@@ -37,7 +37,7 @@ type Service struct {
 	// Credentials are unusable if CredentialsErr is not nil.
 	Credentials    extract.Credentials
 	CredentialsErr error
-	// Timeout bounds the request to the base URL itself.
+	// Timeout is the time limit of the request to the base URL itself.
 	Timeout time.Duration
 	// NewClient returns a client for the service.
 	NewClient func() (*extract.Client, error)
@@ -69,8 +69,8 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	return f, context.Cause(ctx)
 }
 
-// checkConnection requests the base URL itself, without credentials. It reports whether there was an answer, whatever
-// its status.
+// checkConnection requests the base URL itself, without credentials. It reports whether there was an answer, with any
+// status.
 func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()

@@ -6,10 +6,11 @@
 // before the run is published, from its checkpoints. The report does not contain student data. html/template escapes
 // all texts.
 //
-// The sections answer an operator's questions in this order: what is the outcome, what to do, what failed, what changed
-// since the last run, how does the run compare with the last nights, how did the requests go. Empty sections are left
-// out.
+// The sections of the report are in the order in which an operator needs them: the outcome, the next steps, the
+// failures, the changes since the last run, the comparison with the last nights, and the requests. Empty sections are
+// left out.
 //
-// [WriteIndex] lists all runs, with links to their reports. It does not contain the names of schools. The page stores
-// the data that comes from manifests, so that the manifests need not be read again (see [ReadIndex]).
+// [WriteIndex] writes a page that lists all runs, with links to their reports. This page does not contain the names of
+// schools. It stores the data that comes from manifests, so that the manifests need not be read again (see
+// [ReadIndex]).
 package report

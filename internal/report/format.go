@@ -55,7 +55,7 @@ func runDuration(d time.Duration) string {
 
 type percentiles struct{ P50, P90, P99 string }
 
-// percentilesOf formats the percentiles of a histogram. They are empty if there were no requests.
+// percentilesOf formats the percentiles of a histogram. The texts are empty if there were no requests.
 func percentilesOf(h activity.Histogram) percentiles {
 	if h.Count() == 0 {
 		return percentiles{}
@@ -63,7 +63,7 @@ func percentilesOf(h activity.Histogram) percentiles {
 	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
 }
 
-// seconds formats a number of seconds from a file, which may be out of range.
+// seconds formats a number of seconds. The number comes from a file and may be out of range.
 func seconds(s float64) string {
 	if s > 0 {
 		return duration(time.Duration(min(s*float64(time.Second), math.MaxInt64/2)))
@@ -89,7 +89,7 @@ func day(date string) string {
 	return t.Format(dayLayout)
 }
 
-// maxEscaped is the maximum length of the escape of one character.
+// maxEscaped is the maximum length of one character's escape sequence.
 const maxEscaped = len(`\U0010ffff`)
 
 // clip shortens a text to at most maxChars characters. Characters that are invisible or reverse the direction of

@@ -24,7 +24,7 @@ type reason struct {
 	text    string
 }
 
-// maxDifferentReasons bounds the memory for a ledger in which all errors differ.
+// maxDifferentReasons limits the memory for a ledger in which all errors differ.
 const maxDifferentReasons = 1000
 
 // LedgerSums holds sums over rows of a run's ledger.
@@ -54,8 +54,8 @@ func (l *Ledger) Add(row *snapshot.LedgerRow) {
 	l.Datasets[row.Dataset] = sums
 }
 
-// addProblem counts the reason why a row failed or was denied. It appends the row to rows, and returns them, unless
-// they already number maxListed.
+// addProblem counts the reason why a row failed or was denied. It returns rows with this row appended, unless rows
+// already has maxListed elements.
 func (l *Ledger) addProblem(rows []snapshot.LedgerRow, row *snapshot.LedgerRow) []snapshot.LedgerRow {
 	key := reason{row.Status, row.Dataset, reasonOf(row)}
 	if _, known := l.reasons[key]; known || len(l.reasons) < maxDifferentReasons {

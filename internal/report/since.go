@@ -126,7 +126,7 @@ func (l *sinceLine) parts() []part {
 	return parts
 }
 
-// Share returns the share of rows that are the same. It is 100% only if all are.
+// Share returns the share of rows that are the same. It is 100% only if all rows are the same.
 func (l *sinceLine) Share() string {
 	all := float64(l.Same) + float64(l.Added) + float64(l.Changed) + float64(l.Removed)
 	if float64(l.Same) >= all {

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// timeline is the time axis of a log. Long pauses are cut short: a run that was resumed the next morning shows its
-// work, not the night in between.
+// timeline is the time axis of a log. Long pauses are cut short, so that the axis of a run that was resumed the next
+// morning shows the work of the run, not the night in between.
 type timeline struct {
 	Intervals []interval
 	X         []mark
@@ -18,7 +18,7 @@ type timeline struct {
 	Tips      []tip
 }
 
-// tip is a text that is shown when the user points at a part of the chart.
+// tip is the text that is shown when the user points at a part of the chart.
 type tip struct {
 	From, Width percent
 	Text        string
@@ -57,7 +57,7 @@ type span struct {
 }
 
 const (
-	// Pauses of up to maxIdleSteps steps or minIdleSeconds, whichever is longer, are drawn to scale. Longer ones are cut
+	// Pauses of up to maxIdleSteps steps or minIdleSeconds, whichever is longer, are drawn to scale. Longer pauses are cut
 	// short.
 	maxIdleSteps   = 12
 	minIdleSeconds = 60

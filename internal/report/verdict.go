@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// verdict is the headline of the page and the reasons for it.
+// verdict is the headline of the page, and the reasons for the headline.
 type verdict struct {
 	// Tone selects the colour: good, fair or bad. Mark is the punctuation after Word.
 	Tone, Word, Mark, Text string

@@ -2,7 +2,7 @@ package simulator
 
 import "net/url"
 
-// FanOut says how often a client calls an operation: once per run, or once for each thing of a kind.
+// FanOut says how often a client calls an operation: once per run, or once for each item of a kind.
 type FanOut int
 
 // The fan-outs.
@@ -19,7 +19,7 @@ const (
 
 // Operation is an operation of the specification, as data.
 type Operation struct {
-	Name     string // the name of its dataset
+	Name     string // the name of the dataset
 	Template string
 	Required []string // required query parameters
 	Optional []string
@@ -72,7 +72,7 @@ type Filter struct {
 	On      Day   // records must be active on this day
 	Dated   bool  // whether On applies
 	Since   int64 // milliseconds; records must be modified at or after this time
-	Removed bool  // include removed records
+	Removed bool  // whether removed records are included
 	equal   map[string]string
 }
 

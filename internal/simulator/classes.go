@@ -8,7 +8,7 @@ const (
 	classSlots = 6
 )
 
-// classSubjects holds the subjects of a cohort's lessons by slot; the homeroom has no subject. Slots from lastYear on
+// classSubjects holds the subjects of a cohort's lessons by slot. The homeroom has no subject. Slots from lastYear on
 // belong to the previous year.
 var classSubjects = [lastYear]string{"", "Mathematics", "English Language Arts", "Science"}
 
@@ -169,7 +169,7 @@ func (w *World) classEducator(a *Arena, c *Call, index int) Member {
 }
 
 // classStudents returns the roster. The specification does not show its elements, so most rosters contain objects, some
-// contain only bids, and some are empty or missing. The state's perspective does not contain names.
+// contain only bids, and some are empty or missing. In the state's perspective, rosters do not contain names.
 func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	switch {
 	case k.form < 10:

@@ -34,8 +34,8 @@ func hashText(seed uint64, parts ...string) uint64 {
 	return Mix(h)
 }
 
-// Rand is a sequence of pseudo-random numbers. It uses integers only: floating point may differ between processors
-// (fused multiply-add), and a seed must give the same bytes everywhere.
+// Rand is a sequence of pseudo-random numbers. It uses only integers, because floating point may differ between
+// processors (fused multiply-add), and a seed must give the same bytes everywhere.
 type Rand struct{ state uint64 }
 
 // NewRand returns the sequence that begins at a state.

@@ -46,7 +46,7 @@ func (w *World) lastModified(d *Rand, removedPerMille int) (modified int64, remo
 	return 1000 * (now - ago), d.Chance(removedPerMille)
 }
 
-// 4.7 lists two past academic years, the current one and the next.
+// 4.7 lists two past academic years, the current year and the next year.
 const (
 	pastYears   = 2
 	listedYears = pastYears + 2
@@ -56,7 +56,7 @@ func (w *World) academicYearLife(perspective, year int) validity {
 	d := Rand{Hash(w.seed, int(academicYearEntity), perspective, year)}
 	l := validity{begin: w.yearBegin(perspective, year), end: w.yearBegin(perspective, year+1) - 1}
 	l.modified, _ = w.lastModified(&d, 0)
-	// Only the oldest year is sometimes removed, so that the terms of results stay known.
+	// Only the oldest year may be removed, so that the terms of results stay known.
 	l.removed = year == w.districts[perspective].year-pastYears && d.Chance(300)
 	return l
 }
@@ -99,8 +99,8 @@ func academicYears(w *World, c *Call) List {
 	}
 }
 
-// A student has one association per academic year and one per session, over three years, so that two are active on any
-// past day. The association of the current year is open.
+// A student has one association per academic year and one per session, over three years, so that two associations are
+// active on any past day. The association of the current year is open.
 const (
 	yearAssociations = pastYears + 1
 	associationSlots = yearAssociations * (1 + int(seasons))
@@ -159,8 +159,8 @@ func (w *World) studentAssociation(school, place, slot int) (s studentAssociatio
 	return s, true
 }
 
-// studentAssociations returns the list of 4.8. The state sees only the associations of years, not of sessions, and only
-// its own student id.
+// studentAssociations returns the list of 4.8. The state's perspective contains only the associations of years, not of
+// sessions, and only the student id of the state.
 func studentAssociations(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
 	state := w.districts[c.District].state
@@ -206,8 +206,8 @@ func (w *World) matchesStudent(f *Filter, st *student) bool {
 			f.matches("district-student-id", st.districtID())
 }
 
-// An educator has a current association, either open or until the end of the year. Some also have an association that
-// has ended.
+// An educator has a current association, which is either open or lasts until the end of the year. Some educators also
+// have an association that has ended.
 const educatorSlots = 2
 
 func (w *World) educatorAssociation(school, educator, slot int) (l validity, ok bool) {

@@ -13,8 +13,8 @@ type FaultKind string
 const (
 	// FaultStatus answers with Status and an error body in one of the formats that public clients have received.
 	FaultStatus FaultKind = "status"
-	// FaultReset resets the connection without an answer. On a reused connection, Go's client silently repeats the GET;
-	// the log shows both requests.
+	// FaultReset resets the connection without an answer. On a reused connection, Go's client silently repeats the GET.
+	// The log then shows both requests.
 	FaultReset FaultKind = "reset"
 	// FaultTruncate announces the whole body with Content-Length, sends half of it and closes the connection.
 	FaultTruncate FaultKind = "truncate"
@@ -56,8 +56,8 @@ type Fault struct {
 	// FromTry and ToTry limit the fault to these tries of the same request (operation, path and query), both included,
 	// counted from 1 since SetFaults. Zero means no limit.
 	FromTry, ToTry int
-	// InARow exempts a try if the previous tries of the same request met any fault at least this many times in a row. Zero
-	// means no limit.
+	// InARow exempts a try if at least this many tries of the same request immediately before it met any fault. Zero means
+	// no limit.
 	InARow int
 	// Share is the share of tries that meet the fault, from 0 to 1; zero means all. The world's seed, the request and
 	// the number of the try decide which tries meet it, not the order of arrival. The shares of matching faults add up:
@@ -81,9 +81,9 @@ type Fault struct {
 }
 
 // TransientFaults returns faults that disappear when the request is repeated. Together, they affect the given share of
-// tries, but at most four tries of a request in a row, so that a client with eight retries succeeds. Stalls
-// last for the given time (default one second) or until the client gives up. The token endpoint has its own faults,
-// none of which rejects the credentials.
+// tries, but at most four tries of a request in a row. A client with eight retries therefore succeeds. Stalls last for
+// the given time (default one second) or until the client gives up. The token endpoint has its own faults, none of
+// which rejects the credentials.
 func TransientFaults(share float64, stall time.Duration) []Fault {
 	if stall <= 0 {
 		stall = time.Second
@@ -127,7 +127,7 @@ func TransientFaults(share float64, stall time.Duration) []Fault {
 	return faults
 }
 
-// target holds the properties of a request that decide which faults it meets.
+// target holds the properties of a request that decide which fault the request meets.
 type target struct {
 	operation, school, district string
 	key                         uint64 // hash of operation, path and query
@@ -167,7 +167,7 @@ func (b *faultPicker) faultOfTry(a *target) (*Fault, int) {
 }
 
 func (b *faultPicker) pick(a *target, t tally) *Fault {
-	// A number from 0 to 1 with 53 bits, as many as a float64 has.
+	// luck is a number from 0 to 1 with 53 bits, the precision of a float64.
 	luck := float64(Mix(a.key^Mix(b.seed+uint64(t.tries)))>>11) / (1 << 53)
 	for i := range b.faults {
 		f := &b.faults[i]

@@ -197,10 +197,11 @@ func (w *World) takes(o *occupant, subject int, e *event) bool {
 	return !o.hadSeat(e) || away.moved || !away.covers(e.day)
 }
 
-// hadSeat reports whether the occupant had the seat at the time of an event, rather than being at another school.
+// hadSeat reports whether the occupant already had the seat in the year of an event, instead of being at another
+// school.
 func (o *occupant) hadSeat(e *event) bool { return e.year >= o.year-o.phase }
 
-// vanished reports whether the service has stopped showing a result for no reason.
+// vanished reports whether a result has disappeared from the service without a reason.
 func (w *World) vanished(o *occupant, subject int, e *event) bool {
 	d := Rand{Hash(w.seed, int(ResultEntity), o.school, o.index, subject, e.position(), 1)}
 	return d.Chance(2) && !w.schools[o.school].steady && e.day+Day(d.Between(3, 150)) < w.today

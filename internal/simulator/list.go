@@ -59,7 +59,7 @@ func (k *Container) appendMore(dst []byte, more bool) []byte {
 	return strconv.AppendBool(dst, more)
 }
 
-// Quirks change the answers of a world. They are in package odd.
+// Quirks change the answers of a world. Package odd implements them.
 type Quirks interface {
 	// List returns the list of a call with some of its records changed, replaced or repeated.
 	List(w *World, c *Call, plain List) List

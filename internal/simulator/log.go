@@ -12,11 +12,12 @@ type Request struct {
 	// Seq counts requests in order of arrival, from 1.
 	Seq  int64
 	Time time.Time
-	// InFlight counts the requests, including this one, that had arrived and whose answers had not begun. The client
-	// had at least that many in flight.
+	// InFlight counts the requests, including this one, that had arrived and whose answers had not begun. The client had
+	// at least that many requests in flight.
 	InFlight int
 	Method   string
-	// Operation is a dataset's name, "token", or empty for an unknown path. Template is its path in the specification.
+	// Operation is a dataset's name, "token", or "" for an unknown path. Template is the path of the operation in the
+	// specification.
 	Operation string
 	Template  string
 	// Path is the escaped path as received, below the base path.

@@ -47,8 +47,8 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	r.dst = append(r.dst, '}')
 }
 
-// single appends the record of a single read, bare or wrapped, because it is unknown which form the service sends
-// (observed, "Containers and fields"). The record of 4.5 is always bare, unless the world has quirks.
+// single appends the record of a single read, either bare or wrapped, because it is unknown which form the service
+// sends (observed, "Containers and fields"). The record of 4.5 is always bare, unless the world has quirks.
 func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	style := w.Style(c, 0)
 	wrapped := style>>60&1 == 0 && (c.Op.About != StudentEntity || w.quirks != nil)
@@ -78,8 +78,8 @@ func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int)
 	return i
 }
 
-// pagination appends the pagination member of a page. A next page would begin at position next. It returns false if the
-// list has no such member.
+// pagination appends the pagination member of a page. next is the position at which the next page would begin. It
+// returns false if the list has no such member.
 func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next int) bool {
 	if !k.Paged {
 		if k.Pagination != "" {

@@ -168,8 +168,7 @@ func (d *Rand) programs(a *Arena) Value {
 }
 
 // accommodations returns an array for a few results (observed, "Test results"), and otherwise an absent value. The
-// names are plain ASCII without a slash, because exporters store them as sent, so there must be only one way to write
-// them.
+// names are plain ASCII without a slash, so that there is only one way to write them: exporters store them as sent.
 func (d *Rand) accommodations(a *Arena) Value {
 	if !d.Chance(25) {
 		return Value{}

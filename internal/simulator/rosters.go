@@ -1,8 +1,8 @@
 package simulator
 
 // The records of the classes of a student or an educator (specification 4.11 and 4.12) are undocumented, so it is
-// unknown what identifies such a record. Some students and educators have two different records of one class. Some
-// records are listed twice and are equal in every member.
+// unknown what identifies such a record. Some students and educators have two different records of one class. The
+// service lists some records twice, without any difference.
 
 // membership is a record of 4.11 or 4.12.
 type membership struct {

@@ -54,7 +54,7 @@ func fit(template, segments []string) (map[string]string, bool) {
 }
 
 // newCall returns the call of a request, or a refusal. It checks the parameters as strictly as the specification
-// allows. The operation must have each parameter. Each parameter must be sent only once, with a readable value that is
+// allows. It accepts only parameters that the operation has, each of them only once and with a readable value that is
 // not empty. No required parameter may be missing. On a follow-up page, all parameters except the cursor must be the
 // same as on the first page.
 func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
@@ -239,8 +239,8 @@ func (w *World) holds(what EntityKind, school, index int) bool {
 	}
 }
 
-// cursor returns an opaque token for the page that begins at a position. The token is valid only with the same other
-// parameters.
+// cursor returns an opaque token for the page that begins at a position. The token is valid only if all other
+// parameters are the same.
 func (w *World) cursor(c *Call, from int) string {
 	mac := w.cursorMAC(c, from)
 	var raw [16]byte

@@ -23,8 +23,8 @@ func Rules() []string {
 
 func (w *World) broken(rule string) bool { return slices.Contains(w.breaks, rule) }
 
-// In each school, one result out of brokenPeriod breaks each rule except page_size. The result before the one that
-// breaks one_result_per_subject does not break a rule, because it is the other half of the pair.
+// Each rule except page_size is broken by one of every brokenPeriod results. The result before the one that breaks
+// one_result_per_subject does not break a rule, because it is the other half of the pair.
 const brokenPeriod = 20
 
 func brokenAt(index int) string {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// The subjects of the tests, most frequent first.
+// The subjects of the tests, the most frequent first.
 const (
 	mathematics = iota
 	reading
@@ -108,7 +108,7 @@ func ritMean(subject, grade int, s season) int {
 	case languageUsage:
 		return ritMeans[reading][grade][s] - 6 - drop
 	case science:
-		// Science grows more slowly: halfway between reading and 200.
+		// Science scores are halfway between those in reading and 200, so they grow more slowly.
 		return (ritMeans[reading][grade][s]+2000)/2 - drop
 	default:
 		return ritMeans[subject][grade][s] - drop

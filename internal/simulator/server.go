@@ -192,7 +192,7 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) { s.world.page(&page.renderer, &page.arena, c, size, fault) })
 }
 
-// answer renders and sends the body of an accepted request, or the answer of its fault.
+// answer renders and sends the body of an accepted request, or the answer that its fault causes.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*pageBuffer, FaultKind)) {
 	fault := s.pickFault(entry)
 	page, _ := s.pages.Get().(*pageBuffer)
@@ -210,7 +210,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	held := (isRejected(fault) || sleep(r.Context(), s.options.Latency)) && reply.waitBefore(r.Context())
 	s.endRequest(entry, fault)
 	if !held {
-		// A mere return would send an empty answer with status 200.
+		// If the handler only returned, net/http would send an empty answer with status 200.
 		cutConnection(w, nil)
 		return
 	}

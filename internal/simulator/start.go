@@ -21,7 +21,7 @@ func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop fu
 	return root + s.BasePath(), stop, nil
 }
 
-// serve works like Start for any handler. It returns the URL without a path.
+// serve works like Start, but for any handler. It returns the URL without a path.
 func serve(ctx context.Context, handler http.Handler, addr string) (root string, stop func(), err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"

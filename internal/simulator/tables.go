@@ -33,7 +33,7 @@ type Column struct {
 	Key                bool
 }
 
-// Properties of a table that tables.csv does not have.
+// Properties of tables that are not in tables.csv.
 var (
 	bareElements = map[string]string{"school_class_educators": "educatorBid", "school_class_students": "studentBid"}
 	knownMembers = map[string][]string{

@@ -42,7 +42,7 @@ func (t *tokens) alive(token string, now time.Time) bool {
 	return given && now.Before(expiry)
 }
 
-// checkTokenRequest returns a refusal unless a request has the form that public clients use: key and secret by Basic
+// checkTokenRequest returns a refusal unless a request has the form that public clients use: key and secret with Basic
 // authentication, the key also in the header apikey, and the grant type in a header or a form. A body is optional.
 func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	if r.Method != http.MethodPost {

@@ -47,7 +47,7 @@ type Literal struct {
 	Name     string // the member's name as sent, with quotes; empty if it is not odd
 }
 
-// IsNull reports whether the value is null or missing, which mean the same.
+// IsNull reports whether the value is null or missing, which have the same meaning.
 func (v *Value) IsNull() bool { return v.Kind == Absent || v.Kind == Null }
 
 // Fits reports whether the value fits its column.
@@ -100,8 +100,8 @@ var layouts = [precisions]string{
 	withMillisZoneless: `"2006-01-02T15:04:05.000"`, withoutFractionZoneless: `"2006-01-02T15:04:05"`,
 }
 
-// Verbatim returns a value that every style writes without needless escapes. Exporters store it as sent, so there must
-// be only one spelling.
+// Verbatim returns a value that every style writes without needless escapes. Exporters store the value as sent, so
+// there must be only one way to write it.
 func Verbatim(v Value) Value {
 	v.M = 1
 	return v
@@ -200,7 +200,7 @@ func firstOf(month time.Month, year int) Day {
 	return Day(365*year + year/4 - year/100 + year/400 + (153*m+2)/5 - daysTo1970)
 }
 
-// Lengths of a day.
+// The length of a day.
 const (
 	secondsPerDay = 86400
 	MillisPerDay  = secondsPerDay * 1000

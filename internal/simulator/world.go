@@ -49,7 +49,8 @@ type World struct {
 	counted func() []School // calls countSchools only once
 }
 
-// district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
+// district is a district or the state. Its bid serves as a perspective (specification, "What the service does", 6 and
+// 7).
 type district struct {
 	bid     Bid
 	name    string
@@ -66,10 +67,10 @@ type school struct {
 	lowest     int // lowest grade, 0 for kindergarten
 	highest    int
 	results    int
-	tested     int // how many seats have results; they come first
-	students   int // seats of students
+	tested     int // number of seats with results; these seats come first
+	students   int // number of seats
 	steady     bool
-	denied     bool // whether its agreement has ended, for a while
+	denied     bool // whether its agreement has ended temporarily
 	educators  int
 	stepFactor int // see studentAndSubject
 	stepOffset int
@@ -99,7 +100,7 @@ func (w *World) Listed() int { return w.listed }
 // AsOf returns the world's day.
 func (w *World) AsOf() time.Time { return w.today.Time() }
 
-// Schools returns the schools of 4.1, in its order.
+// Schools returns the schools of 4.1, in the order of its list.
 func (w *World) Schools() []School { return slices.Clone(w.counted()) }
 
 // countSchools returns the schools of 4.1. Counting their results and students is expensive.
@@ -118,7 +119,7 @@ func (w *World) countSchools() []School {
 	return schools
 }
 
-// Districts returns the districts of 4.2, in its order.
+// Districts returns the districts of 4.2, in the order of its list.
 func (w *World) Districts() []District {
 	districts := make([]District, len(w.districts))
 	for i := range districts {

@@ -93,8 +93,8 @@ type help struct {
 
 type option struct{ section, name, value, text string }
 
-// optionLine matches an option, which begins with two spaces. Its text follows after two more spaces, or on the next
-// lines.
+// optionLine matches the first line of an option, which begins with two spaces. The text of the option follows after
+// two more spaces, or on the next lines.
 var optionLine = regexp.MustCompile(`^  (\S+)(?: (\S+))?(?:  +(.*))?$`)
 
 // parseHelp parses the text of --help.

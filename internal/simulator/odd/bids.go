@@ -7,7 +7,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// Bids are opaque text to a client, which must carry them through URLs, paths and logs unharmed. An odd bid is a UUID
+// Bids are opaque text to a client, which must pass them through URLs, paths and logs unchanged. An odd bid is a UUID
 // with text around it, or the 128 bits of a UUID as a decimal number, so that the simulator can read it back.
 
 // digitsForm is the form of bids that are a decimal number. In records, they are sent as a JSON number.

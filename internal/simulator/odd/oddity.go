@@ -28,7 +28,7 @@ func memberOddities() []oddity {
 				return p.shape.Takes(m.Name) && !s.identifies(p.table, m.Name) && s.draw.Chance(300)
 			})
 			if at >= 0 && !isUnique(*p.members, at) {
-				return false // The first of two must not be left alone.
+				return false // The first of two members must not remain alone.
 			}
 			if at >= 0 {
 				*p.members = slices.Delete(slices.Clone(*p.members), at, at+1)
@@ -225,7 +225,7 @@ func elements() []oddity {
 	} {
 		list = append(list, childOf(v.what+" in an array", func(d *simulator.Rand, t *simulator.Table, of *simulator.Value) bool {
 			if t.Bare == "educatorBid" && v.v.IsText() && v.v.Fits() {
-				return false // The classes of an unknown educator would be requested.
+				return false // An export would request the classes of an unknown educator.
 			}
 			of.Sub = slices.Insert(slices.Clone(of.Sub), d.Below(len(of.Sub)+1), simulator.Member{Value: v.v})
 			return true

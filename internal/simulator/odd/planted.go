@@ -10,7 +10,7 @@ import (
 
 // PlantedMark is part of every identifier and every name of a person in a planted world, and of class names and unknown
 // members. Dates of birth are on PlantedBirthday in a year of the nineteenth century. The mark has no characters that
-// JSON, URLs or paths escape.
+// must be escaped in JSON, URLs or paths.
 const (
 	PlantedMark     = "zquxplanted"
 	PlantedBirthday = "-07-19"

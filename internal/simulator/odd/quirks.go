@@ -67,7 +67,7 @@ func (q *oddList) element(a *simulator.Arena, i int) simulator.Value {
 	return simulator.Value{Kind: simulator.Object, Sub: s.members}
 }
 
-// oddCase returns the record at a position, odd or, in about a third of the cases, plain.
+// oddCase returns the record at a position. In about two thirds of the cases, the record is odd.
 func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddCase {
 	at, again := q.original(i)
 	table := &q.call.Op.Tables[0]

@@ -3,7 +3,7 @@ package oracle
 import "time"
 
 // Row is a row of a correct export, with every column of its table by name. Values are nil, string, int64 (for int32
-// and int64), float64 or bool; a date is text in the form YYYY-MM-DD, a timestamp is the number of microseconds since
+// and int64), float64 or bool. A date is text in the form YYYY-MM-DD, a timestamp is the number of microseconds since
 // 1970 in UTC, and JSON is its canonical text.
 type Row map[string]any
 
@@ -16,8 +16,8 @@ type Options struct {
 	Schools []string
 	// OwnPerspective is true if enrollment is read only in the perspective of the school's own district.
 	OwnPerspective bool
-	// EffectiveDate is sent to the operations that have a default for it; zero means the world's day. With AsOf it is
-	// also sent to 4.7, which has no default.
+	// EffectiveDate is sent to the operations that have a default for it; zero means the world's day. If AsOf is true, it
+	// is also sent to 4.7, which has no default.
 	EffectiveDate time.Time
 	AsOf          bool
 	// If not zero, ModifiedSince and IncludeRemoved are sent to the operations that accept them. Lists that supply ids for
@@ -58,8 +58,8 @@ const (
 	DuplicateMember = "duplicate_member"
 )
 
-// LedgerRow is a row of the ledger if nothing fails. It is about a dataset of a school, of a district
-// (district_schools), or of neither.
+// LedgerRow is a row of the ledger of an export in which nothing fails. It is about a dataset of a school, of a
+// district (district_schools), or of neither.
 type LedgerRow struct {
 	Dataset, School, District string
 	// Received counts the records of all answers. It is the sum of Rows, the number of rows of the dataset's first table,

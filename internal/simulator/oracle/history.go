@@ -51,7 +51,7 @@ func NewHistory() *History {
 	return &History{current: map[string]map[string][]*Version{}, covered: map[[2]string]*Coverage{}}
 }
 
-// Nights returns the history of a service over nights, which must be in order. The service's AsOf is ignored.
+// Nights returns the history of a service over the given nights, which must be in order. The service's AsOf is ignored.
 func Nights(service simulator.Options, options Options, nights []time.Time) *History {
 	h := NewHistory()
 	for _, night := range nights {
@@ -308,8 +308,8 @@ func (h *History) GrowthPairs() []Pair {
 	return pairs
 }
 
-// newer reports whether version a of a result counts rather than version b: the one that ends later counts or, if both
-// end on the same date, the one that began later. Current versions end last.
+// newer reports whether version a of a result is newer than version b. The version that ends later is newer or, if both
+// end on the same date, the version that began later. Current versions end last.
 func newer(a, b *Version) bool {
 	return cmp.Or(strings.Compare(a.To, b.To), strings.Compare(a.From, b.From)) > 0
 }
