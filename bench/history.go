@@ -51,9 +51,9 @@ func compareHistories(ctx context.Context, args, env []string, stdout, stderr io
 	flags := flag.NewFlagSet("history", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.IntVar(&one.results, "results", 0, "results in a snapshot; 0 means the scenarios of docs/BENCHMARKS.md")
-	flags.IntVar(&one.count, "nights", 30, "snapshots, at least 2")
-	flags.BoolVar(&one.alone, "alone", false, "only growth-export, in one turn")
+	flags.IntVar(&one.results, "results", 0, "number of results in a snapshot; 0 means the scenarios of docs/BENCHMARKS.md")
+	flags.IntVar(&one.count, "nights", 30, "number of snapshots, at least 2")
+	flags.BoolVar(&one.alone, "alone", false, "run only growth-export, in one turn")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func measureMemory(ctx context.Context, args, env []string, stdout, stderr io.Wr
 	flags.SetOutput(stderr)
 	s.define(flags)
 	flags.IntVar(&one.world.Results, "results", 0, "results to export; 0 means the scenarios of docs/BENCHMARKS.md")
-	flags.IntVar(&one.world.Huge, "huge", 0, "results of one more school")
+	flags.IntVar(&one.world.Huge, "huge", 0, "results of an additional, huge school; 0 means no such school")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

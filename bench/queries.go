@@ -33,7 +33,7 @@ func compareQueries(ctx context.Context, args, env []string, stdout, stderr io.W
 	flags := flag.NewFlagSet("queries", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.IntVar(&world.Results, "results", 800_000, "results in a snapshot")
+	flags.IntVar(&world.Results, "results", 800_000, "number of results in a snapshot")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

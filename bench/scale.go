@@ -189,7 +189,7 @@ func equalRows(one, other string) (*exported, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Tables)) {
 		if a.Tables[name].Rows != b.Tables[name].Rows {
-			return nil, fmt.Errorf("table %s: the shards wrote %d rows, the single process %d", name, b.Tables[name].Rows, a.Tables[name].Rows)
+			return nil, fmt.Errorf("table %s: the shards wrote %d rows, but the single process wrote %d", name, b.Tables[name].Rows, a.Tables[name].Rows)
 		}
 	}
 	return a, nil
@@ -202,7 +202,7 @@ func newestSnapshot(dest string) (*exported, error) {
 		return nil, err
 	}
 	if len(pointers) == 0 {
-		return nil, fmt.Errorf("%s holds no snapshot", dest)
+		return nil, fmt.Errorf("%s has no snapshot", dest)
 	}
 	e := new(exported)
 	return e, readManifest(dest, slices.Max(pointers), e)

@@ -30,8 +30,8 @@ func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer
 	var o service.Options
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	flags.IntVar(&w.Results, "results", 20_000, "results of all schools except the huge one")
-	flags.IntVar(&w.SchoolSize, "school-size", 2000, "results of a school")
-	flags.IntVar(&w.Huge, "huge", 0, "results of one more school")
+	flags.IntVar(&w.SchoolSize, "school-size", 2000, "results of an ordinary school")
+	flags.IntVar(&w.Huge, "huge", 0, "results of an additional, huge school; 0 means no such school")
 	flags.StringVar(&o.Folder, "pages", "", "folder to keep pages in; if empty, pages are generated for each request")
 	flags.BoolVar(&o.Gzip, "gzip", false, "compress pages (needs -pages)")
 	flags.DurationVar(&o.Latency, "latency", 0, "delay of every answer")

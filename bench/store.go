@@ -51,7 +51,7 @@ func measureStore(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	flags := flag.NewFlagSet("store", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.StringVar(&s.server, "server", "../.tools/versitygw", "versitygw, the S3 server")
+	flags.StringVar(&s.server, "server", "../.tools/versitygw", "path of versitygw, the S3 server")
 	flags.IntVar(&s.schools, "schools", 520, "schools of the simulated service")
 	flags.IntVar(&s.results, "results", 104_000, "results of the simulated service")
 	flags.IntVar(&s.perFile, "schools-per-file", 4, "schools in a file")

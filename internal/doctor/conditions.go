@@ -12,7 +12,7 @@ import (
 )
 
 // OnePublisher is the advice for stores that cannot prevent two publishers from publishing at the same time.
-const OnePublisher = "let only one run or publish at a time work at this destination"
+const OnePublisher = "let only one run or publish command at a time use this destination"
 
 // PublisherAdvice returns the advice for a store that cannot prevent two publishers from publishing at the same time.
 // It begins with the store's own advice, if there is any.

@@ -18,7 +18,7 @@ import (
 // minFreeBytes is the number of bytes that should always be free on a disk.
 const minFreeBytes = 1e9
 
-// Destination is the destination to check.
+// Destination describes the destination to check, and the settings of future runs.
 type Destination struct {
 	// Store is nil if the store cannot be opened. Err is the reason why the destination cannot be used, or nil.
 	Store   sink.Store
@@ -221,7 +221,7 @@ func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
 		content, _, err = c.Store.Read(ctx, path)
 	}
 	if err == nil && !bytes.Equal(content, probeContent()) {
-		err = errors.New("a file read back differs from what was written")
+		err = errors.New("the content that was read back differs from the content that was written")
 	}
 	if err != nil {
 		c.failed(Commit, err)

@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Everything that doctor writes at a destination belongs to a probe run, whose name contains its start time, so that a
-// later doctor command can remove the leftovers of one that was killed.
+// All files that doctor writes at a destination belong to a probe run. The id of the run contains its start time, so
+// that a later doctor command can remove the leftovers of one that was killed.
 const (
 	folder     = "_doctor/" // never the folder of a table; removed when it is empty
 	runPrefix  = "doctor-"

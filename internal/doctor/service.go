@@ -27,7 +27,7 @@ const (
 	certificateNotice = 14 * 24 * time.Hour
 )
 
-// Service is the service to check.
+// Service describes the service to check.
 type Service struct {
 	// Err is the reason why there is no service to check, or nil.
 	Err error
@@ -180,7 +180,7 @@ func (f *findings) checkClock(v visit) {
 		f.warn(Clock, fmt.Sprintf("this machine is %s %s the service", skew.Abs(), direction),
 			"synchronize its clock by NTP: the snapshot's date and S3 signatures depend on it")
 	default:
-		f.ok(Clock, "agrees with the service's to the minute")
+		f.ok(Clock, "agrees with the clock of the service to the minute")
 	}
 }
 
@@ -265,7 +265,7 @@ func (f *findings) checkResults(ctx context.Context, fetcher *fetch.Fetcher, sch
 		if page.last {
 			more = "; it is the only page"
 		}
-		f.ok(Results, "a page of school %s holds %s results%s", wording.Bid(page.school), wording.Count(page.records), more)
+		f.ok(Results, "a page of school %s contains %s results%s", wording.Bid(page.school), wording.Count(page.records), more)
 		if page.denied > 0 {
 			f.warn(Agreements, fmt.Sprintf("test results are denied for %s of %s schools tried",
 				wording.Count(page.denied), wording.Count(page.denied+1)), "their data sharing agreements have ended or never existed")

@@ -45,7 +45,7 @@ func thin(marks []mark, apart percent) []mark {
 	return kept
 }
 
-// scale returns the distance of a value from the top of a chart.
+// scale converts a value to its distance from the top of a chart.
 type scale func(value float64) percent
 
 // linear returns a scale from zero to at least largest, and ticks at the multiples of step.

@@ -37,7 +37,7 @@ type interval struct {
 	idle, gap bool
 }
 
-// tip describes the interval.
+// tip returns the text that is shown for the interval.
 func (i *interval) tip() tip {
 	text := fmt.Sprintf("%s: %s, %s", i.At, wording.Many(i.Requests, "request"), wording.Retries(i.Retries))
 	if i.P50 != "" {

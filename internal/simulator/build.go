@@ -83,7 +83,7 @@ func (w *World) addSchools(counts []int, ordinary int) {
 		s.denied = i < w.total && w.isDenied(i, counts)
 		w.schools = append(w.schools, s)
 		if i >= w.listed && i < w.total {
-			continue // the school opens on another day
+			continue // 4.1 lists the school on other days
 		}
 		w.districts[home].schools = append(w.districts[home].schools, i)
 		if inState := (2*ordinary + 2) / 3; ordinary > 1 && home < inState {
@@ -161,7 +161,7 @@ func (w *World) newSchool(i, home, results int) school {
 		s.lowest = max(s.lowest, 3)
 	}
 	if results > 0 {
-		// A student has one result in each of at most four subjects, and on average in two to three.
+		// A student has one result in each of at most three subjects, and 2.3 results on average.
 		s.tested = (results*10 + 22) / 23
 		s.students = s.tested + s.tested/20 + d.Between(1, 4)
 		s.educators = 1 + s.students/14

@@ -16,7 +16,7 @@ const (
 	maxStall = 2 * time.Minute
 )
 
-// reply is an answer as it is sent.
+// reply describes an answer, as it is sent or cut short.
 type reply struct {
 	status      int // 0 if no answer is sent
 	contentType string
@@ -108,7 +108,7 @@ func (w *World) errorBody(style, status int, message string) []byte {
 	}
 }
 
-// waitBefore waits before the answer begins. It returns false if the client has disconnected.
+// waitBefore waits for the delay before the answer begins. It returns false if the client has disconnected.
 func (p *reply) waitBefore(ctx context.Context) bool {
 	if p.cut == FaultStallBody {
 		return true // The reply waits while it is being sent.

@@ -26,8 +26,9 @@ type Table struct {
 	Shape       *Shape
 }
 
-// Column is a column of a table. It takes its value from Source: a member of the record, or member.member; ^member of
-// the parent record; $parameter of the call; # for the position in the array; * for everything without a column.
+// Column is a column of a table. Source says where its value comes from: a member of the record, or member.member;
+// ^member of the parent record; $parameter of the call; # for the position in the array; * for everything without a
+// column.
 type Column struct {
 	Name, Type, Source string
 	Key                bool

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// file is a file of an archive.
+// file is a file in an archive of the release.
 type file struct {
 	name    string
 	content []byte

@@ -58,10 +58,10 @@ type release struct {
 func main() {
 	r := release{}
 	var seconds int64
-	list := flag.String("platforms", runtime.GOOS+"/"+runtime.GOARCH, "platforms to build for")
-	fips := flag.String("fips", "", "value of GOFIPS140 for further archives for Linux")
+	list := flag.String("platforms", runtime.GOOS+"/"+runtime.GOARCH, "platforms to build for, separated by commas")
+	fips := flag.String("fips", "", "value of GOFIPS140 for additional Linux archives; if empty, there are no such archives")
 	flag.StringVar(&r.source, "source", ".", "root of the repository")
-	flag.StringVar(&r.out, "out", "dist", "folder to write; its contents are removed")
+	flag.StringVar(&r.out, "out", "dist", "folder to write to; its previous contents are removed")
 	flag.StringVar(&r.project, "project", "", "URL of the project; archives are published below it")
 	flag.StringVar(&r.version, "version", "", "version of the release")
 	flag.StringVar(&r.commit, "commit", "", "commit of the release")
@@ -78,7 +78,7 @@ func main() {
 	}
 }
 
-// make writes the files of the release.
+// make builds the command for all platforms and writes the files of the release to r.out, which it empties first.
 func (r *release) make(ctx context.Context) error {
 	if err := os.RemoveAll(r.out); err != nil {
 		return fmt.Errorf("empty the folder: %w", err)
@@ -149,7 +149,7 @@ func (r *release) archiveName(p platform) string {
 	return r.folder(p) + ".tar.gz"
 }
 
-// build builds the command for a platform.
+// build compiles the command for a platform and writes the binary to a file.
 func (r *release) build(ctx context.Context, p platform, to string) error {
 	_, err := r.run(ctx, []string{
 		"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOTOOLCHAIN=local",

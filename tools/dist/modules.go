@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// module is a module that is linked into the command.
+// module is a Go module that is linked into the command.
 type module struct {
 	path, version string
 }
@@ -34,7 +34,7 @@ func readModules(binary string) ([]module, error) {
 	modules := []module{{"std", info.GoVersion}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
-			return nil, fmt.Errorf("module %s is replaced: a release must not be built like that", m.Path)
+			return nil, fmt.Errorf("module %s is replaced: a release must be built from the original modules", m.Path)
 		}
 		modules = append(modules, module{m.Path, m.Version})
 	}
@@ -119,7 +119,7 @@ func licenceTexts(folder string) ([]string, error) {
 	return texts, nil
 }
 
-// component is a component of a bill of materials.
+// component is an entry of a bill of materials.
 type component struct {
 	Type    string `json:"type"`
 	Ref     string `json:"bom-ref"`

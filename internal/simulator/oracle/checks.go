@@ -9,8 +9,8 @@ import (
 // fullPage is the number of records in every page of 4.6 except the last (specification, "Limits").
 const fullPage = 1000
 
-// checks counts violations in the expected rows, in the order of [simulator.Rules]. Rules that need a dataset outside
-// the export are left out.
+// checks counts how often the expected rows break each rule, in the order of [simulator.Rules]. Rules that need a
+// dataset outside the export are left out.
 func (h *exporter) checks(expected *Expected) []Check {
 	results, exported := expected.Rows["test_results"]
 	if !exported {

@@ -37,8 +37,8 @@ type Coverage struct {
 	To      string `json:"valid_to"`
 }
 
-// History is the expected history of a world's nights. It is made directly from the definitions, by comparing all rows
-// of each night in memory.
+// History is the expected history of a world over several nights. It is made directly from the definitions, by
+// comparing all rows of each night in memory.
 type History struct {
 	Ended, Ending []*Version
 	Coverage      []*Coverage
