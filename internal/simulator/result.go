@@ -21,7 +21,7 @@ type testEvent struct {
 }
 
 // resultPlaces returns the number of places in the list of 4.6: the pairs of seat and subject with results in the
-// school, followed by those of the school whose students move to it.
+// school, followed by such pairs of the school whose students move to it.
 func (w *World) resultPlaces(school int) int {
 	places := w.schools[school].results
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {
