@@ -42,7 +42,7 @@ const (
 	startStep   = 7_919_327_003          // coprime with startSpread, so that no two results start at the same millisecond
 )
 
-// AppendPage appends a page of a school, counted from 0, as the service sends it.
+// AppendPage appends the page with the given number, counted from 0, in the form in which the service sends it.
 func (w *World) AppendPage(buf []byte, s *School, page int) []byte {
 	return w.appendPage(buf, s, page, &Totals{})
 }

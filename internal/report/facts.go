@@ -52,8 +52,8 @@ func lastRequest(m *snapshot.Manifest) time.Time {
 	return time.Unix(steps[len(steps)-1].At+m.Activity.StepSeconds, 0)
 }
 
-// runTime returns the duration of the run, and a note on the steps that it includes. It returns 0 if the duration is
-// unknown.
+// runTime returns the duration of the run, and a note on the steps that the duration includes. It returns 0 if the
+// duration is unknown.
 func runTime(m *snapshot.Manifest) (took time.Duration, note string) {
 	end, note := m.PublishedAt, "start to publishing"
 	if end.IsZero() {

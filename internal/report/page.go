@@ -39,7 +39,7 @@ type Page struct {
 	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is
 	// not published. It is nil if there is no such snapshot.
 	Current *snapshot.Manifest
-	// Nights lists up to MaxNights full snapshots with the same settings before this run, the oldest first.
+	// Nights lists up to MaxNights earlier full snapshots with the same settings, the oldest first.
 	Nights []snapshot.RunState
 	// Destination is the run's destination in the form used by commands.
 	Destination string

@@ -30,7 +30,7 @@ type sinceLine struct {
 	Name string
 	// Rows is the number of the table's rows in this run, including rows of schools that were not compared.
 	Rows int64
-	// Compared is false for a table that the other snapshot does not have.
+	// Compared is false if the previous snapshot does not have the table.
 	Compared bool
 	// Columns lists the changed columns. Why lists the reasons why rows are gone.
 	Columns, Why string

@@ -180,7 +180,7 @@ func (s *school) studentAndSubject(i int) (student, subject int) {
 	return at % s.tested, at / s.tested
 }
 
-// placeName returns the i-th name of a kind of place. No two names of a kind are equal.
+// placeName returns the i-th name of a kind of place. All names of a kind are different.
 func placeName(seed uint64, sort, i int) string {
 	n := len(places)
 	name := places[(i+int(Hash(seed, sort)%uint64(n)))%n]

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// validity holds the values that the filters of an enrollment list check.
+// validity holds the values of a record that the filters of an enrollment list check.
 type validity struct {
 	begin, end Day // both included; end is 0 if the validity is open
 	modified   int64

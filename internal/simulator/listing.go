@@ -23,7 +23,7 @@ func (w *World) listSchools(counts []int) {
 	}
 }
 
-// hasOpened reports whether the i-th of the schools that are not listed from the beginning is listed on the world's
+// hasOpened reports whether, of the schools that are not listed from the beginning, the i-th is listed on the world's
 // day. Every third of these schools leaves the list for 30 days, together with the schools added after it.
 func (w *World) hasOpened(i int, counts []int) bool {
 	came := firstOf(time.December, 2025) + Day(Hash(w.seed, int(SchoolEntity), i, 2)%60)

@@ -7,7 +7,7 @@ type student struct {
 	occupant
 	bid     Bid
 	matched bool // whether 4.4 has a studentBid for the student
-	draw    Rand // for names
+	draw    Rand // determines the names
 }
 
 // student returns the occupant of a seat on the world's day. seat must be below school.students.

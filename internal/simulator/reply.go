@@ -111,7 +111,7 @@ func (w *World) errorBody(style, status int, message string) []byte {
 // waitBefore waits for the delay before the answer begins. It returns false if the client has disconnected.
 func (p *reply) waitBefore(ctx context.Context) bool {
 	if p.cut == FaultStallBody {
-		return true // The reply waits while it is being sent.
+		return true // send waits after half of the body.
 	}
 	return sleep(ctx, p.wait)
 }

@@ -98,7 +98,7 @@ func (s *Server) Log() []Request {
 	return s.log.list()
 }
 
-// ResetLog clears the log. The counts of tries continue.
+// ResetLog clears the log. It does not reset the counts of tries.
 func (s *Server) ResetLog() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

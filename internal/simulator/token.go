@@ -12,7 +12,7 @@ import (
 // authPath is the path of the token endpoint (specification, "Authentication").
 const authPath = "/auth/v1/token"
 
-// tokens holds the issued tokens, of which several may be valid at once. The server's lock guards it.
+// tokens holds the issued tokens. Several of them may be valid at once. The server's lock guards it.
 type tokens struct {
 	seed   uint64
 	given  int

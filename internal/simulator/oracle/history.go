@@ -40,6 +40,7 @@ type Coverage struct {
 // History is the expected history of a world over several nights. It is made directly from the definitions, by
 // comparing all rows of each night in memory.
 type History struct {
+	// Ended holds all versions that have ended. Ending holds the versions that ended on the last night.
 	Ended, Ending []*Version
 	Coverage      []*Coverage
 	current       map[string]map[string][]*Version // by table and scope, see scopeOf
