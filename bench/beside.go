@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// secondNight is a night for which the costs of export, comparison and fold are measured together.
+// secondNight is a scenario in which the costs of the export, the comparison and the fold of one night are measured.
 type secondNight struct {
 	title            string
 	first            time.Time
 	schools, results int
 }
 
-// documentedSecondNights are the scenarios of docs/BENCHMARKS.md. The largest one has about ten million rows in all
-// tables.
+// documentedSecondNights are the scenarios of docs/BENCHMARKS.md. The tables of the largest one have about ten million
+// rows together.
 var documentedSecondNights = []secondNight{
 	{"quiet", time.Date(2025, time.December, 10, 0, 0, 0, 0, time.UTC), 200, 200_000},
 	{"in a testing window", time.Date(2025, time.September, 10, 0, 0, 0, 0, time.UTC), 200, 200_000},
@@ -28,7 +28,7 @@ var documentedSecondNights = []secondNight{
 }
 
 // besideExport measures, in turns, the export of a night without and with the comparison, and the fold of that night.
-// It writes a row for each scenario.
+// It writes a table with a row for each scenario.
 func (s *settings) besideExport(ctx context.Context, b *strings.Builder, stderr io.Writer) error {
 	b.WriteString("### Beside the export\n\nCPU in microseconds per result, medians. Another process simulates the service. " +
 		"All take `students` and `test_results`.\n\n" +

@@ -14,21 +14,21 @@ type task struct {
 	concurrency int
 }
 
-// contestant is a program that exports.
+// contestant is a program whose export is measured.
 type contestant struct {
 	name    string
 	title   string
 	omits   string // the features that it lacks
 	python  bool
-	files   bool // reads page files instead of the service
-	named   bool // takes part only if the scenario lists it, because it writes different rows
-	results int  // maximum of Options.Results unless the scenario lists it; 0 means no limit
+	files   bool // reads page files instead of sending requests to the service
+	named   bool // takes part only in scenarios that list it, because it writes different rows
+	results int  // maximum of Options.Results in scenarios that do not list it; 0 means no limit
 	command func(t task) []string
 }
 
 const plainScript = "sorting, deduplication, unknown members, type drift, retries, manifest, atomic publishing, reading back"
 
-// programs are the paths of the programs that contestants run.
+// programs holds the paths of the programs that contestants run.
 type programs struct {
 	build, base, self, python, scripts string
 }
@@ -93,8 +93,8 @@ func contestants(p programs) []contestant {
 	})
 }
 
-// exportCommand returns the command line of a build of growth-export. The snapshot date is fixed, like the dates of the
-// results.
+// exportCommand returns the command line of an export by a build of growth-export. The snapshot date is fixed, like the
+// dates of the results.
 func exportCommand(build string, t task) []string {
 	return []string{
 		build, "run", "--base-url", t.url, "--dest", t.dest, "--datasets", "test_results",

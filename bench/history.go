@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// nights are snapshots of consecutive days of the simulated service.
+// nights is a scenario: snapshots of consecutive days of the simulated service.
 type nights struct {
 	results, count int
 	alone          bool // only growth-export keeps their history
@@ -32,11 +32,12 @@ type historian struct {
 	name, title, omits string
 	python             bool
 	command            func(date string) []string
-	// size returns the bytes of the history.
+	// size returns the size of the history in bytes.
 	size func() (int64, error)
 }
 
-// kept holds the measurements of a historian in one turn: a cost for each night, and the bytes after the last.
+// kept holds the measurements of a historian in one turn: a cost for each night, and the size of the history after the
+// last night.
 type kept struct {
 	nights []cost
 	bytes  int64
@@ -50,9 +51,9 @@ func compareHistories(ctx context.Context, args, env []string, stdout, stderr io
 	flags := flag.NewFlagSet("history", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.IntVar(&one.results, "results", 0, "results in a snapshot; 0 means the scenarios of docs/BENCHMARKS.md")
-	flags.IntVar(&one.count, "nights", 30, "snapshots, at least 2")
-	flags.BoolVar(&one.alone, "alone", false, "only growth-export, in one turn")
+	flags.IntVar(&one.results, "results", 0, "number of results in a snapshot; 0 means the scenarios of docs/BENCHMARKS.md")
+	flags.IntVar(&one.count, "nights", 30, "number of snapshots, at least 2")
+	flags.BoolVar(&one.alone, "alone", false, "run only growth-export, in one turn")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (s *settings) playNights(ctx context.Context, n *nights, b *strings.Builder
 
 func millis(c cost) float64 { return float64(c.cpu.Microseconds()) / 1000 }
 
-// exportNights takes the snapshots that an earlier run has not taken.
+// exportNights takes the snapshots that do not exist yet.
 func (s *settings) exportNights(ctx context.Context, n *nights, stderr io.Writer) error {
 	fmt.Fprintf(stderr, "%d nights of %d results\n", len(n.dates), n.results)
 	for _, date := range n.dates {
@@ -175,7 +176,8 @@ func (s *settings) historians(n *nights) []historian {
 	return slices.DeleteFunc(all, func(h historian) bool { return h.python && s.python == "" })
 }
 
-// keep folds all nights, one after the other, as if each were the newest, and returns the measurements.
+// keep runs a historian for each night, one after the other, so that each night is the newest when it is folded. It
+// returns the measurements.
 func (s *settings) keep(ctx context.Context, n *nights, h *historian) (kept, error) {
 	dest := s.dest("history-" + h.name)
 	if err := emptyFolder(dest); err != nil {
@@ -204,7 +206,8 @@ func (s *settings) keep(ctx context.Context, n *nights, h *historian) (kept, err
 	return k, err
 }
 
-// linkFiles links the files of a destination into another one, except files whose paths begin with one of omit.
+// linkFiles links the files of a destination into another destination, except files whose paths begin with an element
+// of omit.
 func linkFiles(from, to string, omit ...string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -226,7 +229,8 @@ func linkFile(from, to, name string) error {
 	return os.Link(filepath.Join(from, name), target)
 }
 
-// compareKept checks that all histories have the same versions of test results. It checks nothing without -python.
+// compareKept checks that all histories have the same versions of test results. Without -python, it does not check
+// anything.
 func (s *settings) compareKept(ctx context.Context, all []historian, stderr io.Writer) error {
 	if s.python == "" {
 		fmt.Fprintln(stderr, "histories are not compared: this needs -python")

@@ -24,8 +24,8 @@ func documentedMemory(turns int) []scenario {
 	}
 }
 
-// measureMemory exports services of several sizes with this build and, if -base is set, with the other one. It prints
-// their peaks.
+// measureMemory exports services of several sizes with this build and, if -base is set, with the other build. It prints
+// the peak memory of both.
 func measureMemory(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	one := scenario{world: pages.Options{SchoolSize: schoolSize}}
@@ -33,7 +33,7 @@ func measureMemory(ctx context.Context, args, env []string, stdout, stderr io.Wr
 	flags.SetOutput(stderr)
 	s.define(flags)
 	flags.IntVar(&one.world.Results, "results", 0, "results to export; 0 means the scenarios of docs/BENCHMARKS.md")
-	flags.IntVar(&one.world.Huge, "huge", 0, "results of one more school")
+	flags.IntVar(&one.world.Huge, "huge", 0, "results of an additional, huge school; 0 means no such school")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type scenario struct {
 	atMost      map[string]int // maximum turns of some contestants
 	gzip        bool
 	latency     time.Duration
-	contestants []string // names; empty means every contestant that admits lets in
+	contestants []string // names; if empty, see admits
 	made        bool     // pages are generated for each request, not kept in files
 }
 
@@ -169,7 +169,7 @@ func (s *settings) play(ctx context.Context, sc scenario, stderr io.Writer) (out
 	return outcomes, nil
 }
 
-// admits reports whether a contestant takes part.
+// admits reports whether a contestant takes part in the scenario.
 func (sc *scenario) admits(c *contestant) bool {
 	switch {
 	case len(sc.contestants) > 0:
@@ -192,7 +192,7 @@ func (s *settings) dest(name string) string {
 }
 
 // compareRows checks that the numbers of rows and the sums of columns that all contestants wrote are equal and match
-// the totals of the service. It checks nothing without -python.
+// the totals of the service. Without -python, it does not check anything.
 func (s *settings) compareRows(ctx context.Context, outcomes []outcome, stderr io.Writer) error {
 	if s.python == "" {
 		fmt.Fprintln(stderr, "rows are not compared: this needs -python")

@@ -17,7 +17,7 @@ import (
 
 // cost holds the measurements of one run of a contestant.
 type cost struct {
-	cpu   time.Duration // user and system, of the process and the children that it has waited for
+	cpu   time.Duration // user and system time of the process and of the children that it has waited for
 	wall  time.Duration
 	peak  int64 // bytes resident in the largest process
 	bytes int64 // size of the Parquet files; 0 if not measured
@@ -30,7 +30,7 @@ func (c cost) peakMB() float64 {
 // measure empties dest, runs a command, and returns its cost, which includes the size of the Parquet files below dest.
 //
 // Linux includes the peak of the parent in the peak of a new process. This program must therefore stay small, so
-// another process makes and serves the pages.
+// another process generates and serves the pages.
 func measure(ctx context.Context, command, env []string, dest string) (cost, error) {
 	if err := emptyFolder(dest); err != nil {
 		return cost{}, err
@@ -46,7 +46,7 @@ func emptyFolder(path string) error {
 	return errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o750))
 }
 
-// timed runs a command and returns its cost without the bytes that it writes.
+// timed runs a command and returns its cost, without the size of the files that it writes.
 func timed(ctx context.Context, command, env []string) (cost, error) {
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -97,7 +97,7 @@ type spread struct {
 	median, least, greatest float64
 }
 
-// over returns the spread of a figure of several costs.
+// over returns the spread of a figure over several costs.
 func over(costs []cost, figure func(cost) float64) spread {
 	values := make([]float64, len(costs))
 	for i, c := range costs {

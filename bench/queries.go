@@ -20,20 +20,20 @@ type queried struct {
 	Queries []struct {
 		Reader string               `json:"reader"`
 		Title  string               `json:"title"`
-		Millis map[string][]float64 `json:"ms"` // of CPU, by build
+		Millis map[string][]float64 `json:"ms"` // CPU time, by build
 	} `json:"queries"`
 	Bytes map[string]int64 `json:"bytes"`
 }
 
-// compareQueries exports the same results with this build and, if -base is set, with the other one. It times queries on
-// their files.
+// compareQueries exports the same results with this build and, if -base is set, with the other build. It then times
+// queries on the files of both.
 func compareQueries(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	world := pages.Options{SchoolSize: schoolSize}
 	flags := flag.NewFlagSet("queries", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.IntVar(&world.Results, "results", 800_000, "results in a snapshot")
+	flags.IntVar(&world.Results, "results", 800_000, "number of results in a snapshot")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func compareQueries(ctx context.Context, args, env []string, stdout, stderr io.W
 	})
 }
 
-// exportForQueries exports a world with each build, and returns the builds' names.
+// exportForQueries exports a world with each build, and returns the names of the builds.
 func (s *settings) exportForQueries(ctx context.Context, world pages.Options, stderr io.Writer) (names []string, err error) {
 	service, err := startService(ctx, s.self, world, "", false, 0, stderr)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// report measures, and writes the tables with the measuring conditions to stdout and, if there is a document, into its
-// section.
+// report calls measure, which writes tables. It prints the tables and the measuring conditions to stdout. If there is a
+// document, it also writes them into a section of the document.
 func (s *settings) report(ctx context.Context, section string, stdout io.Writer, measure func(*strings.Builder) error) error {
 	start, before := time.Now(), loadAverage()
 	var tables strings.Builder
@@ -48,8 +48,8 @@ func (s *settings) report(ctx context.Context, section string, stdout io.Writer,
 	return os.WriteFile(s.document, []byte(updated), 0o644)
 }
 
-// replaceSection returns the document with the text between the markers of a section replaced. It fails if a marker is
-// missing.
+// replaceSection returns the document with the text between the markers of a section replaced. It returns an error if a
+// marker is missing.
 func replaceSection(document, section, content string) (string, error) {
 	begin, end := "<!-- "+section+": begin -->\n", "<!-- "+section+": end -->\n"
 	head, rest, found := strings.Cut(document, begin)
@@ -74,7 +74,7 @@ func (s *settings) writeVersions(ctx context.Context, b *strings.Builder) {
 	fmt.Fprintf(b, "%s", version(ctx, s.python, "--version"))
 	pinned, err := os.ReadFile(filepath.Join(s.scripts, "requirements.txt"))
 	if err != nil {
-		return // without the list, the versions remain unknown
+		return // without the file, the versions are unknown
 	}
 	for line := range strings.Lines(string(pinned)) {
 		name, number, _ := strings.Cut(strings.TrimSpace(line), "==")

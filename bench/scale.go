@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// These constants are the size of the nation in docs/SCALE.md.
+// The numbers of schools and results of the nation in docs/SCALE.md.
 const (
 	nationSchools = 13_000
 	nationResults = 40_000_000
@@ -37,14 +37,14 @@ type nation struct {
 	steps   []step
 }
 
-// step is a command, or several that run at the same time.
+// step is a command, or several commands that run at the same time.
 type step struct {
 	title    string
 	commands [][]string
-	cost     cost // CPU of all processes, the peak of the largest
+	cost     cost // CPU of all processes, and peak of the largest process
 }
 
-// exported counts the contents of a snapshot.
+// exported holds counts from the manifest of a snapshot.
 type exported struct {
 	Requests struct {
 		Total int64 `json:"total"`
@@ -64,7 +64,7 @@ type exported struct {
 }
 
 // measureScale exports two nights of a large service, the first one also with several processes. It prints the cost of
-// each step, measured and calculated for the nation.
+// each step, both as measured and as calculated for the nation.
 func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	n := nation{settings: settings{env: env}}
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
@@ -98,7 +98,7 @@ func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	})
 }
 
-// nights runs all steps and returns the contents of the two snapshots.
+// nights runs all steps and returns the counts of the two snapshots.
 func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writer) (first, second *exported, err error) {
 	if err := errors.Join(emptyFolder(one), emptyFolder(sharded)); err != nil {
 		return nil, nil, err
@@ -177,7 +177,7 @@ func (n *nation) measureStep(ctx context.Context, stderr io.Writer, title string
 }
 
 // equalRows checks that the newest snapshots of two destinations have the same number of rows in each table, and
-// returns the contents of the first. Their files differ, because shards need smaller ones.
+// returns the counts of the first snapshot. The files are not compared, because shards write smaller files.
 func equalRows(one, other string) (*exported, error) {
 	a, err := newestSnapshot(one)
 	if err != nil {
@@ -189,7 +189,7 @@ func equalRows(one, other string) (*exported, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Tables)) {
 		if a.Tables[name].Rows != b.Tables[name].Rows {
-			return nil, fmt.Errorf("table %s: the shards wrote %d rows, the single process %d", name, b.Tables[name].Rows, a.Tables[name].Rows)
+			return nil, fmt.Errorf("table %s: the shards wrote %d rows, but the single process wrote %d", name, b.Tables[name].Rows, a.Tables[name].Rows)
 		}
 	}
 	return a, nil
@@ -202,7 +202,7 @@ func newestSnapshot(dest string) (*exported, error) {
 		return nil, err
 	}
 	if len(pointers) == 0 {
-		return nil, fmt.Errorf("%s holds no snapshot", dest)
+		return nil, fmt.Errorf("%s has no snapshot", dest)
 	}
 	e := new(exported)
 	return e, readManifest(dest, slices.Max(pointers), e)

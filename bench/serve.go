@@ -21,18 +21,18 @@ import (
 // serving is the first line that a service's process prints.
 type serving struct {
 	URL    string       `json:"url"`
-	Totals pages.Totals `json:"totals"` // of a service that keeps its pages in files
+	Totals pages.Totals `json:"totals"` // zero unless the pages are kept in files
 }
 
-// serve serves pages until ctx is done or stdin is closed, which is at the latest when the parent process ends.
+// serve serves pages until ctx is done or stdin is closed. Stdin is closed at the latest when the parent process ends.
 func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	var w pages.Options
 	var o service.Options
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	flags.IntVar(&w.Results, "results", 20_000, "results of all schools except the huge one")
-	flags.IntVar(&w.SchoolSize, "school-size", 2000, "results of a school")
-	flags.IntVar(&w.Huge, "huge", 0, "results of one more school")
-	flags.StringVar(&o.Folder, "pages", "", "folder to keep pages in; if empty, pages are made up for each request")
+	flags.IntVar(&w.SchoolSize, "school-size", 2000, "results of an ordinary school")
+	flags.IntVar(&w.Huge, "huge", 0, "results of an additional, huge school; 0 means no such school")
+	flags.StringVar(&o.Folder, "pages", "", "folder to keep pages in; if empty, pages are generated for each request")
 	flags.BoolVar(&o.Gzip, "gzip", false, "compress pages (needs -pages)")
 	flags.DurationVar(&o.Latency, "latency", 0, "delay of every answer")
 	if err := flags.Parse(args); err != nil {
@@ -62,7 +62,7 @@ func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_, _ = io.Copy(io.Discard, stdin) // an error means the same as the end
+		_, _ = io.Copy(io.Discard, stdin) // an error means the same as the end of stdin
 	}()
 	select {
 	case err := <-failed:
@@ -114,7 +114,7 @@ func startService(ctx context.Context, self string, world pages.Options, folder 
 	return s, nil
 }
 
-// stop ends the process.
+// stop ends the process and waits for it.
 func (s *served) stop() error {
 	return errors.Join(s.stdin.Close(), s.cmd.Wait())
 }

@@ -9,12 +9,12 @@ import (
 	"example.org/growthexport/bench/pages"
 )
 
-// settings are the flags that the measuring commands share.
+// settings holds the values of the flags that the measuring commands share.
 type settings struct {
 	programs
 
 	env         []string
-	served      pages.Totals // of the scenario
+	served      pages.Totals // totals of the service of the current scenario
 	work        string       // folder for pages and exports
 	document    string       // Markdown file to write the section into
 	turns       int
@@ -23,13 +23,13 @@ type settings struct {
 
 // define adds the shared flags to a set.
 func (s *settings) define(flags *flag.FlagSet) {
-	flags.StringVar(&s.build, "build", "../bin/growth-export", "growth-export to measure")
-	flags.StringVar(&s.base, "base", "", "another build, to compare with")
+	flags.StringVar(&s.build, "build", "../bin/growth-export", "path of the growth-export to measure")
+	flags.StringVar(&s.base, "base", "", "another build to compare with")
 	flags.StringVar(&s.python, "python", "", "Python interpreter with the packages of python/requirements.txt")
 	flags.StringVar(&s.scripts, "scripts", "python", "folder of the scripts")
 	flags.StringVar(&s.work, "work", "../.tools/bench", "folder for pages and exported files")
 	flags.StringVar(&s.document, "document", "", "Markdown file to update; without it, the section is only printed")
-	flags.IntVar(&s.turns, "turns", 5, "turns of every contestant")
+	flags.IntVar(&s.turns, "turns", 5, "number of turns of every contestant")
 	flags.IntVar(&s.concurrency, "concurrency", 8, "concurrent requests, or threads")
 }
 
@@ -48,7 +48,7 @@ func (s *settings) resolve() error {
 			return err
 		}
 	}
-	// A virtual environment finds its packages by the path of its interpreter, so links are not resolved.
+	// Links are not resolved, because a virtual environment finds its packages by the path of its interpreter.
 	if s.python != "" {
 		if s.python, err = filepath.Abs(s.python); err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// simulated is a simulated service in a separate process. It has one address for all days, because a history belongs to
-// one service.
+// simulated is a simulated service in a separate process. It has the same address on all days, because a history
+// belongs to one service.
 type simulated struct {
 	program, address string
 	schools, results int
@@ -21,7 +21,7 @@ type simulated struct {
 	env              []string
 }
 
-// simulated returns a service with an address that is free at present. It does not start the service.
+// simulated returns a service with an address that is currently free. It does not start the service.
 func (s *settings) simulated(ctx context.Context, schools, results int, latency time.Duration) (simulated, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *simulated) serve(ctx context.Context, day time.Time, use func(ctx conte
 		}
 	}
 	err = use(ctx, env)
-	_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports a process that has ended
+	_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that the process has ended
 	_ = cmd.Wait()                          // the signal makes it fail
 	return err
 }

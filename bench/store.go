@@ -37,7 +37,7 @@ type storeScale struct {
 	steps   []storeStep
 }
 
-// storeStep is the cost of a command.
+// storeStep holds the measurements of a command.
 type storeStep struct {
 	title    string
 	cost     cost
@@ -51,7 +51,7 @@ func measureStore(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	flags := flag.NewFlagSet("store", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.StringVar(&s.server, "server", "../.tools/versitygw", "versitygw, the S3 server")
+	flags.StringVar(&s.server, "server", "../.tools/versitygw", "path of versitygw, the S3 server")
 	flags.IntVar(&s.schools, "schools", 520, "schools of the simulated service")
 	flags.IntVar(&s.results, "results", 104_000, "results of the simulated service")
 	flags.IntVar(&s.perFile, "schools-per-file", 4, "schools in a file")
@@ -100,7 +100,7 @@ func (s *storeScale) serveStore(ctx context.Context, root string, use func(ctx c
 	s.front = newDelay(&url.URL{Scheme: "http", Host: address}, s.latency)
 	front := &http.Server{Handler: s.front, ReadHeaderTimeout: time.Minute}
 	go func() { _ = front.Serve(listener) }() // Close makes it fail.
-	defer func() { _ = front.Close() }()      // The commands have ended.
+	defer func() { _ = front.Close() }()      // No command uses it any longer.
 	s.env = append(slices.Clone(s.settings.env), "AWS_ACCESS_KEY_ID=bench", "AWS_SECRET_ACCESS_KEY=bench-secret", "AWS_REGION=us-east-1",
 		"GROWTH_EXPORT_DEST=s3://bucket/growth", "GROWTH_EXPORT_S3_ENDPOINT=http://"+listener.Addr().String(), "GROWTH_EXPORT_S3_PATH_STYLE=true")
 	return use(ctx)
@@ -121,7 +121,7 @@ func awaitServer(ctx context.Context, address string) error {
 	}
 }
 
-// pause waits. It returns an error if ctx is done first.
+// pause waits for the given time. It returns an error if ctx is done first.
 func pause(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -184,7 +184,7 @@ func (s *storeScale) nights(ctx context.Context, root string, b *strings.Builder
 	return nil
 }
 
-// step runs a command and counts its requests.
+// step runs a command, and records its cost and the number of its requests.
 func (s *storeScale) step(ctx context.Context, stderr io.Writer, title string, env []string, command ...string) error {
 	s.front.reset()
 	c, err := timed(ctx, append([]string{s.build}, command...), env)
@@ -230,7 +230,7 @@ type delay struct {
 	most     int
 }
 
-// newDelay returns a proxy for a server.
+// newDelay returns a proxy that delays all requests to a server.
 func newDelay(to *url.URL, latency time.Duration) *delay {
 	return &delay{latency: latency, forward: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -241,7 +241,7 @@ func newDelay(to *url.URL, latency time.Duration) *delay {
 	}}
 }
 
-// ServeHTTP forwards a request.
+// ServeHTTP forwards a request after the delay.
 func (d *delay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.requests++
@@ -254,7 +254,7 @@ func (d *delay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.mu.Unlock()
 	}()
 	if pause(r.Context(), d.latency) != nil {
-		return // The client is gone.
+		return // The client has disconnected.
 	}
 	d.forward.ServeHTTP(w, r)
 }

@@ -48,7 +48,7 @@ func writeMemory(b *strings.Builder, scenarios []scenario, outcomes [][]outcome)
 	}
 }
 
-// write writes the medians and ranges. If there are two builds, it adds the ratios of the second one to the first.
+// write writes the medians and ranges. If there are two builds, it adds the ratios of the second build to the first.
 func (q *queried) write(b *strings.Builder, names []string) {
 	b.WriteString("CPU in milliseconds.\n\n| reader | query")
 	for _, name := range names {
@@ -94,7 +94,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", s.median, s.least, s.greatest)
 }
 
-// whole works like String, but without decimals, for large figures.
+// whole returns the same as String, but without decimals. It is meant for large figures.
 func (s spread) whole() string {
 	if s.least == s.greatest {
 		return fmt.Sprintf("%.0f", s.median)

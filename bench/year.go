@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// stillValid is the date in the folder of the open versions.
+// stillValid is the date in the name of the folder of the open versions.
 const stillValid = "9999-12-31"
 
-// endedNights sums up nights on which versions of a history ended: their number, the ended results, and the bytes of
-// the nights' files.
+// endedNights holds sums over nights on which versions of a history ended: the number of nights, the results that
+// ended, and the size of the nights' files.
 type endedNights struct {
 	nights         int
 	results, bytes int64
@@ -22,8 +22,8 @@ func (e *endedNights) add(one endedNights) {
 	e.bytes += one.bytes
 }
 
-// writeYear writes how much the nights added to the history of a destination. snapshot is the size of one snapshot in
-// bytes.
+// writeYear writes a summary of how much the nights added to the history of a destination. snapshot is the size of one
+// snapshot in bytes.
 func writeYear(b *strings.Builder, dest string, snapshot int64) error {
 	byDay, err := readEndedNights(dest)
 	if err != nil {
@@ -56,8 +56,8 @@ func writeYear(b *strings.Builder, dest string, snapshot int64) error {
 	return nil
 }
 
-// readEndedNights returns the ended results of each day, with the bytes of the day's files in all tables. Open results
-// are under stillValid.
+// readEndedNights returns, for each day, the results that ended and the size of the day's files in all tables. The
+// entry for stillValid is about the open results.
 func readEndedNights(dest string) (map[string]endedNights, error) {
 	var history struct {
 		Tables map[string]struct {

@@ -25,7 +25,7 @@ type Options struct {
 	Threads     int // schools read at once
 }
 
-// Export writes all test results of the service to one file for each table below Dest.
+// Export writes all test results of the service to files below Dest, one for each table.
 func Export(ctx context.Context, o Options) (err error) {
 	c := &client{Options: o, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Threads}}}
 	if err := c.login(ctx); err != nil {
@@ -75,7 +75,7 @@ func (c *client) exportSchool(ctx context.Context, school string, out *tables) e
 	}
 }
 
-// tables are the files being written.
+// tables holds the files that are being written.
 type tables struct {
 	results table[Result]
 	norms   table[Norm]
@@ -107,7 +107,7 @@ func (t *tables) write(school string, results []Result) error {
 	return errors.Join(t.results.write(results), t.norms.write(norms), t.areas.write(areas))
 }
 
-// table writes the file of one table, for one goroutine at a time.
+// table writes the file of one table. Several goroutines may call write concurrently.
 type table[Row any] struct {
 	mu     sync.Mutex
 	file   *os.File

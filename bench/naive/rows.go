@@ -68,7 +68,7 @@ type scale struct {
 	Original *string `json:"original"`
 }
 
-// Norm is an element of norms and a row of its table.
+// Norm is both an element of norms and a row of its table.
 type Norm struct {
 	RequestedSchoolBid string  `json:"-"          parquet:"requested_school_bid,dict"`
 	TestResultBid      *string `json:"-"          parquet:"test_result_bid,optional"`
@@ -78,7 +78,7 @@ type Norm struct {
 	Type               *string `json:"type"       parquet:"type,optional,dict"`
 }
 
-// Area is an element of instructionalAreas and a row of its table.
+// Area is both an element of instructionalAreas and a row of its table.
 type Area struct {
 	RequestedSchoolBid string   `json:"-"                     parquet:"requested_school_bid,dict"`
 	TestResultBid      *string  `json:"-"                     parquet:"test_result_bid,optional"`

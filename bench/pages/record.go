@@ -34,7 +34,7 @@ type subject struct {
 	areas            []string
 }
 
-// firstStart is the time at which the first result starts. All others start within ten months of it.
+// firstStart is the time at which the first result starts. All other results start within the following ten months.
 var firstStart = time.Date(2025, time.August, 4, 13, 0, 0, 0, time.UTC)
 
 const (
@@ -42,7 +42,7 @@ const (
 	startStep   = 7_919_327_003          // coprime with startSpread, so that no two results start at the same millisecond
 )
 
-// AppendPage appends a page of a school, counted from 0, as the service sends it.
+// AppendPage appends the page with the given number, counted from 0, in the form in which the service sends it.
 func (w *World) AppendPage(buf []byte, s *School, page int) []byte {
 	return w.appendPage(buf, s, page, &Totals{})
 }
@@ -138,7 +138,7 @@ func (m *maker) norms() {
 	}
 }
 
-// scale appends the reading or mathematics measure of the subject, if it has one.
+// scale appends the reading or mathematics measure, if the subject has one.
 func (m *maker) scale(sub *subject, rit int) {
 	score := strconv.Itoa(rit * 4)
 	low, high := strconv.Itoa(rit*4-50), strconv.Itoa(rit*4+50)

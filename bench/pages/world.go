@@ -11,7 +11,7 @@ const PageSize = 1000
 // Options select a world.
 type Options struct {
 	Results    int // in all schools except the huge one
-	SchoolSize int // results in each of them; the last one may have fewer
+	SchoolSize int // results in each of these schools; the last school may have fewer
 	Huge       int // results in one more school; 0 means none
 }
 
@@ -80,7 +80,7 @@ func (w *World) Schools() []School {
 	return w.schools
 }
 
-// School returns the school with a bid, or nil.
+// School returns the school with the given bid, or nil if there is none.
 func (w *World) School(bid string) *School {
 	i, ok := w.byBid[bid]
 	if !ok {
@@ -89,7 +89,8 @@ func (w *World) School(bid string) *School {
 	return &w.schools[i]
 }
 
-// Totals are the expected sums over an export of the world: rows of each table and sums of some columns.
+// Totals holds the expected totals of an export of the world: the number of rows of each table and the sums of some
+// columns.
 type Totals struct {
 	Results    int64 `json:"test_results.rows"`
 	RIT        int64 `json:"test_results.rit"`

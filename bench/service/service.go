@@ -21,12 +21,12 @@ const (
 // Options define how the service answers.
 type Options struct {
 	World   *pages.World
-	Folder  string // of pages.World.Write; if empty, pages are made up for each request
+	Folder  string // filled by pages.World.Write; if empty, pages are generated for each request
 	Gzip    bool   // pages are compressed; needs a Folder
 	Latency time.Duration
 }
 
-// New returns the service.
+// New returns the handler of the service.
 func New(o Options) http.Handler {
 	s := &server{Options: o}
 	mux := http.NewServeMux()
@@ -53,7 +53,7 @@ type server struct {
 	Options
 }
 
-// delayed waits for the latency. It returns false if the client disconnects first.
+// delayed delays a request by Latency. It returns false if the client disconnects first.
 func (s *server) delayed(r *http.Request) bool {
 	if s.Latency == 0 {
 		return true
@@ -71,11 +71,11 @@ func (s *server) delayed(r *http.Request) bool {
 func reply(w http.ResponseWriter, answer any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 }
 
-// growth answers 4.6.
+// growth answers requests for test results (4.6).
 func (s *server) growth(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	school := s.World.School(query.Get("school-bid"))
@@ -96,7 +96,7 @@ func (s *server) growth(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 	}
 	if s.Folder == "" {
-		_, _ = w.Write(s.World.AppendPage(nil, school, page)) // the client may have gone
+		_, _ = w.Write(s.World.AppendPage(nil, school, page)) // the client may have disconnected
 		return
 	}
 	file, err := os.Open(pages.File(s.Folder, school, page, s.Gzip))
@@ -108,5 +108,5 @@ func (s *server) growth(w http.ResponseWriter, r *http.Request) {
 	if info, err := file.Stat(); err == nil {
 		w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 	}
-	_, _ = io.Copy(w, file) // the client may have gone
+	_, _ = io.Copy(w, file) // the client may have disconnected
 }

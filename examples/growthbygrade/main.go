@@ -37,7 +37,7 @@ func run(w io.Writer, dest, from, to, norms, span string) (err error) {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dest) // opens no file outside of dest
+	root, err := os.OpenRoot(dest) // does not open files outside dest
 	if err != nil {
 		return fmt.Errorf("open destination: %w", err)
 	}
@@ -103,14 +103,14 @@ func pattern(path string) string {
 	return strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
 
-// projection is the key of a projected growth, for a given span.
+// projection is the key of a projected growth. The span is the same for all keys.
 type projection struct {
 	subject, grade string
 	rit            int32
 }
 
 // projections returns the projected growth for a span, from a CSV file of norms. The file must have the columns that
-// are used here.
+// this function reads.
 func projections(path, span string) (map[projection]float64, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the user chooses the file
 	if err != nil {
@@ -140,7 +140,7 @@ func projections(path, span string) (map[projection]float64, error) {
 	return projected, nil
 }
 
-// result has the columns of test_results that are read.
+// result holds the columns of test_results that this program reads.
 type result struct {
 	TestResultBid string `parquet:"test_result_bid,optional"`
 	StudentBid    string `parquet:"student_bid,optional"`
@@ -149,8 +149,8 @@ type result struct {
 	RIT           int32  `parquet:"rit,optional"`
 }
 
-// test is the key on which the results of two snapshots are joined. The service has one result per student and subject;
-// the grade distinguishes the school years.
+// test is the key on which the results of two snapshots are joined. The service has one result per student and subject.
+// The grade distinguishes the school years.
 type test struct{ studentBid, subjectArea, grade string }
 
 func (r *result) test() test { return test{r.StudentBid, r.SubjectArea, r.Grade} }
@@ -204,15 +204,15 @@ func readJSON(root *os.Root, path string, into any) error {
 
 type group struct{ subject, grade string }
 
-// compare orders groups by subject, then grade: words such as K come before numbers.
+// compare orders groups by subject, then by grade. Words such as K come before numbers.
 func (g group) compare(other group) int {
 	number, _ := strconv.Atoi(g.grade)
 	otherNumber, _ := strconv.Atoi(other.grade)
 	return cmp.Or(cmp.Compare(g.subject, other.subject), cmp.Compare(number, otherNumber), cmp.Compare(g.grade, other.grade))
 }
 
-// scores sums up the results of the students in a group. known counts the students with a projection, and met those who
-// met it.
+// scores holds sums over the students in a group. known counts the students with a projection, and met those who met
+// their projection.
 type scores struct{ students, from, to, known, met int64 }
 
 // mean returns a mean with one decimal, rounded as in SQL.

@@ -11,10 +11,11 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// OnePublisher is the advice for stores on which two publishers may publish at once.
-const OnePublisher = "let only one run or publish at a time work at this destination"
+// OnePublisher is the advice for stores that cannot prevent two publishers from publishing at the same time.
+const OnePublisher = "let only one run or publish command at a time use this destination"
 
-// PublisherAdvice returns the advice for a store on which two publishers may publish at once.
+// PublisherAdvice returns the advice for a store that cannot prevent two publishers from publishing at the same time.
+// It begins with the store's own advice, if there is any.
 func PublisherAdvice(info sink.Info) string {
 	if info.Conditions == "" {
 		return OnePublisher
@@ -22,12 +23,12 @@ func PublisherAdvice(info sink.Info) string {
 	return info.Conditions + ", or " + OnePublisher
 }
 
-// cleanupTimeout bounds the removal of the probe files.
+// cleanupTimeout limits the time for removing the probe files.
 const cleanupTimeout = 15 * time.Second
 
-// AdaptConditions tests conditional writes with a document, which it removes again, and adapts the store to the
-// server's behavior. It reports whether the server ignores the conditions. The error is sink.ErrVersionRefused if no
-// form of the version that the server has just returned can be used to replace the document safely.
+// AdaptConditions tests conditional writes with a probe document, which it removes afterwards, and adapts the store to
+// the server's behavior. It reports whether the server ignores the conditions. It returns sink.ErrVersionRefused if the
+// document cannot be replaced safely with any form of the version that the server has just returned.
 func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (ignored bool, err error) {
 	removeStaleFiles(ctx, store, now)
 	_, path := probePaths(newRun(now))
@@ -38,8 +39,8 @@ func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (igno
 	return ignored, err
 }
 
-// tryConditions writes a document under conditions that hold and under conditions that do not, and adapts the store. It
-// returns the same results as AdaptConditions. The caller removes the document.
+// tryConditions makes conditional writes of a document, some of which must fail, and adapts the store. It returns the
+// same results as AdaptConditions. The caller removes the document.
 func tryConditions(ctx context.Context, store sink.Store, path string) (ignored bool, err error) {
 	absent := sink.Condition{Absent: true}
 	if err := store.Write(ctx, path, probeContent(), absent); err != nil {
@@ -76,7 +77,7 @@ func tryConditions(ctx context.Context, store sink.Store, path string) (ignored 
 	return false, err
 }
 
-// accepts reports whether a write succeeds under a condition.
+// accepts reports whether a write under the given condition succeeds.
 func accepts(ctx context.Context, store sink.Store, path string, when sink.Condition) (bool, error) {
 	err := store.Write(ctx, path, probeContent(), when)
 	if errors.Is(err, sink.ErrConflict) {
@@ -85,13 +86,13 @@ func accepts(ctx context.Context, store sink.Store, path string, when sink.Condi
 	return err == nil, err
 }
 
-// acceptsStale reports whether a write succeeds although it requires a version that the document does not have.
+// acceptsStale reports whether a write succeeds although its condition is a version that the document does not have.
 func acceptsStale(ctx context.Context, store sink.Store, path string) (bool, error) {
 	return accepts(ctx, store, path, sink.Condition{Version: "0"})
 }
 
-// replaces reports whether a write succeeds that requires the current version of a document. If so, the document is
-// changed.
+// replaces tries to replace a document on the condition that it still has its current version, and reports whether that
+// succeeded.
 func replaces(ctx context.Context, store sink.Store, path string) (bool, error) {
 	data, version, err := store.Read(ctx, path)
 	if err != nil {
@@ -105,7 +106,7 @@ func replaces(ctx context.Context, store sink.Store, path string) (bool, error) 
 }
 
 const (
-	// racers is the number of writers that write a document at once, and raceRounds the number of documents.
+	// racers is the number of concurrent writers of each document. raceRounds is the number of documents.
 	racers     = 6
 	raceRounds = 3
 )
@@ -119,8 +120,8 @@ func raceDocuments(document string) []string {
 	return paths
 }
 
-// raceWriters lets several writers create each document at once, and then replace it. It reports whether a writer
-// overwrote another one's document. The caller removes the documents.
+// raceWriters lets several writers create each document at the same time, and then replace it at the same time. It
+// reports whether a writer overwrote the document of another writer. The caller removes the documents.
 func raceWriters(ctx context.Context, store sink.Store, paths []string) (overwritten bool, err error) {
 	for _, path := range paths {
 		when := sink.Condition{Absent: true}
@@ -139,7 +140,8 @@ func raceWriters(ctx context.Context, store sink.Store, paths []string) (overwri
 	return overwritten, nil
 }
 
-// race writes different contents at once under the same condition, and returns how many writes succeeded.
+// race writes several different contents to a path at the same time, all under the same condition, and returns how many
+// of these writes succeeded.
 func race(ctx context.Context, store sink.Store, path string, when sink.Condition) (won int, err error) {
 	passed, err := sink.Map(ctx, racers, make([]struct{}, racers), func(ctx context.Context, _ struct{}) (bool, error) {
 		err := store.Write(ctx, path, fmt.Appendf(probeContent(), "%s %s\n", when.Version, rand.Text()), when)

@@ -18,9 +18,9 @@ import (
 // minFreeBytes is the number of bytes that should always be free on a disk.
 const minFreeBytes = 1e9
 
-// Destination is the destination to check.
+// Destination describes the destination to check, and the settings of future runs.
 type Destination struct {
-	// Store is nil if the store cannot be opened. Err says why the destination cannot be used.
+	// Store is nil if the store cannot be opened. Err is the reason why the destination cannot be used, or nil.
 	Store   sink.Store
 	Err     error
 	Scratch string
@@ -28,19 +28,19 @@ type Destination struct {
 	SSE string
 	// Service and PartitionBy are settings of future runs. Service is empty if no service is configured.
 	Service, PartitionBy string
-	// Privacy is the profile of future runs. Fingerprint identifies their key, even if the profile does not need a key.
-	// It is empty if there is no key. KeyErr says why the key is not valid, or why a key that the profile needs is
-	// missing.
+	// Privacy is the profile of future runs. Fingerprint identifies the privacy key of future runs, even if the profile
+	// does not need a key. It is empty if there is no key. KeyErr is the reason why the key is not valid or why a key that
+	// the profile needs is missing, or nil.
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
-	// KeyFile is the file of the key, if other users can read it; otherwise it is empty.
+	// KeyFile is the path of the key file if other users can read that file, otherwise "".
 	KeyFile string
 	Now     func() time.Time
 }
 
-// CheckDestination checks everything that a run needs from the destination, and returns the findings. They are
-// incomplete if ctx is done.
+// CheckDestination checks everything that a run needs from the destination, and returns the findings. The findings are
+// incomplete if ctx ends before the checks do.
 func CheckDestination(ctx context.Context, d Destination) []Finding {
 	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
 	if d.Store != nil {
@@ -63,13 +63,13 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 	if c.info.Folder != "" {
 		c.checkFreeSpace(FreeSpace, c.info.Folder, max(size, need))
 	} else {
-		need = max(size, need) // files are built there before their upload
+		need = max(size, need) // files are built in the scratch folder before their upload
 	}
 	c.checkFreeSpace(Scratch, d.Scratch, need)
 	return c.findings
 }
 
-// destinationCheck performs the operations of a run at a destination, with a probe run.
+// destinationCheck performs the operations of a run at a destination, under the id of a probe run.
 type destinationCheck struct {
 	findings
 	Destination
@@ -78,7 +78,7 @@ type destinationCheck struct {
 	run  string
 }
 
-// checkStore tries every kind of write and returns the size of the latest snapshot in bytes.
+// checkStore tries every kind of write. It returns the size of the latest snapshot in bytes, or 0 if it is unknown.
 func (c *destinationCheck) checkStore(ctx context.Context) int64 {
 	if c.info.PlainEndpoint != "" {
 		c.warn(Network, "the endpoint "+c.info.PlainEndpoint+" is not encrypted: student data can be read on the network", "use https")
@@ -97,11 +97,11 @@ func (c *destinationCheck) checkStore(ctx context.Context) int64 {
 	return c.checkSnapshot(ctx)
 }
 
-// checkWrites tries every step of a run, and removes the files whether or not the steps succeed.
+// checkWrites tries every kind of write that a run needs. It removes the probe files even if a check fails.
 func (c *destinationCheck) checkWrites(ctx context.Context) {
 	file, document := probePaths(c.run)
 	defer func() {
-		// Errors were reported by the delete check.
+		// The delete check has already reported any errors.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 		_ = c.Store.Sweep(ctx, c.run)
@@ -127,7 +127,7 @@ func (c *destinationCheck) checkWrites(ctx context.Context) {
 	c.checkDelete(ctx, append(races, file, document)...)
 }
 
-// failed adds a failed check and the permissions that may be missing.
+// failed adds a failed check. Its advice names the permissions that may be missing.
 func (c *destinationCheck) failed(check string, err error) {
 	advice := ""
 	if c.info.Permissions != "" {
@@ -221,7 +221,7 @@ func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
 		content, _, err = c.Store.Read(ctx, path)
 	}
 	if err == nil && !bytes.Equal(content, probeContent()) {
-		err = errors.New("a file read back differs from what was written")
+		err = errors.New("the content that was read back differs from the content that was written")
 	}
 	if err != nil {
 		c.failed(Commit, err)
@@ -230,8 +230,8 @@ func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
 	c.ok(Commit, "a staged file was committed and read back")
 }
 
-// checkEncryption checks how the store has encrypted the committed file. A store that does not report the encryption
-// may have ignored the request.
+// checkEncryption checks how the store has encrypted the committed file. A store that does not report any encryption
+// may have ignored the request for it.
 func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
 	store, ok := c.Store.(sink.Encrypter)
 	if !ok {
@@ -250,8 +250,8 @@ func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
 	}
 }
 
-// checkConditions checks that all but one of several writers are rejected, both when they write in turn and when they
-// write at once.
+// checkConditions checks that all but one of several writers are rejected, both when they write one after the other and
+// when they write at the same time.
 func (c *destinationCheck) checkConditions(ctx context.Context, path string, races []string) {
 	ignored, err := tryConditions(ctx, c.Store, path)
 	way := sink.StandardConditions
@@ -283,7 +283,7 @@ func (c *destinationCheck) checkConditions(ctx context.Context, path string, rac
 	}
 }
 
-// checkLock checks that the second of two processes is kept out.
+// checkLock checks that a destination that is locked cannot be locked a second time.
 func (c *destinationCheck) checkLock(ctx context.Context) {
 	unlock, err := c.Store.Lock(ctx, c.run, sink.Exclusive, 0)
 	if err != nil {
@@ -303,7 +303,8 @@ func (c *destinationCheck) checkLock(ctx context.Context) {
 	}
 }
 
-// checkDelete removes the objects that the other checks have written.
+// checkDelete removes the files that the other checks have written. It also checks whether the store removes a
+// committed file when another upload of that file is aborted.
 func (c *destinationCheck) checkDelete(ctx context.Context, paths ...string) {
 	for _, path := range paths {
 		err := c.Store.Remove(ctx, path)
@@ -335,16 +336,16 @@ func (c *destinationCheck) checkDelete(ctx context.Context, paths ...string) {
 	c.ok(Delete, "the probe files were removed")
 }
 
-// removeRoot removes the destination's folder if this process created it and it is empty, which is a side effect of
-// releasing a lock.
+// removeRoot removes the destination's folder if this process created it and it is empty. Releasing a lock has this
+// side effect.
 func (c *destinationCheck) removeRoot(ctx context.Context) {
 	if unlock, err := c.Store.Lock(ctx, c.run, sink.Exclusive, 0); err == nil {
 		_ = unlock() // the folder may stay
 	}
 }
 
-// checkSnapshot checks that the destination accepts runs of this service and partitioning, and returns the size of the
-// latest snapshot in bytes.
+// checkSnapshot checks that the destination accepts runs of this service and partitioning. It returns the size of the
+// latest snapshot in bytes, or 0 if it is unknown.
 func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
 	err := snapshot.At(c.Store).CheckDestination(ctx, c.Service, c.PartitionBy, c.Service == "")
 	if ctx.Err() != nil {
@@ -383,7 +384,7 @@ func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
 	return size
 }
 
-// checkFreeSpace checks the free space at a folder, which need not exist yet.
+// checkFreeSpace checks the free space on the disk of a folder, which need not exist yet.
 func (c *destinationCheck) checkFreeSpace(check, folder string, need int64) {
 	existing, err := filepath.Abs(folder)
 	for err == nil && filepath.Dir(existing) != existing {

@@ -33,15 +33,15 @@ const (
 	List              = "list"
 	Stage             = "stage and drop"
 	Commit            = "commit"
-	Encryption        = "encryption" // present only if a kind is wanted
+	Encryption        = "encryption" // present only if uploads request it
 	Conditions        = "conditional write"
-	Lock              = "lock" // on disk only
+	Lock              = "lock" // present only if the store has locks
 	Delete            = "delete"
 	Snapshot          = "snapshot"
-	PrivacyKey        = "privacy key"      // present only under a profile that needs it, or with a warning
-	Purges            = "purges"           // present only if some have not ended
-	Suppression       = "suppression list" // present only if it lists students, or should
-	FreeSpace         = "free space"       // on disk only
+	PrivacyKey        = "privacy key"      // present only if the profile needs it or there is a problem with it
+	Purges            = "purges"           // present only if there is a problem
+	Suppression       = "suppression list" // present only if it lists students or should list some
+	FreeSpace         = "free space"       // present only if the destination is on disk
 	Scratch           = "scratch"
 )
 
@@ -52,7 +52,7 @@ type Finding struct {
 	Text   string `json:"finding"`
 	Advice string `json:"advice,omitempty"`
 
-	// Err is the reason why the check failed. A run would end with the same error.
+	// Err is the reason why the check failed, or nil. A run would end with the same error.
 	Err error `json:"-"`
 }
 

@@ -9,13 +9,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Everything that doctor writes at a destination belongs to a probe run, whose name contains its start time, so that a
-// later doctor can remove the leftovers of a killed one.
+// All files that doctor writes at a destination belong to a probe run. The id of the run contains its start time, so
+// that a later doctor command can remove the leftovers of one that was killed.
 const (
-	folder     = "_doctor/" // not the folder of a table; removed when it is empty
+	folder     = "_doctor/" // never the folder of a table; removed when it is empty
 	runPrefix  = "doctor-"
 	timeFormat = "20060102T150405Z"
-	// maxAge is longer than doctor ever takes.
+	// maxAge is longer than any doctor command runs.
 	maxAge = 10 * time.Minute
 )
 
@@ -24,12 +24,12 @@ func newRun(now time.Time) string {
 }
 
 // probePaths returns the paths of the data file and of the document of a probe run. The store derives the run from the
-// file's name.
+// name of the data file.
 func probePaths(run string) (file, document string) {
 	return folder + sink.PartName(0, run), folder + run + ".json"
 }
 
-// isStale reports whether a name contains a probe run so old that no process is working on it.
+// isStale reports whether a name contains the id of a probe run that is too old for a process to be working on it.
 func isStale(name string, now time.Time) bool {
 	_, rest, found := strings.Cut(name, runPrefix)
 	stamp, _, cut := strings.Cut(rest, "-")
@@ -37,7 +37,8 @@ func isStale(name string, now time.Time) bool {
 	return found && cut && err == nil && now.Sub(began) > maxAge
 }
 
-// removeStale removes the leftovers of killed doctors. Errors are ignored: the next doctor tries again.
+// removeStale removes the leftovers of doctor commands that were killed. Errors are ignored because the next doctor
+// command tries again.
 func removeStale(ctx context.Context, store sink.Store, now time.Time) {
 	removeStaleFiles(ctx, store, now)
 	staged, err := store.Staged(ctx)

@@ -41,7 +41,7 @@ func (c *destinationCheck) checkKey(ctx context.Context) {
 	}
 }
 
-// checkPurges warns of purges that have begun but not ended.
+// checkPurges warns about purges that have begun but not ended.
 func (c *destinationCheck) checkPurges(ctx context.Context) {
 	unfinished, err := snapshot.At(c.Store).UnfinishedPurges(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *destinationCheck) checkPurges(ctx context.Context) {
 	}
 }
 
-// checkUndone warns of purged rows that may be back.
+// checkUndone warns about purged rows that may be in the data again.
 func (c *destinationCheck) checkUndone(ctx context.Context) {
 	catalog := snapshot.At(c.Store)
 	runs, err := catalog.Outcomes(ctx, nil)
@@ -69,8 +69,8 @@ func (c *destinationCheck) checkUndone(ctx context.Context) {
 	}
 }
 
-// checkSuppression checks that the suppression list exists if students were put on it, and that runs have the privacy
-// key of the list.
+// checkSuppression checks that the suppression list exists if students were put on it, and that future runs have the
+// privacy key with which its entries were made.
 func (c *destinationCheck) checkSuppression(ctx context.Context) {
 	catalog := snapshot.At(c.Store)
 	purged, err := catalog.PurgedStudents(ctx, c.Fingerprint, c.Now())

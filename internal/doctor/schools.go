@@ -9,14 +9,14 @@ import (
 	"example.org/growthexport/internal/fetch"
 )
 
-// maxDenied is the maximum number of schools that are tried to find one that is not denied.
+// maxDenied is the maximum number of schools that are tried in the search for one that is not denied.
 const maxDenied = 10
 
 // schoolList is the service's school list.
 type schoolList struct {
 	bids      []string // sorted
 	districts int
-	// withoutBid counts schools that cannot be requested and fail in every run.
+	// withoutBid counts the schools without a bid. They cannot be requested, so they fail in every run.
 	withoutBid int
 }
 
@@ -47,8 +47,8 @@ func listSchools(ctx context.Context, f *fetch.Fetcher) (*schoolList, error) {
 type schoolPage struct {
 	school  string
 	records int
-	last    bool // it is the only page
-	denied  int  // number of schools tried before, which were denied
+	last    bool // whether it is the only page
+	denied  int  // number of schools that were tried and denied
 }
 
 // firstPage fetches the first page of a dataset for the first school that is not denied. The error wraps

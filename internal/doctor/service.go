@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// maxSkew is the maximum difference between this machine's clock and the service's clock without a warning. The
+	// maxSkew is the difference between this machine's clock and the service's clock above which the check warns. The
 	// service sends its time in whole seconds.
 	maxSkew = time.Minute
 	// maxRecords is the limit on the records of a school. It does not apply to the one page that the checks read.
 	maxRecords = 1_000_000
-	// certificateNotice is how long before a certificate expires the check begins to warn.
+	// certificateNotice is the remaining validity of a certificate below which the check warns.
 	certificateNotice = 14 * 24 * time.Hour
 )
 
-// Service is the service to check.
+// Service describes the service to check.
 type Service struct {
-	// Err says why there is no service to check.
+	// Err is the reason why there is no service to check, or nil.
 	Err error
 
 	BaseURL   *url.URL
@@ -37,16 +37,17 @@ type Service struct {
 	// Credentials are unusable if CredentialsErr is not nil.
 	Credentials    extract.Credentials
 	CredentialsErr error
-	// Timeout bounds the request to the base URL itself.
+	// Timeout is the time limit of the request to the base URL itself.
 	Timeout time.Duration
-	// NewClient returns a client of the service.
+	// NewClient returns a client for the service.
 	NewClient func() (*extract.Client, error)
-	// Transport requests the base URL itself. If it is nil, the default transport does.
+	// Transport sends the request to the base URL itself. If it is nil, a transport with the environment's proxy settings
+	// is used.
 	Transport http.RoundTripper
 	Now       func() time.Time
 }
 
-// CheckService checks everything that a run needs from the service. The error is the cause of ctx if ctx has ended.
+// CheckService checks everything that a run needs from the service. If ctx has ended, the error is its cause.
 func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	var f findings
 	if s.Err != nil {
@@ -68,8 +69,8 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	return f, context.Cause(ctx)
 }
 
-// checkConnection requests the base URL itself, without credentials. It reports whether there was an answer, whatever
-// its status.
+// checkConnection requests the base URL itself, without credentials. It reports whether there was an answer, with any
+// status.
 func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -98,10 +99,10 @@ func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	return err == nil
 }
 
-// visit holds the properties of the service that an answer reveals.
+// visit holds the properties of the service that can be seen in one answer.
 type visit struct {
 	tls *tls.ConnectionState
-	// skew is how far this machine's clock is ahead of the service's. It is known if dated is set.
+	// skew is how far this machine's clock is ahead of the service's. It is known only if dated is true.
 	dated bool
 	skew  time.Duration
 }
@@ -131,7 +132,8 @@ func (s *Service) visit(ctx context.Context) (visit, error) {
 	return v, nil
 }
 
-// networkError describes common network errors in operators' words, without URLs.
+// networkError replaces common network errors with short ones that operators search for and that contain no URL. It
+// returns other errors unchanged.
 func networkError(err error) error {
 	lookup, isLookup := errors.AsType[*net.DNSError](err)
 	var timeout net.Error
@@ -178,7 +180,7 @@ func (f *findings) checkClock(v visit) {
 		f.warn(Clock, fmt.Sprintf("this machine is %s %s the service", skew.Abs(), direction),
 			"synchronize its clock by NTP: the snapshot's date and S3 signatures depend on it")
 	default:
-		f.ok(Clock, "agrees with the service's to the minute")
+		f.ok(Clock, "agrees with the clock of the service to the minute")
 	}
 }
 
@@ -198,7 +200,7 @@ func (f *findings) checkCredentials(s *Service) {
 	}
 }
 
-// checkAnswers requests a token, the school list and a page.
+// checkAnswers requests a token, the school list and a page of test results.
 func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 	client, err := s.NewClient()
 	if err != nil {
@@ -263,7 +265,7 @@ func (f *findings) checkResults(ctx context.Context, fetcher *fetch.Fetcher, sch
 		if page.last {
 			more = "; it is the only page"
 		}
-		f.ok(Results, "a page of school %s holds %s results%s", wording.Bid(page.school), wording.Count(page.records), more)
+		f.ok(Results, "a page of school %s contains %s results%s", wording.Bid(page.school), wording.Count(page.records), more)
 		if page.denied > 0 {
 			f.warn(Agreements, fmt.Sprintf("test results are denied for %s of %s schools tried",
 				wording.Count(page.denied), wording.Count(page.denied+1)), "their data sharing agreements have ended or never existed")

@@ -78,7 +78,7 @@ func advice(p *Page) []wording.Advice {
 	return append(all, wording.Advice{Say: "Verify the files against the manifest:", Command: command("verify", runID, m.RunID)})
 }
 
-// retry says how to fetch failed schools of a published run.
+// retry returns advice on how to fetch the failed schools of a published run.
 func retry(m *snapshot.Manifest) string {
 	return map[snapshot.Kind]string{
 		snapshot.AsOf:  "Run the same command again with " + replace.String() + ". It fetches all schools again, in a new run that replaces this one.",

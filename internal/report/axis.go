@@ -15,10 +15,11 @@ type mark struct {
 	Minor bool
 }
 
-// percent is a position from the left or top of a chart. Positions outside the chart are moved to its edge.
+// percent is a distance from the left or the top of a chart, in percent of its size. Positions outside the chart are
+// drawn at its edge.
 type percent float64
 
-// String returns the number as CSS and SVG write it. NaN becomes 0.
+// String returns the number in the notation of CSS and SVG, limited to the range from 0 to 100. NaN becomes 0.
 func (p percent) String() string {
 	if p > 0 {
 		return strconv.FormatFloat(math.Round(min(float64(p), 100)*100)/100, 'f', -1, 64)
@@ -26,8 +27,8 @@ func (p percent) String() string {
 	return "0"
 }
 
-// thin returns the marks without those that are closer than apart to the previous one, and makes those minor for which
-// a narrow page has no room.
+// thin leaves out marks whose distance from the previous mark is less than apart. Marks for which a narrow page has no
+// room become minor.
 func thin(marks []mark, apart percent) []mark {
 	var kept []mark
 	next, nextMajor := percent(0), percent(0)
@@ -44,10 +45,10 @@ func thin(marks []mark, apart percent) []mark {
 	return kept
 }
 
-// scale returns the distance of a value from the top of a chart.
+// scale converts a value to its distance from the top of a chart.
 type scale func(value float64) percent
 
-// linear returns a scale from zero to at least largest, and ticks a step apart.
+// linear returns a scale from zero to at least largest, and ticks at the multiples of step.
 func linear(largest, step float64, label func(float64) string) (y scale, ticks []mark) {
 	top := step * max(math.Ceil(largest/step), 1)
 	y = func(value float64) percent { return percent((1 - max(value, 0)/top) * 100) }
@@ -57,12 +58,12 @@ func linear(largest, step float64, label func(float64) string) (y scale, ticks [
 	return y, ticks
 }
 
-// countTicks returns a scale of counts and up to five ticks.
+// countTicks returns a scale for counts, and at most five ticks.
 func countTicks(largest float64) (y scale, ticks []mark) {
 	return linear(largest, roundStep(largest/4), func(value float64) string { return wording.Count(int64(value)) })
 }
 
-// shortTicks returns a scale of counts and up to three ticks, with short labels.
+// shortTicks returns a scale for counts, and at most three ticks with short labels.
 func shortTicks(largest float64) (y scale, ticks []mark) {
 	return linear(largest, roundStep(largest/2), func(value float64) string {
 		units := []string{"", "k", "M", "G"}
@@ -73,7 +74,7 @@ func shortTicks(largest float64) (y scale, ticks []mark) {
 	})
 }
 
-// durationTicks returns a scale of seconds and up to three ticks.
+// durationTicks returns a scale for durations in seconds, and at most three ticks.
 func durationTicks(largest float64) (y scale, ticks []mark) {
 	step := float64(roundSpan(largest / 2))
 	if step < largest/2 {
@@ -98,7 +99,8 @@ func roundStep(atLeast float64) float64 {
 	return 10 * power
 }
 
-// logarithmic returns a scale of durations in seconds, from a round value around low to one around high, and its ticks.
+// logarithmic returns a logarithmic scale for durations in seconds from low to high, extended to round values, and
+// ticks at the round values.
 func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	round := []time.Duration{
 		time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
@@ -118,8 +120,8 @@ func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
 	return y, ticks
 }
 
-// roundSpan returns the smallest round length of time, in seconds, that is not below atLeast, or a day if all are
-// below.
+// roundSpan returns the smallest round length of time that is not below atLeast, both in seconds, but never more than a
+// day.
 func roundSpan(atLeast float64) int64 {
 	for _, seconds := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200} {
 		if float64(seconds) >= atLeast {

@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/activity"
 )
 
-// chart is a chart over time, which the template draws: the shapes as SVG that fills the width of the page, and the
-// labels as HTML.
+// chart is a chart over time. The template draws its shapes as SVG that fills the width of the page, and its labels as
+// HTML.
 type chart struct {
 	*timeline
 
@@ -21,7 +21,7 @@ type chart struct {
 	Shapes           []shape
 }
 
-// series is a colour of the style sheet and its label.
+// series is a class of the style sheet, which sets a colour, and its label in the legend.
 type series struct{ Class, Label string }
 
 // shape is an SVG path: an "area" or a "line" of a series.
@@ -44,7 +44,7 @@ func retrySeries() []series {
 	}
 }
 
-// seriesOf returns the series of a cause of retries.
+// seriesOf returns the class of the series for a cause of retries.
 func seriesOf(cause string) string {
 	switch {
 	case cause == "429", cause == "timeout", cause == "network", cause == "unreadable":
@@ -56,8 +56,8 @@ func seriesOf(cause string) string {
 	}
 }
 
-// requestsChart stacks requests by the cause of their retry. A retry counts in the interval in which it starts, which
-// may be later than the interval of the request that it repeats.
+// requestsChart returns a chart of the completed requests, stacked by the cause for which they were retried. A retry
+// counts in the interval in which it starts, which may be later than the interval of the request that it repeats.
 func (t *timeline) requestsChart() chart {
 	c := chart{
 		timeline: t, ID: "plot-requests", Title: "Completed requests",
@@ -166,7 +166,8 @@ func (t *timeline) line(y scale, value func(*activity.Step) float64) string {
 	return path.String()
 }
 
-// steps returns a line that keeps the previous value in intervals in which the value is 0, which means unknown.
+// steps returns the path of a line that changes only between intervals. In intervals with the value 0, which means
+// unknown, the line keeps the previous value.
 func (t *timeline) steps(y scale, value func(*activity.Step) float64) string {
 	var path strings.Builder
 	last := 0.0

@@ -43,7 +43,7 @@ func currentSnapshot(p *Page) fact {
 	return f
 }
 
-// lastRequest returns the end of the last interval with a request, or the zero time.
+// lastRequest returns the end of the last interval with a request, or the zero time if it is unknown.
 func lastRequest(m *snapshot.Manifest) time.Time {
 	steps := m.Activity.Steps
 	if len(steps) == 0 || !m.Activity.Sound() {
@@ -52,8 +52,8 @@ func lastRequest(m *snapshot.Manifest) time.Time {
 	return time.Unix(steps[len(steps)-1].At+m.Activity.StepSeconds, 0)
 }
 
-// runTime returns the duration of the run, and a note on the steps that it includes. It returns 0 if the duration is
-// unknown.
+// runTime returns the duration of the run, and a note on the steps that the duration includes. It returns 0 if the
+// duration is unknown.
 func runTime(m *snapshot.Manifest) (took time.Duration, note string) {
 	end, note := m.PublishedAt, "start to publishing"
 	if end.IsZero() {
@@ -65,7 +65,7 @@ func runTime(m *snapshot.Manifest) (took time.Duration, note string) {
 	return took, note
 }
 
-// settings returns the settings of the run, without empty ones.
+// settings returns the settings of the run that are not empty.
 func settings(p *Page) []fact {
 	m := p.Manifest
 	parameters := &m.Parameters
@@ -97,7 +97,7 @@ func settings(p *Page) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-// students says how many listed students the run has found. It returns "" if the run is not restricted to some
+// students says how many listed students the run has found. It returns "" if the run is not restricted to listed
 // students, or if the number is not known yet.
 func students(s *snapshot.Students) string {
 	if s == nil || s.Matched == nil {

@@ -17,7 +17,7 @@ type failureList struct {
 	All int64
 	// Reasons are the most frequent reasons, if there are many failures.
 	Reasons []reasonLine
-	// Shown lists the first failures. Folded lists further ones, which the page hides at first.
+	// Shown lists the first failures. Folded lists further failures, which the page hides at first.
 	Shown, Folded []failureLine
 	// Query is an SQL query that selects the rows of all failures.
 	Query string
@@ -109,8 +109,8 @@ func (l *Ledger) frequentReasons(status snapshot.Status) []reasonLine {
 	return lines[:min(len(lines), maxReasons)]
 }
 
-// ledgerQuery returns SQL for DuckDB that selects rows of a status: from the ledger, or from the checkpoints of an
-// unpublished run.
+// ledgerQuery returns SQL for DuckDB that selects the rows with a status from the ledger or, if the run is not
+// published, from its checkpoints.
 func ledgerQuery(p *Page, status snapshot.Status) string {
 	quoted := func(below string) string { return render.DuckDBPath(strings.TrimSuffix(p.Destination, "/"), below) }
 	run := p.Manifest.RunID
@@ -121,7 +121,7 @@ func ledgerQuery(p *Page, status snapshot.Status) string {
 	return "SELECT line.* FROM (SELECT unnest(ledger) AS line FROM read_json(" + checkpoints + ")) WHERE line.status = '" + string(status) + "';"
 }
 
-// place is the subject of a row of the ledger, usually a school. Bid is empty if Name is the bid.
+// place is the subject of a row of the ledger, usually a school. Bid is empty unless Name is the name of a school.
 type place struct{ Name, Bid string }
 
 func (p *Page) placeOf(row *snapshot.LedgerRow) place {

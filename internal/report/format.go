@@ -12,7 +12,7 @@ import (
 )
 
 // change formats the difference between two counts in percent, or as a count if the percentage would be 0.0%. It
-// returns "=" if they are equal, and "new" if only the first is 0.
+// returns "=" if the counts are equal, and "new" if only the first count is 0.
 func change(before, now int64) string {
 	switch before {
 	case now:
@@ -55,7 +55,7 @@ func runDuration(d time.Duration) string {
 
 type percentiles struct{ P50, P90, P99 string }
 
-// percentilesOf formats the percentiles of a histogram. They are empty if there were no requests.
+// percentilesOf formats the percentiles of a histogram. The texts are empty if there were no requests.
 func percentilesOf(h activity.Histogram) percentiles {
 	if h.Count() == 0 {
 		return percentiles{}
@@ -63,7 +63,7 @@ func percentilesOf(h activity.Histogram) percentiles {
 	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
 }
 
-// seconds formats a number of seconds from a file, which may be out of range.
+// seconds formats a number of seconds. The number comes from a file and may be out of range.
 func seconds(s float64) string {
 	if s > 0 {
 		return duration(time.Duration(min(s*float64(time.Second), math.MaxInt64/2)))
@@ -80,7 +80,7 @@ func clock(t time.Time) string {
 
 const dayLayout = "2 January 2006"
 
-// day formats a date such as 2026-11-20.
+// day formats a date such as 2026-11-20. It returns any other text unchanged.
 func day(date string) string {
 	t, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -89,11 +89,11 @@ func day(date string) string {
 	return t.Format(dayLayout)
 }
 
-// maxEscaped is the maximum length of the escape of one character.
+// maxEscaped is the maximum length of one character's escape sequence.
 const maxEscaped = len(`\U0010ffff`)
 
-// clip returns shortened text. Characters that are invisible or reverse the direction of writing become escapes, and
-// line breaks and tabs become spaces.
+// clip shortens a text to at most maxChars characters. Characters that are invisible or reverse the direction of
+// writing become escapes, and line breaks and tabs become spaces.
 func clip(text string, maxChars int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {

@@ -22,8 +22,8 @@ type indexView struct {
 	Lines  []indexLine
 }
 
-// indexLine is a run. It does not contain the names of schools, because everyone who may know that there are runs may
-// see the page.
+// indexLine is the line of a run. It does not contain names of schools, because the page may be shown to everyone who
+// may know about the runs.
 type indexLine struct {
 	*snapshot.RunState
 
@@ -52,13 +52,13 @@ func newIndexView(runs []snapshot.RunState) *indexView {
 	return v
 }
 
-// indexedRun is the data about a published run that the page keeps.
+// indexedRun is the data about a published run that the page stores for ReadIndex.
 type indexedRun struct {
 	Stamp string `json:"stamp"`
 	snapshot.RunState
 }
 
-// ReadIndex returns the published runs on a page of all runs, by stamp.
+// ReadIndex returns the published runs that are stored on a page of all runs, by their stamps.
 func ReadIndex(page []byte) map[string]snapshot.RunState {
 	runs := make(map[string]snapshot.RunState)
 	for _, match := range regexp.MustCompile(`<tr data-run="([^"]*)">`).FindAllSubmatch(page, -1) {
@@ -91,7 +91,8 @@ func newIndexLine(run *snapshot.RunState) indexLine {
 	return line
 }
 
-// runOutcome returns the outcome of a run, and its tone: a verdict's tone, or soft if the run no longer matters.
+// runOutcome returns the outcome of a run and its tone, which is "soft" if the run no longer matters, and otherwise one
+// of the tones of a verdict.
 func runOutcome(run *snapshot.RunState) (tone, outcome string) {
 	switch {
 	case len(run.Problems) > 0:

@@ -7,9 +7,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Ledger sums up the ledger of a run. The zero value is an empty ledger.
+// Ledger is a summary of a run's ledger. The zero value summarizes an empty ledger.
 type Ledger struct {
-	// Failed and Denied hold the first rows of each status.
+	// Failed and Denied hold the first rows with the respective status, at most maxListed each.
 	Failed, Denied []snapshot.LedgerRow
 	// Datasets holds sums by dataset.
 	Datasets map[string]LedgerSums
@@ -24,16 +24,16 @@ type reason struct {
 	text    string
 }
 
-// maxDifferentReasons bounds the memory for a ledger in which all errors differ.
+// maxDifferentReasons limits the memory for a ledger in which all errors differ.
 const maxDifferentReasons = 1000
 
-// LedgerSums are sums over rows of the ledger.
+// LedgerSums holds sums over rows of a run's ledger.
 type LedgerSums struct {
 	OK, Denied, Failed      int64
 	Duplicates, Unavailable int64
 }
 
-// Add adds a row.
+// Add adds a row of the run's ledger.
 func (l *Ledger) Add(row *snapshot.LedgerRow) {
 	if l.Datasets == nil {
 		l.Datasets, l.reasons = make(map[string]LedgerSums), make(map[reason]int64)
@@ -54,7 +54,8 @@ func (l *Ledger) Add(row *snapshot.LedgerRow) {
 	l.Datasets[row.Dataset] = sums
 }
 
-// addProblem counts the reason for a row, and keeps the row if it is among the first maxListed.
+// addProblem counts the reason why a row failed or was denied. It returns rows with this row appended, unless rows
+// already has maxListed elements.
 func (l *Ledger) addProblem(rows []snapshot.LedgerRow, row *snapshot.LedgerRow) []snapshot.LedgerRow {
 	key := reason{row.Status, row.Dataset, reasonOf(row)}
 	if _, known := l.reasons[key]; known || len(l.reasons) < maxDifferentReasons {

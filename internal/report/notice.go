@@ -20,7 +20,7 @@ type Notice struct {
 	Headline string
 	// HistoryOnly is true if only ended versions of the history were erased.
 	HistoryOnly bool
-	// Incomplete is true if rows of others still mention a purged student. Mentions lists the columns of the rows that
+	// Incomplete is true if rows about others still mention a purged student. Mentions lists the columns of the rows that
 	// Mentioning counts.
 	Incomplete bool
 	// ByNumber is true if the students were listed by number, because they have no bid.
@@ -31,11 +31,11 @@ type Notice struct {
 	NotSearched string
 	// FoundByNumber says how many rows had no bid and were found by a number alone, if there were any.
 	FoundByNumber string
-	// Schools, Districts and Students identify the owners of the rows. Unknown holds listed schools or districts that
-	// occur nowhere.
+	// Schools, Districts and Students identify the owners of the rows. Unknown lists the requested schools or districts
+	// that do not occur in the data.
 	Schools, Districts, Students, Unknown []string
-	// ListedStudents counts the listed students, and MatchedStudents those with rows. Digest is the digest of their
-	// list under the privacy key. It is empty if there is no key.
+	// ListedStudents is the number of listed students, and MatchedStudents the number of listed students with rows. Digest
+	// is the digest of the list under the privacy key, or "" if there is no key.
 	ListedStudents, MatchedStudents int
 	Digest                          string
 	BegunAt, FinishedAt             time.Time
@@ -46,7 +46,7 @@ type Notice struct {
 	LedgerRows  int64
 	DroppedRuns []string
 	// FilesRead, RowsRead and BytesRead count the data that was read again after the last change. Mentioning counts the
-	// rows of others that mention a purged school, district or student.
+	// rows about others that mention a purged school, district or student.
 	FilesRead           int
 	RowsRead, BytesRead int64
 	Mentioning          int64
@@ -55,7 +55,7 @@ type Notice struct {
 	Proof, ProofSHA256 string
 }
 
-// NoticeTable counts the rows that were erased from a table, and the rows that lost _extra.
+// NoticeTable counts the rows that were erased from a table, and the rows whose _extra was cleared.
 type NoticeTable struct {
 	Name                       string
 	Rows, HistoryRows, Cleared int64
@@ -69,7 +69,7 @@ type NoticeRun struct {
 	Files               int
 }
 
-// AddTables adds counts of rows by table. count returns the field to add to.
+// AddTables adds numbers of rows by table. count returns the field to which a number is added.
 func (n *Notice) AddTables(rows map[string]int64, count func(*NoticeTable) *int64) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		i := slices.IndexFunc(n.Tables, func(t NoticeTable) bool { return t.Name == name })
@@ -99,7 +99,7 @@ func (r NoticeRun) KindText() string {
 	return map[snapshot.Kind]string{snapshot.Full: "snapshot", snapshot.AsOf: "enrollment as of a date", snapshot.Delta: "changes"}[r.Kind]
 }
 
-// WriteNotice writes the page. Its bytes depend only on the notice.
+// WriteNotice writes the page of a notice. Its bytes depend only on the notice.
 func WriteNotice(w io.Writer, n *Notice) error {
 	v := &noticeView{Notice: n, Style: template.CSS(styleText)} //nolint:gosec // a constant
 	for _, t := range n.Tables {

@@ -5,12 +5,12 @@ import "example.org/growthexport/internal/snapshot"
 // Limits on the lengths of lists and strings on the page.
 const (
 	maxListed   = 100
-	maxOpen     = 20 // how many of the maxListed are shown; the rest is folded
+	maxOpen     = 20 // number of listed rows that are shown; the rest is folded
 	maxReasons  = 10
 	maxConcerns = 5
 	maxDrift    = 15
 	maxNames    = 20
-	maxCounts   = 4   // in a list within a line
+	maxCounts   = 4   // counts in a list within a line
 	maxError    = 400 // characters
 	maxName     = 80  // characters
 )
@@ -39,11 +39,12 @@ type Page struct {
 	// Current is the manifest of the newest snapshot of the same service and scope, which readers see while the run is
 	// not published. It is nil if there is no such snapshot.
 	Current *snapshot.Manifest
-	// Nights lists up to MaxNights full snapshots with the same settings before this run, the oldest first.
+	// Nights lists up to MaxNights earlier full snapshots with the same settings, the oldest first.
 	Nights []snapshot.RunState
 	// Destination is the run's destination in the form used by commands.
 	Destination string
-	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.
+	// ReplacedBy is the id of the current run of the same date if the run was replaced and its successor is known,
+	// otherwise "".
 	ReplacedBy string
 	// Held contains the reasons why the run was held back.
 	Held snapshot.Held

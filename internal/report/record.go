@@ -17,10 +17,10 @@ type Record struct {
 	// Numbers lists the student's numbers. Runs is the number of runs that were searched.
 	Numbers []string
 	Runs    int
-	// Unsearchable counts the runs, and the history, that could not be searched.
+	// Unsearchable counts the runs that could not be searched. The history counts as a run.
 	Unsearchable int
-	// Mentions counts rows of others that mention the student, in each place that holds them. The page does not show
-	// them.
+	// Mentions counts the rows about others that mention the student, once for each place that holds such a row. The page
+	// does not show these rows.
 	Mentions int
 	// ByNumber says how many of the rows have no bid and were found by a number alone, if there are any.
 	ByNumber string
@@ -51,7 +51,7 @@ type recordView struct {
 	Style template.CSS
 }
 
-// WriteRecord writes the page.
+// WriteRecord writes the page of a record.
 func WriteRecord(w io.Writer, r *Record) error {
 	return draw(w, "record.html", &recordView{Record: r, Style: template.CSS(styleText)}) //nolint:gosec // a constant
 }

@@ -61,7 +61,7 @@ func newRequestsView(m *snapshot.Manifest) requestsView {
 	return v
 }
 
-// operations lists the operations with the most retries first, then the slowest.
+// operations lists the operations by the number of their retries and then by their p99, the highest first.
 func operations(log *activity.Log) []operationLine {
 	var lines []operationLine
 	for _, name := range slices.Sorted(maps.Keys(log.Operations)) {
@@ -98,7 +98,7 @@ func causes(log *activity.Log) []causeLine {
 	return lines
 }
 
-// byCount returns the names with the largest counts first.
+// byCount returns the names sorted by their counts, the largest first.
 func byCount(counts map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))

@@ -23,16 +23,16 @@ type sinceView struct {
 	Concerns []string
 }
 
-// sinceLine counts a table's rows by outcome.
+// sinceLine counts a table's rows by the outcome of their comparison.
 type sinceLine struct {
 	snapshot.TableComparison
 
 	Name string
 	// Rows is the number of the table's rows in this run, including rows of schools that were not compared.
 	Rows int64
-	// Compared is false for a table that the other snapshot does not have.
+	// Compared is false if the previous snapshot does not have the table.
 	Compared bool
-	// Columns and Why list the changed columns and the reasons for rows that are gone.
+	// Columns lists the changed columns. Why lists the reasons why rows are gone.
 	Columns, Why string
 	// Held is true if the run was held back because of this table.
 	Held  bool
@@ -72,7 +72,7 @@ func newSinceView(p *Page) *sinceView {
 	return v
 }
 
-// because lists the reasons why rows are gone. For most tables there is only one reason, "removed", and it returns "".
+// because lists the reasons why rows are gone. It returns "" if the only reason is "removed", as it is for most tables.
 func because(counts map[string]int64) string {
 	if len(counts) == 1 && counts[snapshot.Removed] > 0 {
 		return ""
@@ -96,7 +96,7 @@ func listCounts(counts map[string]int64) string {
 // minPart is the minimum width at which a part of a bar can be seen and pointed at.
 const minPart = 0.8
 
-// parts returns the parts of the line's bar, whose full width is all rows of both snapshots.
+// parts returns the parts of the line's bar. The full width of the bar represents all rows of both snapshots.
 func (l *sinceLine) parts() []part {
 	all := []part{
 		{Class: "s-same", Name: "the same", Rows: l.Same},
@@ -118,7 +118,7 @@ func (l *sinceLine) parts() []part {
 		parts = append(parts, p)
 	}
 	at := percent(0)
-	for i := range parts { // the other parts make room for small parts, which were widened
+	for i := range parts { // shrink the parts to the width of the bar, because small parts were widened
 		parts[i].From = at
 		parts[i].Width *= percent(100 / width)
 		at += parts[i].Width
@@ -126,7 +126,7 @@ func (l *sinceLine) parts() []part {
 	return parts
 }
 
-// Share returns the share of rows that are the same. It is 100% only if all are.
+// Share returns the share of rows that are the same. It is 100% only if all rows are the same.
 func (l *sinceLine) Share() string {
 	all := float64(l.Same) + float64(l.Added) + float64(l.Changed) + float64(l.Removed)
 	if float64(l.Same) >= all {

@@ -50,7 +50,8 @@ func tables(m, baseline *snapshot.Manifest) (lines []tableLine, total tableLine)
 // largeFall is the share of rows that a table may lose before a published run needs attention.
 const largeFall = 0.2
 
-// falls returns the tables that lost more than largeFall of their rows since the baseline, the largest loss first.
+// falls returns the tables that lost more than largeFall of their rows since the baseline, the largest relative loss
+// first.
 func falls(p *Page) []tableLine {
 	if p.Baseline == nil || p.Manifest.Kind == snapshot.Delta {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// timeline is the time axis of a log. Long pauses are cut short: a run that was resumed the next morning shows its
-// work, not the night in between.
+// timeline is the time axis of a log. Long pauses are cut short, so that the axis of a run that was resumed the next
+// morning shows the work of the run, not the night in between.
 type timeline struct {
 	Intervals []interval
 	X         []mark
@@ -18,7 +18,7 @@ type timeline struct {
 	Tips      []tip
 }
 
-// tip is a text that is shown when the user points at a part of the chart.
+// tip is the text that is shown when the user points at a part of the chart.
 type tip struct {
 	From, Width percent
 	Text        string
@@ -37,7 +37,7 @@ type interval struct {
 	idle, gap bool
 }
 
-// tip describes the interval.
+// tip returns the text that is shown for the interval.
 func (i *interval) tip() tip {
 	text := fmt.Sprintf("%s: %s, %s", i.At, wording.Many(i.Requests, "request"), wording.Retries(i.Retries))
 	if i.P50 != "" {
@@ -50,21 +50,21 @@ func (i *interval) tip() tip {
 	return tip{From: i.From, Width: i.to - i.From, Text: text}
 }
 
-// span is a part of the axis that is drawn to scale, in seconds. x is its distance from the left.
+// span is a part of the axis that is drawn to scale, in seconds. x is its distance from the left end of the axis.
 type span struct {
 	start, end int64
 	x          float64
 }
 
 const (
-	// Pauses of up to maxIdleSteps steps or minIdleSeconds, whichever is longer, are drawn to scale. Longer ones are cut
+	// Pauses of up to maxIdleSteps steps or minIdleSeconds, whichever is longer, are drawn to scale. Longer pauses are cut
 	// short.
 	maxIdleSteps   = 12
 	minIdleSeconds = 60
 	maxTicks       = 8
 )
 
-// newTimeline returns the axis of a log that is sound and not empty.
+// newTimeline returns the axis of a log, which must be sound and not empty. layout formats the times of the intervals.
 func newTimeline(log *activity.Log, layout string) *timeline {
 	t := &timeline{Intervals: make([]interval, len(log.Steps))}
 	var spans []span

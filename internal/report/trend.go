@@ -9,7 +9,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// MaxNights is the maximum number of earlier snapshots that the trend shows. With the run itself there are 30.
+// MaxNights is the maximum number of earlier snapshots that the trend shows. Together with the run itself, the trend
+// shows 30.
 const MaxNights = 29
 
 // minSlots is the minimum number of bars for which a chart of the trend has room.
@@ -18,11 +19,11 @@ const minSlots = 10
 // trend is the section about the last nights, which end with this run.
 type trend struct {
 	nights []snapshot.RunState
-	// last is the colour of this run.
+	// last is the class of the style sheet that sets the colour of this run.
 	last string
 }
 
-// newTrend returns a trend. It has no nights if the run is not to be compared with earlier ones.
+// newTrend returns a trend. It has no nights if the run cannot be compared with earlier runs.
 func newTrend(p *Page, v *view) trend {
 	m := p.Manifest
 	if len(p.Nights) == 0 || !v.Complete || m.Kind != snapshot.Full {
@@ -80,7 +81,7 @@ func (t trend) chart(id, title string, value func(*snapshot.RunState) float64, t
 	return c
 }
 
-// axis returns a position for each night, at equal distances.
+// axis returns a time axis on which all nights have the same width.
 func (t trend) axis() *timeline {
 	width := percent(100 / float64(max(len(t.nights), minSlots)))
 	axis := &timeline{}
@@ -89,7 +90,7 @@ func (t trend) axis() *timeline {
 		axis.Tips = append(axis.Tips, tip{From: from, Width: width, Text: clip(day(n.SnapshotDate), maxName) + ": " + wording.Many(n.Rows, "row") + ", " +
 			wording.Many(n.Failed, "failed school") + ", " + runDuration(n.Duration)})
 		date, err := time.Parse(time.DateOnly, n.SnapshotDate)
-		if last := len(t.nights) - 1; err == nil && (i == last || i == 0 && last > 1) { // the labels of neighbours would touch
+		if last := len(t.nights) - 1; err == nil && (i == last || i == 0 && last > 1) { // the labels of adjacent bars would touch
 			axis.X = append(axis.X, mark{At: from + width/2, Label: date.Format("2 Jan")})
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// verdict is the headline of the page and the reasons for it.
+// verdict is the headline of the page, and the reasons for the headline.
 type verdict struct {
-	// Tone selects the colour: good, fair or bad. Mark follows Word.
+	// Tone selects the colour: good, fair or bad. Mark is the punctuation after Word.
 	Tone, Word, Mark, Text string
 	Reasons                []string
 }
@@ -22,7 +22,7 @@ func newVerdict(p *Page) verdict {
 	v := outcome(p)
 	v.Mark = cmp.Or(v.Mark, ".")
 	if p.Failure != "" {
-		v.Reasons = slices.Concat(strings.Split(p.Failure, "\n"), v.Reasons) // joined errors have a line each
+		v.Reasons = slices.Concat(strings.Split(p.Failure, "\n"), v.Reasons) // joined errors are on separate lines
 	}
 	for i := range v.Reasons {
 		v.Reasons[i] = clip(v.Reasons[i], 4*maxError)
@@ -77,7 +77,8 @@ func outcome(p *Page) verdict {
 	return v
 }
 
-// concerns returns the findings that need attention although the run was published: for the headline, and in full.
+// concerns returns the findings that need attention although the run was published. short is for the headline, and long
+// has the details.
 func concerns(p *Page) (short, long []string) {
 	m := p.Manifest
 	if m.Schools.Failed > 0 {
@@ -115,7 +116,7 @@ func concerns(p *Page) (short, long []string) {
 	return short, long
 }
 
-// warnedOf summarizes the warnings of a comparison in a few words each.
+// warnedOf returns a few words for each kind of warning of a comparison.
 func warnedOf(c *snapshot.Comparison) (short []string) {
 	if c == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// view is the data of the template, in about the order of the page.
+// view is the data of the template. Its fields are roughly in the order of the page.
 type view struct {
 	Icon    template.URL
 	Style   template.CSS
@@ -37,7 +37,7 @@ type view struct {
 	Datasets          []datasetLine
 	SomeUnavailable   bool
 	SomeDuplicates    bool
-	AllOK             bool // every dataset of every school
+	AllOK             bool // whether every dataset of every school is complete
 
 	Requests  requestsView
 	Slowest   []slowLine
@@ -71,7 +71,7 @@ func newView(p *Page) *view {
 		FailedChecks: review.FailedChecks(m.Checks), Requests: newRequestsView(m), Settings: settings(p),
 	}
 	v.Icon = icon(v.Verdict.Tone)
-	if v.Complete { // comparing part of a run with a whole one is misleading
+	if v.Complete { // comparing an incomplete run with a complete one would be misleading
 		v.Baseline = p.Baseline
 	}
 	v.Tables, v.AllTables = tables(m, v.Baseline)
@@ -107,7 +107,7 @@ func (v *view) SeveralFiles() bool {
 	return slices.ContainsFunc(v.Tables, func(l tableLine) bool { return l.Files > 1 })
 }
 
-// MostRows returns the length of the longest bar of the chart of tables.
+// MostRows returns the number of rows of the longest bar in the chart of tables.
 func (v *view) MostRows() int64 {
 	var most int64
 	for i := range v.Tables {
@@ -116,10 +116,11 @@ func (v *view) MostRows() int64 {
 	return most
 }
 
-// Share returns the length of a bar, relative to the longest one.
+// Share returns the length of a bar in percent of the longest bar.
 func (v *view) Share(rows int64) percent { return percent(float64(rows) / float64(v.MostRows()) * 100) }
 
-// addDatasets adds datasets with failures first, then datasets with denials, then the others in declaration order.
+// addDatasets adds the datasets with the most failures first, then those with the most denials, and otherwise in
+// declaration order.
 func (v *view) addDatasets(p *Page) {
 	v.AllOK = v.Complete
 	for _, d := range schemas.Datasets() {

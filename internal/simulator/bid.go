@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Bid is an identifier of the service in the form of a version 4 UUID. It holds the entity that it identifies,
-// encrypted with the world's seed, so that the simulator can resolve a bid from a client without a list of all bids.
+// Bid is an identifier of the service in the form of a version 4 UUID. It contains the kind, group and index of the
+// entity that it identifies, encrypted with the world's seed, so that the simulator can resolve a bid from a client
+// without a list of all bids.
 type Bid struct{ High, Low uint64 }
 
 // EntityKind is the kind of entity that a bid identifies.
@@ -32,12 +33,12 @@ const (
 
 const (
 	bidRounds = 4
-	// halfMask keeps 61 bits: a version 4 UUID has 122 free bits, two halves of 61.
+	// halfMask keeps 61 bits, because a version 4 UUID has 122 free bits: two halves of 61.
 	halfMask = 1<<61 - 1
 )
 
-// BidOf returns the bid of the entity at (group, index). The group is the number of a school or district, or another
-// number below 2^24; the index is below 2^32.
+// BidOf returns the bid of the entity at (group, index). The group, usually the number of a school or district, must be
+// below 2^24, and the index below 2^32.
 func (w *World) BidOf(what EntityKind, group, index int) Bid {
 	left, right := uint64(what)<<56|uint64(group)<<32|uint64(index), uint64(0)
 	for round := range uint64(bidRounds) {
@@ -49,8 +50,8 @@ func (w *World) BidOf(what EntityKind, group, index int) Bid {
 	}
 }
 
-// FindBid resolves a bid from a client. ok is false if the text is not a bid of this world as the world would send it.
-// Callers must check that group and index exist.
+// FindBid resolves a bid from a client. ok is false unless the text is exactly what this world would send for one of
+// its bids. Callers must check that group and index exist.
 func (w *World) FindBid(text string) (what EntityKind, group, index int, ok bool) {
 	b, ok := ParseBid(text)
 	if !ok && w.quirks != nil {
@@ -70,7 +71,7 @@ func (w *World) Entity(b Bid) (what EntityKind, group, index int, ok bool) {
 		left, right = right^(Mix(w.seed+uint64(round)*Golden^Mix(left))&halfMask), left
 	}
 	// The right half was zero before encryption, so a wrong bid passes only with a probability of 1 in 2^61. Encrypting
-	// the entity again also checks the fixed bits of version and variant.
+	// the entity again also checks the fixed bits for version and variant.
 	what, group, index = EntityKind(left>>56), int(left>>32&0xffffff), int(left&0xffffffff)
 	return what, group, index, right == 0 && w.BidOf(what, group, index) == b
 }
@@ -97,8 +98,8 @@ func (b Bid) appendText(dst []byte) []byte {
 // String returns the bid as a UUID.
 func (b Bid) String() string { return string(b.appendText(make([]byte, 0, 36))) }
 
-// ParseBid parses a UUID. It returns false unless the UUID is in lower case, as the service sent it: to a client, bids
-// are opaque text.
+// ParseBid parses a UUID. It returns false unless the UUID is in lower case, as the service sends it, because bids are
+// opaque text to clients.
 func ParseBid(text string) (Bid, bool) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 	if err != nil || len(raw) != 16 {

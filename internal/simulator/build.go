@@ -71,8 +71,8 @@ func (w *World) addDistricts(ordinary int) {
 	}
 }
 
-// addSchools adds the schools of 4.1, and for each ordinary district a school without an agreement, which only 4.3
-// lists.
+// addSchools adds the schools that 4.1 lists on any day, and for each ordinary district a school without an agreement,
+// which only 4.3 lists.
 func (w *World) addSchools(counts []int, ordinary int) {
 	for i := range w.total + ordinary {
 		home, results := i-w.total, 0
@@ -83,7 +83,7 @@ func (w *World) addSchools(counts []int, ordinary int) {
 		s.denied = i < w.total && w.isDenied(i, counts)
 		w.schools = append(w.schools, s)
 		if i >= w.listed && i < w.total {
-			continue // the school opens on another day
+			continue // 4.1 lists the school on other days
 		}
 		w.districts[home].schools = append(w.districts[home].schools, i)
 		if inState := (2*ordinary + 2) / 3; ordinary > 1 && home < inState {
@@ -93,8 +93,8 @@ func (w *World) addSchools(counts []int, ordinary int) {
 	}
 }
 
-// home returns the district of a school. The first schools are in different districts; most of the others are in the
-// first districts.
+// home returns the district of a school. The first schools are in different districts. Most of the other schools are in
+// the first districts.
 func (w *World) home(school, ordinary int) int {
 	if school < ordinary {
 		return school
@@ -109,7 +109,7 @@ func (w *World) home(school, ordinary int) int {
 	return 0
 }
 
-// sizes returns the number of results of each school. The first schools have the explicit sizes; the remaining results
+// sizes returns the number of results of each school. The first schools have the explicit sizes. The remaining results
 // are spread over the other schools by Zipf's law, in shuffled order.
 func (w *World) sizes(explicit []int, total int) []int {
 	counts := make([]int, w.total)
@@ -161,7 +161,7 @@ func (w *World) newSchool(i, home, results int) school {
 		s.lowest = max(s.lowest, 3)
 	}
 	if results > 0 {
-		// On average, a student has results in two to three subjects, and in at most four, with one result in each.
+		// A student has one result in each of at most three subjects, and 2.3 results on average.
 		s.tested = (results*10 + 22) / 23
 		s.students = s.tested + s.tested/20 + d.Between(1, 4)
 		s.educators = 1 + s.students/14
@@ -173,14 +173,14 @@ func (w *World) newSchool(i, home, results int) school {
 	return s
 }
 
-// studentAndSubject returns the student and subject of the result at a position in the service's list, which has the
-// pairs in a permuted order.
+// studentAndSubject returns the student and subject of the result at a position in the service's list. The pairs are
+// listed in a permuted order.
 func (s *school) studentAndSubject(i int) (student, subject int) {
 	at := (s.stepFactor*i + s.stepOffset) % s.results
 	return at % s.tested, at / s.tested
 }
 
-// placeName returns the i-th name of a kind of place. No two names of a kind are equal.
+// placeName returns the i-th name of a kind of place. All names of a kind are different.
 func placeName(seed uint64, sort, i int) string {
 	n := len(places)
 	name := places[(i+int(Hash(seed, sort)%uint64(n)))%n]

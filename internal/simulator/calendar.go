@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// season is one of the four parts of an academic year. Each season is one enrollment session. Tests are taken in all of
-// them except summer.
+// season is one of the four parts of an academic year. Each season is one enrollment session. Tests are taken in every
+// season except summer.
 type season int
 
 const (
@@ -19,7 +19,7 @@ const (
 
 func (s season) String() string { return [...]string{"Fall", "Winter", "Spring", "Summer"}[s] }
 
-// firstYear is the first academic year that bids can hold.
+// firstYear is the first academic year that a bid can encode.
 const firstYear = 2000
 
 // session is an enrollment session. Sessions apply to a whole district and fill the academic year without gaps.
@@ -57,7 +57,8 @@ func (w *World) session(district, year int, s season) session {
 	}
 }
 
-// sessionBegin returns the first day of a session. For the season after the last, it is the first day of the next year.
+// sessionBegin returns the first day of a session. For the season after summer, it returns the first day of the next
+// academic year.
 func (w *World) sessionBegin(district, year int, s season) Day {
 	begin := w.yearBegin(district, year)
 	august := firstOf(time.August, year)

@@ -2,7 +2,7 @@ package simulator
 
 import "net/url"
 
-// FanOut says how often a client calls an operation: once per run, or once for each thing of a kind.
+// FanOut says how often a client calls an operation: once per run, or once for each item of a kind.
 type FanOut int
 
 // The fan-outs.
@@ -19,15 +19,15 @@ const (
 
 // Operation is an operation of the specification, as data.
 type Operation struct {
-	Name     string // of its dataset
+	Name     string // the name of the dataset
 	Template string
-	Required []string // query parameters
+	Required []string // required query parameters
 	Optional []string
-	// Wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
+	// Wrapper is the member that holds the records of a paged list. It is empty for a bare array, which has no pages.
 	Wrapper string
-	// Single is the member that wraps the record of a single read; empty for a list.
+	// Single is the member that wraps the record of a single read. It is empty for a list.
 	Single string
-	// About is the subject of the call besides a school; see SubjectName.
+	// About is the kind of the record that a call is about, besides a school, or 0. See SubjectName.
 	About  EntityKind
 	FanOut FanOut
 	Feed   string // the list whose records PerRecord reads
@@ -69,14 +69,14 @@ type Call struct {
 
 // Filter holds the filter parameters of a list (specification, "Rules common to all endpoints").
 type Filter struct {
-	On      Day   // active on that day, if dated
+	On      Day   // records must be active on this day
 	Dated   bool  // whether On applies
-	Since   int64 // milliseconds: modified at or after
-	Removed bool  // include removed records
+	Since   int64 // milliseconds; records must be modified at or after this time
+	Removed bool  // whether removed records are included
 	equal   map[string]string
 }
 
-// Hash returns a hash of a call and further numbers.
+// Hash returns a hash of a call's operation, school and district, and of further numbers.
 func (w *World) Hash(c *Call, parts ...int) uint64 {
 	return Hash(w.seed^c.Op.salt, append([]int{c.School, c.District}, parts...)...)
 }

@@ -8,7 +8,7 @@ const (
 	classSlots = 6
 )
 
-// classSubjects holds the subjects of a cohort's lessons by slot; the homeroom has no subject. Slots from lastYear on
+// classSubjects holds the subjects of a cohort's lessons by slot. The homeroom has no subject. Slots from lastYear on
 // belong to the previous year.
 var classSubjects = [lastYear]string{"", "Mathematics", "English Language Arts", "Science"}
 
@@ -20,15 +20,15 @@ type class struct {
 	index    int
 	year     int
 	cohort   int
-	subject  int // in classSubjects
+	subject  int // index in classSubjects
 	period   int // 0 in elementary schools, which have no periods
 	teaching teaching
-	form     int // of the roster, a percentile
+	form     int // a percentile that selects the form of the roster
 	draw     Rand
 }
 
-// teaching lists the educators of a class: count of them, beginning at first. If there are no educators, the member is
-// an empty array or, if unknown is set, missing.
+// teaching lists the educators of a class: count of them, beginning at first. If there are no educators, the member
+// "educators" is an empty array or, if unknown is true, missing.
 type teaching struct {
 	first, count int
 	unknown      bool
@@ -97,8 +97,8 @@ func (t *teaching) teaches(educator int) bool {
 	return educator >= t.first && educator < t.first+t.count
 }
 
-// attends reports whether the occupant of a seat attends a class of the seat's cohort. All attend the homeroom, and
-// most attend each lesson.
+// attends reports whether the occupant of a seat attends a class of the seat's cohort. All occupants attend the
+// homeroom, and most of them attend each lesson.
 func (w *World) attends(school, class, seat int) bool {
 	return class&(1<<24-1)%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, seat)%1000 >= 80
 }
@@ -168,8 +168,8 @@ func (w *World) classEducator(a *Arena, c *Call, index int) Member {
 	)}
 }
 
-// classStudents returns the roster. The specification does not show its elements: most rosters hold objects, some hold
-// only bids, and some are empty or missing. The state does not get names.
+// classStudents returns the roster. The specification does not show its elements, so most rosters contain objects, some
+// contain only bids, and some are empty or missing. In the state's perspective, rosters do not contain names.
 func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	switch {
 	case k.form < 10:
@@ -210,7 +210,8 @@ func (w *World) classStudent(a *Arena, c *Call, st *student) Value {
 	)
 }
 
-// classDetails returns the answer of 4.10: the same record as in the list. Its arrays do not have separate tables here.
+// classDetails returns the answer of 4.10: the same record as in the list. Here, the arrays of the record do not have
+// separate tables.
 func classDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		record := w.classRecord(a, c, c.Subject)

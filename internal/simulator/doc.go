@@ -1,9 +1,9 @@
 // Package simulator simulates the service of the specification: a seeded [World] of districts, schools, students and
 // results, and a [Server] that serves it over HTTP as strictly as the specification allows, with faults on demand. It
-// is written from the specification and the observations of public clients; of this project it knows only tables.csv.
+// is based on the specification and on the observations of public clients. Of this project, it uses only tables.csv.
 //
-//   - A record is data: the world makes it as a list of named values. The renderer writes these as JSON, with varying
-//     order of members and precision of timestamps, and package oracle turns the same values into expected rows.
+//   - A record is data: the world makes it as a list of named values. The renderer writes the values as JSON, with
+//     a varying order of members and precision of timestamps. Package oracle turns the same values into expected rows.
 //   - Everything is a pure function of the world's options and a position. Any page can therefore be rendered at any
 //     time, concurrently, and always has the same bytes. Only the lists of schools and districts are kept in memory.
 //   - An operation is an entry in a table ([Operations]): its path, parameters, container and source of records. A

@@ -34,8 +34,8 @@ func hashText(seed uint64, parts ...string) uint64 {
 	return Mix(h)
 }
 
-// Rand is a sequence of pseudo-random numbers. It uses integers only: floating point may differ between processors
-// (fused multiply-add), and a seed must give the same bytes everywhere.
+// Rand is a sequence of pseudo-random numbers. It uses only integers, because floating point may differ between
+// processors (fused multiply-add), and a seed must give the same bytes everywhere.
 type Rand struct{ state uint64 }
 
 // NewRand returns the sequence that begins at a state.
@@ -46,13 +46,13 @@ func (d *Rand) next() uint64 {
 	return Mix(d.state)
 }
 
-// Below returns a number from 0 to n-1.
+// Below returns the next number, from 0 to n-1.
 func (d *Rand) Below(n int) int {
 	high, _ := bits.Mul64(d.next(), uint64(n))
 	return int(high)
 }
 
-// Between returns a number from low to high, both included.
+// Between returns the next number, from low to high, both included.
 func (d *Rand) Between(low, high int) int { return low + d.Below(high-low+1) }
 
 // Chance returns true with a probability of perMille in a thousand.

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// validity holds the values that the filters of an enrollment list check.
+// validity holds the values of a record that the filters of an enrollment list check.
 type validity struct {
-	begin, end Day // both included; open if end is zero
+	begin, end Day // both included; end is 0 if the validity is open
 	modified   int64
 	removed    bool
 }
@@ -21,7 +21,8 @@ func (f *Filter) passes(l *validity) bool {
 	return l.modified >= f.Since && (f.Removed || !l.removed)
 }
 
-// matches reports whether a record with this value passes the parameter with that name.
+// matches reports whether a record with the given value passes the filter of a parameter. Every record passes if the
+// request does not have the parameter.
 func (f *Filter) matches(parameter, value string) bool {
 	wanted, asked := f.equal[parameter]
 	return !asked || wanted == value
@@ -36,8 +37,8 @@ func (w *World) withDefaultDate(c *Call) Filter {
 	return f
 }
 
-// lastModified returns when a record was last modified, and whether it was removed then. Every record is modified once
-// a year, at a different time.
+// lastModified returns when a record was last modified, and whether that modification removed it. Every record is
+// modified once a year, at a different time.
 func (w *World) lastModified(d *Rand, removedPerMille int) (modified int64, removed bool) {
 	const year = 365 * secondsPerDay
 	now := w.today.Millis() / 1000
@@ -45,7 +46,7 @@ func (w *World) lastModified(d *Rand, removedPerMille int) (modified int64, remo
 	return 1000 * (now - ago), d.Chance(removedPerMille)
 }
 
-// 4.7 lists two past academic years, the current one and the next.
+// 4.7 lists two past academic years, the current year and the next year.
 const (
 	pastYears   = 2
 	listedYears = pastYears + 2
@@ -55,13 +56,13 @@ func (w *World) academicYearLife(perspective, year int) validity {
 	d := Rand{Hash(w.seed, int(academicYearEntity), perspective, year)}
 	l := validity{begin: w.yearBegin(perspective, year), end: w.yearBegin(perspective, year+1) - 1}
 	l.modified, _ = w.lastModified(&d, 0)
-	// Only past years are removed, and rarely, so that the terms of results stay known.
+	// Only the oldest year may be removed, so that the terms of results stay known.
 	l.removed = year == w.districts[perspective].year-pastYears && d.Chance(300)
 	return l
 }
 
-// academicYears returns the list of 4.7. The terms of a district's results are among its sessions; the state has its
-// own calendar.
+// academicYears returns the list of 4.7. The terms of a district's results are among the district's sessions. The state
+// has its own calendar.
 func academicYears(w *World, c *Call) List {
 	year := func(i int) int { return w.districts[c.District].year - pastYears + i }
 	bidOf := func(i int) Bid { return w.BidOf(academicYearEntity, c.District, year(i)) }
@@ -98,8 +99,8 @@ func academicYears(w *World, c *Call) List {
 	}
 }
 
-// A student has one association per academic year and one per session, over three years, so that two are active on any
-// past day. The association of the current year is open.
+// A student has one association per academic year and one per session, over three years, so that two associations are
+// active on any past day. The association of the current year is open.
 const (
 	yearAssociations = pastYears + 1
 	associationSlots = yearAssociations * (1 + int(seasons))
@@ -109,19 +110,20 @@ const (
 type studentAssociation struct {
 	validity
 	student student
-	index   int // in the bid
+	index   int // index in the bid
 	grade   int
 }
 
-// The indices of associations begin at 0 for sessions, and at these values for years and for the years of movers.
+// The indices of associations begin at 0 for sessions, at yearAssociation for years, and at movedAssociation for the
+// years of movers.
 const (
 	yearAssociation  = 512 // above the sessions of 128 years
 	movedAssociation = yearAssociation + 128
 )
 
-// studentAssociation returns the association in a slot of the student at a place in a school's roster. ok is false for
-// times before enrollment or in the future, and for students who are not at the school. Movers have only an open
-// association.
+// studentAssociation returns the association in a slot of the student at a place in a school's roster. ok is false if
+// the association is from before the student's enrollment or in the future, or if the student is not at the school.
+// Movers have only one association, which is open.
 func (w *World) studentAssociation(school, place, slot int) (s studentAssociation, ok bool) {
 	home, seat, present := w.seatAt(school, place)
 	if !present {
@@ -157,8 +159,8 @@ func (w *World) studentAssociation(school, place, slot int) (s studentAssociatio
 	return s, true
 }
 
-// studentAssociations returns the list of 4.8. The state sees only the associations of years, not of sessions, and only
-// its own student id.
+// studentAssociations returns the list of 4.8. The state's perspective contains only the associations of years, not of
+// sessions, and only the student id of the state.
 func studentAssociations(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
 	state := w.districts[c.District].state
@@ -204,8 +206,8 @@ func (w *World) matchesStudent(f *Filter, st *student) bool {
 			f.matches("district-student-id", st.districtID())
 }
 
-// An educator has a current association, either open or until the end of the year. Some also have an association that
-// has ended.
+// An educator has a current association, which is either open or lasts until the end of the year. Some educators also
+// have an association that has ended.
 const educatorSlots = 2
 
 func (w *World) educatorAssociation(school, educator, slot int) (l validity, ok bool) {
@@ -237,7 +239,7 @@ func educatorAssociations(w *World, c *Call) List {
 	}
 }
 
-// educatorAssociationRecord returns an element of 4.13, which is also the answer of 4.14.
+// educatorAssociationRecord returns an element of the list of 4.13, which is also the answer of 4.14.
 func (w *World) educatorAssociationRecord(a *Arena, c *Call, i int) []Member {
 	l, _ := w.educatorAssociation(c.School, i/educatorSlots, i%educatorSlots)
 	d := Rand{Hash(w.seed, int(EducatorAssociationEntity), c.School, i, 1)}
@@ -262,7 +264,8 @@ func (w *World) educator(school, index int) person {
 	return d.person()
 }
 
-// districtID returns the district's student id. It has fewer digits than the state's, and no leading zeros.
+// districtID returns the student id of the district. It has fewer digits than the student id of the state, and no
+// leading zeros.
 func (st *student) districtID() string {
 	return strconv.FormatUint(100_000+Hash(st.bid.Low, 2)%900_000, 10)
 }

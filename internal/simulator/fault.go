@@ -11,20 +11,20 @@ import (
 type FaultKind string
 
 const (
-	// FaultStatus answers with Status and an error body of a shape that public clients have met.
+	// FaultStatus answers with Status and an error body in one of the formats that public clients have received.
 	FaultStatus FaultKind = "status"
-	// FaultReset resets the connection without an answer. On a reused connection, Go's client silently repeats the GET;
-	// the log shows both requests.
+	// FaultReset resets the connection without an answer. On a reused connection, Go's client silently repeats the GET.
+	// The log then shows both requests.
 	FaultReset FaultKind = "reset"
 	// FaultTruncate announces the whole body with Content-Length, sends half of it and closes the connection.
 	FaultTruncate FaultKind = "truncate"
 	// FaultTruncateChunked sends half of the body in chunks and closes the connection before the last chunk.
 	FaultTruncateChunked FaultKind = "truncate_chunked"
-	// FaultHTML answers 200 with an HTML page.
+	// FaultHTML answers with status 200 and an HTML page.
 	FaultHTML FaultKind = "html"
-	// FaultEmptyString answers 200 with an empty JSON string.
+	// FaultEmptyString answers with status 200 and an empty JSON string.
 	FaultEmptyString FaultKind = "empty_string"
-	// FaultBody answers 200 with Body, or with valid JSON of an unknown shape if Body is empty.
+	// FaultBody answers with status 200 and Body, or with valid JSON of an unknown shape if Body is empty.
 	FaultBody FaultKind = "body"
 	// FaultStall sends nothing until the client gives up or Latency (default two minutes) has passed, then resets the
 	// connection.
@@ -36,15 +36,15 @@ const (
 )
 
 // FaultListMoves serves test results as if the list had changed since the last page: the first result of the page gets
-// the student and subject of the next one. With ToTry 1, the second reading is consistent. Other operations are
-// unaffected.
+// the student and subject of the next one. If ToTry is 1, the page is consistent when it is read a second time. The
+// fault does not affect other operations.
 const FaultListMoves FaultKind = "list_moves"
 
 // OperationToken is the name of the token endpoint in faults and in the log.
 const OperationToken = "token"
 
 // Fault selects requests and says what happens to them. It only affects requests that would have succeeded. If several
-// faults match, the first one applies, except for faults with a Share.
+// faults match, the first one applies, but faults with a Share divide the tries among them.
 type Fault struct {
 	// Operation is a dataset's name, such as test_results, or "token". Empty means every operation except the token
 	// endpoint.
@@ -56,22 +56,23 @@ type Fault struct {
 	// FromTry and ToTry limit the fault to these tries of the same request (operation, path and query), both included,
 	// counted from 1 since SetFaults. Zero means no limit.
 	FromTry, ToTry int
-	// InARow exempts a try if this many consecutive tries of the same request before it met any fault. Zero means no
-	// limit.
+	// InARow exempts a try if at least this many tries of the same request immediately before it met any fault. Zero means
+	// no limit.
 	InARow int
 	// Share is the share of tries that meet the fault, from 0 to 1; zero means all. The world's seed, the request and
 	// the number of the try decide which tries meet it, not the order of arrival. The shares of matching faults add up:
 	// no two of these faults affect the same try.
 	Share float64
 	// Above exempts requests that arrive while fewer than this many are being answered, so that the fault limits
-	// concurrency; zero exempts no requests. Token requests and rejected requests do not count, and rejections skip the
+	// concurrency. Zero exempts no requests. Token requests and rejected requests do not count, and rejections skip the
 	// server's latency.
 	Above int
 
 	Kind FaultKind
 	// Status is used by FaultStatus.
 	Status int
-	// RetryAfter is the header's value; "date+2s" is the date two seconds from now. Empty means no header.
+	// RetryAfter is the value of the header Retry-After. "date+2s" is the date two seconds from now. Empty means no
+	// header.
 	RetryAfter string
 	// Latency is the delay of FaultLatency, and the limit of stalls.
 	Latency time.Duration
@@ -80,9 +81,9 @@ type Fault struct {
 }
 
 // TransientFaults returns faults that disappear when the request is repeated. Together, they affect the given share of
-// tries, but at most four tries of a request in a row, so that a client with eight retries succeeds. Stalls
-// last for the given time (default one second) or until the client gives up. The token endpoint has its own faults,
-// none of which rejects the credentials.
+// tries, but at most four tries of a request in a row. A client with eight retries therefore succeeds. Stalls last for
+// the given time (default one second) or until the client gives up. The token endpoint has its own faults, none of
+// which rejects the credentials.
 func TransientFaults(share float64, stall time.Duration) []Fault {
 	if stall <= 0 {
 		stall = time.Second
@@ -126,18 +127,18 @@ func TransientFaults(share float64, stall time.Duration) []Fault {
 	return faults
 }
 
-// target holds the properties of a request that decide which faults it meets.
+// target holds the properties of a request that decide which fault the request meets.
 type target struct {
 	operation, school, district string
-	key                         uint64 // of operation, path and query
-	others                      int    // requests being answered
+	key                         uint64 // hash of operation, path and query
+	others                      int    // number of other requests that are being answered
 }
 
 // faultPicker counts the tries of each request and picks its fault. The server's lock guards it.
 type faultPicker struct {
 	seed   uint64
 	faults []Fault
-	tries  map[uint64]tally // by request
+	tries  map[uint64]tally // by the key of the request
 }
 
 // tally counts the tries of a request, and the faults since the last try without a fault.
@@ -151,7 +152,7 @@ func newFaultPicker(seed uint64, faults []Fault) *faultPicker {
 	}
 }
 
-// faultOfTry counts a try, and returns its fault, or nil, and the number of the try.
+// faultOfTry counts a try. It returns the fault of the try, or nil, and the number of the try.
 func (b *faultPicker) faultOfTry(a *target) (*Fault, int) {
 	t := b.tries[a.key]
 	t.tries++
@@ -166,7 +167,7 @@ func (b *faultPicker) faultOfTry(a *target) (*Fault, int) {
 }
 
 func (b *faultPicker) pick(a *target, t tally) *Fault {
-	// A number from 0 to 1 with 53 bits, as many as a float64 has.
+	// luck is a number from 0 to 1 with 53 bits, the precision of a float64.
 	luck := float64(Mix(a.key^Mix(b.seed+uint64(t.tries)))>>11) / (1 << 53)
 	for i := range b.faults {
 		f := &b.faults[i]

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// filler completes records: a declared column that the world does not send gets a value made up from its type, so that
-// a new column needs no code here.
+// filler completes records. A declared column that the world does not send gets a made-up value of its type, so that a
+// new column needs no code here.
 type filler struct {
 	draw Rand // the random values of the record
 }

@@ -4,20 +4,20 @@ import "time"
 
 // Students have seats. A seat belongs to a school and always has an occupant, who enters in the lowest grade, moves up
 // a grade each August, and makes room for the next occupant after the highest grade. The occupants of a block of seats
-// enter together, so that a block is one grade or two. The events in an occupant's life are derived from a hash of seat
-// and year, so that the state on any day can be computed, and all days agree about the past.
+// enter together, so that a block contains one or two grades. The events in an occupant's life are derived from a hash
+// of seat and year, so that the state on any day can be computed, and the past is the same on all later days.
 
-// seatBits is the size of a seat's number in the index of a bid.
+// seatBits is the number of bits of a seat's number in the index of a bid.
 const seatBits = 20
 
 // occupant is the student in a seat in an academic year.
 type occupant struct {
-	school int // of the seat
-	seat   int // its number in the school
-	index  int // in the student's bid: the occupant's number in the sequence of occupants, and the seat's
+	school int // the school of the seat
+	seat   int // the number of the seat in the school
+	index  int // index in the student's bid: the number in the sequence of occupants, and the number of the seat
 	year   int // the academic year on the world's day
-	phase  int // years at the school before this one
-	grade  int // in that year, 0 for kindergarten
+	phase  int // number of years at the school before this year
+	grade  int // grade in that year, 0 for kindergarten
 }
 
 // occupant returns the occupant of a seat on the world's day. seat must be below school.students.
@@ -36,18 +36,18 @@ func (w *World) occupant(school, seat int) occupant {
 	return o
 }
 
-// absence is a period in which a student is not on the roster of the school of the seat. It does not include the day
-// to.
+// absence is a period in which a student is not on the roster of the school of the seat. It includes the day from, but
+// not the day to.
 type absence struct {
 	from, to Day
-	// moved is set if the student is at the partner school instead.
+	// moved is true if the student is at the partner school instead.
 	moved bool
 }
 
 // covers reports whether a day is part of the absence.
 func (a absence) covers(d Day) bool { return a.from <= d && d < a.to }
 
-// absence returns the absence of an occupant in an academic year. Most occupants have none.
+// absence returns the absence of an occupant in an academic year. For most occupants, it is empty.
 func (w *World) absence(school, seat, year int) absence {
 	s := &w.schools[school]
 	if s.steady {
@@ -69,10 +69,10 @@ func (w *World) absence(school, seat, year int) absence {
 	return a
 }
 
-// partner returns the school to which students of a school move in a year, or -1.
+// partner returns the school to which students of a school move in a year, or -1 if there is none.
 func (w *World) partner(school, year int) int { return w.shifted(school, w.partnerShift(year)) }
 
-// source returns the school from which students move to a school in a year, or -1.
+// source returns the school from which students move to a school in a year, or -1 if there is none.
 func (w *World) source(school, year int) int { return w.shifted(school, -w.partnerShift(year)) }
 
 func (w *World) partnerShift(year int) int {
@@ -82,8 +82,8 @@ func (w *World) partnerShift(year int) int {
 	return 0
 }
 
-// shifted returns the school that is by places after a school, in the circle of schools that are not steady. It returns
-// -1 if the school is not in the circle, or by is 0.
+// shifted returns the school at the distance by after a school, in the circle of schools that are not steady. It
+// returns -1 if the school is not in the circle or if by is 0.
 func (w *World) shifted(school, by int) int {
 	n := w.total - w.steady
 	if by == 0 || school < w.steady || school >= w.total {
@@ -161,7 +161,7 @@ type event struct {
 func (e *event) position() int { return e.year*int(seasons) + int(e.season) }
 
 // lastEvent returns the test that the service shows for a student and a subject on the world's day: the newest one. ok
-// is false if there is none, it is older than a year, or it has vanished.
+// is false if there is no test, or if the newest one is older than a year or has vanished.
 func (w *World) lastEvent(o *occupant, subject int) (e event, ok bool) {
 	for year := o.year; year >= o.year-1; year-- {
 		for s := spring; s >= fall; s-- {
@@ -197,10 +197,11 @@ func (w *World) takes(o *occupant, subject int, e *event) bool {
 	return !o.hadSeat(e) || away.moved || !away.covers(e.day)
 }
 
-// hadSeat reports whether the occupant had the seat at the time of an event, rather than being at another school.
+// hadSeat reports whether the occupant already had the seat in the year of an event, instead of being at another
+// school.
 func (o *occupant) hadSeat(e *event) bool { return e.year >= o.year-o.phase }
 
-// vanished reports whether the service has stopped showing a result without a reason.
+// vanished reports whether a result has disappeared from the service without a reason.
 func (w *World) vanished(o *occupant, subject int, e *event) bool {
 	d := Rand{Hash(w.seed, int(ResultEntity), o.school, o.index, subject, e.position(), 1)}
 	return d.Chance(2) && !w.schools[o.school].steady && e.day+Day(d.Between(3, 150)) < w.today

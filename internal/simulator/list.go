@@ -2,10 +2,10 @@ package simulator
 
 import "strconv"
 
-// List is the list that a call reads, before filters and paging: positions from 0 to Count-1.
+// List is the list that a call reads, before filters and paging. Its positions are 0 to Count-1.
 type List struct {
 	Count int
-	// Keep reports whether the filters keep the record at a position; nil keeps all.
+	// Keep reports whether the record at a position passes the filters. If it is nil, all records pass.
 	Keep func(i int) bool
 	// Record returns the record at a position.
 	Record func(a *Arena, i int) []Member
@@ -21,7 +21,7 @@ func (s *List) At(a *Arena, i int) Value {
 	return Value{Kind: Object, Sub: s.Record(a, i)}
 }
 
-// Next returns the first position from i on that passes the filters, or Count.
+// Next returns the first position from i on whose record passes the filters, or Count if there is none.
 func (s *List) Next(i int) int {
 	for i < s.Count && s.Keep != nil && !s.Keep(i) {
 		i++
@@ -29,7 +29,7 @@ func (s *List) Next(i int) int {
 	return i
 }
 
-// skip returns the position of the record that follows size records from first on, or Count.
+// skip returns the position of the record that follows the size records from first on, or Count if there is none.
 func (s *List) skip(first, size int) int {
 	i := first
 	for n := 0; n < size && i < s.Count; n++ {
@@ -41,11 +41,12 @@ func (s *List) skip(first, size int) int {
 // Container is the JSON around the records of a list.
 type Container struct {
 	Wrapper string // the member that holds the records; empty for a bare array
-	// Paged lists come in pages. Unpaged lists are complete; their pagination member says so, is null, or is absent.
+	// Paged is true if the list is sent in pages. Otherwise the list is complete, and Pagination is the value of its
+	// pagination member, or "" if there is no such member.
 	Paged      bool
 	Pagination string
-	Beside     string // further members
-	TextFlags  bool   // hasNextPage is text
+	Beside     string // JSON of further members
+	TextFlags  bool   // whether hasNextPage is sent as text
 }
 
 // appendMore appends the value of hasNextPage.
@@ -58,16 +59,16 @@ func (k *Container) appendMore(dst []byte, more bool) []byte {
 	return strconv.AppendBool(dst, more)
 }
 
-// Quirks change the answers of a world. They are in package odd.
+// Quirks change the answers of a world. Package odd implements them.
 type Quirks interface {
 	// List returns the list of a call with some of its records changed, replaced or repeated.
 	List(w *World, c *Call, plain List) List
 	// Container returns the container of a list.
 	Container(w *World, c *Call, documented Container) Container
-	// FormatBid writes a bid of the world. ParseBid reads any bid that FormatBid has written.
+	// FormatBid returns the text of a bid of the world. ParseBid parses any text that FormatBid returns.
 	FormatBid(w *World, b Bid) string
 	ParseBid(text string) (Bid, bool)
-	// Mark returns a text to put into cursors, the members beside them, errors and headers; empty for none. The text
-	// has no characters that JSON escapes.
+	// Mark returns a text to put into cursors, the members beside them, errors and headers, or "" for none. The text has
+	// no characters that JSON escapes.
 	Mark() string
 }

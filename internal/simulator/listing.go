@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// This file holds the changes to whole schools and lists from day to day. Schools are added, leave and lose their
-// agreements at any time except in fall 2026, the time of the default world.
+// This file contains the changes of whole schools and lists from day to day. Schools join or leave the list and lose
+// their agreements at any time except in fall 2026, the time of the default world.
 
-// quarterDays is the length of the periods in which agreements end. One of them begins on the first of September 2026.
+// quarterDays is the length of the periods in which agreements end. One of these periods begins on 1 September 2026.
 const quarterDays = 91
 
-// listSchools decides how many schools 4.1 lists on the world's day. If there are more than a few, the last one has
-// been listed since the previous winter; others are listed from December 2026 on.
+// listSchools decides how many schools 4.1 lists on the world's day. If there are more than a few schools, the last of
+// them joined the list in December 2025 or January 2026. Further schools join from December 2026 on.
 func (w *World) listSchools(counts []int) {
 	if w.listed-w.steady < 6 {
 		return
@@ -23,7 +23,7 @@ func (w *World) listSchools(counts []int) {
 	}
 }
 
-// hasOpened reports whether the i-th of the schools that are not listed from the beginning is listed on the world's
+// hasOpened reports whether, of the schools that are not listed from the beginning, the i-th is listed on the world's
 // day. Every third of these schools leaves the list for 30 days, together with the schools added after it.
 func (w *World) hasOpened(i int, counts []int) bool {
 	came := firstOf(time.December, 2025) + Day(Hash(w.seed, int(SchoolEntity), i, 2)%60)
@@ -43,8 +43,8 @@ func isLarge(school int, counts []int) bool {
 	return counts[school]*8 > sum
 }
 
-// isDenied reports whether the data sharing agreement with a school has ended on the world's day: the service still
-// lists the school, but denies access to it. Agreements end for 10 to 40 days.
+// isDenied reports whether the data sharing agreement with a school has ended on the world's day. The service still
+// lists such a school, but denies access to it. A new agreement begins after 10 to 40 days.
 func (w *World) isDenied(school int, counts []int) bool {
 	if school < w.steady || isLarge(school, counts) {
 		return false
@@ -63,7 +63,7 @@ func (w *World) isDenied(school int, counts []int) bool {
 // Denied reports whether the service denies access to a school of 4.1.
 func (w *World) Denied(school int) bool { return w.schools[school].denied }
 
-// withReorderedArrays returns a list in which some arrays of rows are in reverse order, each of them on some days.
+// withReorderedArrays returns a list in which each array of rows is in reverse order on a few days.
 func (w *World) withReorderedArrays(c *Call, list List) List {
 	record, t := list.Record, &c.Op.Tables[0]
 	if len(t.Shape.Children) == 0 {
@@ -82,8 +82,8 @@ func (w *World) withReorderedArrays(c *Call, list List) List {
 	return list
 }
 
-// reordered returns a list that on some days begins at another record. The order of test results does not change,
-// because faults and broken rules depend on positions.
+// reordered returns a list that is rotated on some days, so that it begins at another record. The order of test results
+// does not change, because faults and broken rules depend on positions.
 func (w *World) reordered(c *Call, list List) List {
 	by := int(w.Hash(c, c.Subject, int(w.today)) >> 32)
 	if c.Op.Name == "test_results" || list.Count < 2 || by%10 != 0 {

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Request is an entry of the request log. It is written before the answer is sent, so that a client that has an answer
-// finds its entry.
+// Request is an entry of the request log. It is written before the answer is sent, so that the entry exists as soon as
+// the client has the answer.
 type Request struct {
 	// Seq counts requests in order of arrival, from 1.
 	Seq  int64
 	Time time.Time
-	// InFlight counts the requests, including this one, that had arrived and whose answers had not begun. The client
-	// had at least that many in flight.
+	// InFlight counts the requests, including this one, that had arrived and whose answers had not begun. The client had
+	// at least that many requests in flight.
 	InFlight int
 	Method   string
-	// Operation is a dataset's name, "token", or empty for an unknown path. Template is its path in the specification.
+	// Operation is a dataset's name, "token", or "" for an unknown path. Template is the path of the operation in the
+	// specification.
 	Operation string
 	Template  string
 	// Path is the escaped path as received, below the base path.
@@ -26,10 +27,10 @@ type Request struct {
 	// by id, which does not specify a school, School is the school of the record.
 	School   string
 	District string
-	// Try counts requests with the same operation, path and query since SetFaults, from 1; 0 if the request was
-	// rejected.
+	// Try is the number of this request among those with the same operation, path and query since SetFaults, counted from
+	// 1. It is 0 if the request was rejected.
 	Try int
-	// Fault is the fault that the request met; empty for none.
+	// Fault is the fault that the request met, or "" if it met none.
 	Fault FaultKind
 	// Status is 0 if the connection was cut without an answer.
 	Status int

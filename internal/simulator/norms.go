@@ -14,9 +14,9 @@ const (
 	growthSpread = 694
 )
 
-// expectedGrowth returns the expected growth of a student with a score from a test to a later one, in hundredths of a
-// point, and its standard deviation. For a student at the mean, it is the growth of the mean; it is less above the
-// mean, and more below.
+// expectedGrowth returns how much the score of a student is expected to grow from the score rit in one test to a later
+// test, and the standard deviation of this growth, both in hundredths of a point. A student at the mean is expected to
+// grow by the growth of the mean, a student above it by less, and a student below it by more.
 func expectedGrowth(subject, fromGrade int, from season, toGrade int, to season, rit int) (growth, deviation int) {
 	z := rounded((rit*10-ritMean(subject, fromGrade, from))*1000, ritDeviation(subject, fromGrade))
 	later := ritDeviation(subject, toGrade)

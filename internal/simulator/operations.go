@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Operations returns the operations of the service. Paths are exact: the path of 4.2 ends in a slash, the path of 4.1
-// does not.
+// Operations returns the operations of the service. Paths are exact: the path of 4.2 ends in a slash, and the path of
+// 4.1 does not.
 func Operations() []*Operation {
 	list := []*Operation{
 		{
@@ -135,8 +135,8 @@ func roster(name, template, wrapper string, about EntityKind, fan FanOut, list f
 	}
 }
 
-// enrollment returns one of the operations 4.7 to 4.9 and 4.13. They share most of their parameters; more lists the
-// others.
+// enrollment returns one of the operations 4.7 to 4.9 and 4.13. They share most of their parameters. more lists the
+// other parameters.
 func enrollment(name, template, wrapper string, list func(*World, *Call) List, more ...string) *Operation {
 	return &Operation{
 		Name:     name,
@@ -149,8 +149,8 @@ func enrollment(name, template, wrapper string, list func(*World, *Call) List, m
 	}
 }
 
-// unlessSteady returns the function that reports whether a place of a list is taken, or nil for a steady school, where
-// all places are taken.
+// unlessSteady returns taken, which reports whether a place of a list is taken, or nil for a steady school, because all
+// of its places are taken.
 func (w *World) unlessSteady(school int, taken func(place int) bool) func(int) bool {
 	if w.schools[school].steady {
 		return nil

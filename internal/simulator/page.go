@@ -1,6 +1,6 @@
 package simulator
 
-// The ways in which the last page says that no page follows. Clients have met all of them.
+// The ways in which the last page says that no page follows. Clients have received all of them.
 const (
 	endAbsent = iota
 	endNull
@@ -8,7 +8,7 @@ const (
 	ends
 )
 
-// page appends the body of an answer, changed by the fault, if any.
+// page appends the body of an answer. If the fault is FaultListMoves, the body already contains its effect.
 func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) {
 	c.moved = fault == FaultListMoves
 	size = w.PageSize(c, size)
@@ -47,8 +47,8 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	r.dst = append(r.dst, '}')
 }
 
-// single appends the record of a single read, bare or wrapped, because it is unknown which form the service sends
-// (observed, "Containers and fields"). The record of 4.5 is always bare, unless the world has quirks.
+// single appends the record of a single read, either bare or wrapped, because it is unknown which form the service
+// sends (observed, "Containers and fields"). The record of 4.5 is always bare, unless the world has quirks.
 func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	style := w.Style(c, 0)
 	wrapped := style>>60&1 == 0 && (c.Op.About != StudentEntity || w.quirks != nil)
@@ -62,7 +62,7 @@ func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	}
 }
 
-// records appends an array of up to size records, from position i on, and returns the position after them.
+// records appends an array of up to size records, from position i on, and returns the position of the next record.
 func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int) int {
 	r.dst = append(r.dst, '[')
 	for n := 0; n < size && i < list.Count; n++ {
@@ -78,8 +78,8 @@ func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int)
 	return i
 }
 
-// pagination appends the pagination member for a next page at position next. It returns false if the list has no such
-// member.
+// pagination appends the pagination member of a page. next is the position at which the next page would begin. It
+// returns false if the list has no such member.
 func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next int) bool {
 	if !k.Paged {
 		if k.Pagination != "" {

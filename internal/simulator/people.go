@@ -6,8 +6,8 @@ import "strconv"
 type student struct {
 	occupant
 	bid     Bid
-	matched bool // 4.4 has a studentBid
-	draw    Rand // of names
+	matched bool // whether 4.4 has a studentBid for the student
+	draw    Rand // determines the names
 }
 
 // student returns the occupant of a seat on the world's day. seat must be below school.students.
@@ -52,14 +52,14 @@ func (st *student) person() person {
 	return d.person()
 }
 
-// studentID returns the state's student id. It is text, because it may have leading zeros.
+// studentID returns the student id of the state. It is text, because it may have leading zeros.
 func (st *student) studentID() string {
 	n := Hash(st.bid.Low, 1) % 10_000_000_000
 	digits := strconv.FormatUint(n, 10)
 	return "0000000000"[:10-len(digits)] + digits
 }
 
-// identity returns the studentBid, absent for unmatched students.
+// identity returns the studentBid, or an absent value for an unmatched student.
 func (st *student) identity() Value {
 	if !st.matched {
 		return Value{}
@@ -67,7 +67,7 @@ func (st *student) identity() Value {
 	return idOf(st.bid)
 }
 
-// identityText returns the studentBid as text, empty for unmatched students.
+// identityText returns the studentBid as text, or "" for an unmatched student.
 func (w *World) identityText(st *student) string {
 	if !st.matched {
 		return ""
@@ -75,7 +75,7 @@ func (w *World) identityText(st *student) string {
 	return w.bidText(st.bid)
 }
 
-// studentRecord returns an element of 4.4.
+// studentRecord returns an element of the list of 4.4.
 func (w *World) studentRecord(a *Arena, school, place int) []Member {
 	home, seat, _ := w.seatAt(school, place)
 	st := w.student(home, seat)
@@ -129,7 +129,7 @@ var ethnicities = [...]struct{ standard, custom string }{
 	{"Two or More Races", "Multi-ethnic"},
 }
 
-// The three nested members of 4.5 have no documented shape; an exporter stores them as sent.
+// The three nested members of 4.5 have no documented shape, so an exporter stores them as sent.
 
 func (d *Rand) needs(a *Arena) Value {
 	if !d.Chance(150) {
@@ -167,8 +167,8 @@ func (d *Rand) programs(a *Arena) Value {
 	return Verbatim(a.array(list[:n]...))
 }
 
-// accommodations returns an array for a few results (observed, "Test results"). The names are plain ASCII without a
-// slash: exporters store them as sent, so there must be only one spelling.
+// accommodations returns an array for a few results (observed, "Test results"), and otherwise an absent value. The
+// names are plain ASCII without a slash, so that there is only one way to write them: exporters store them as sent.
 func (d *Rand) accommodations(a *Arena) Value {
 	if !d.Chance(25) {
 		return Value{}

@@ -12,13 +12,13 @@ import (
 // None of these is significant: clients have received members in any order.
 type renderer struct {
 	dst    []byte
-	spaced bool // a space after each comma and colon
+	spaced bool // add a space after each comma and colon
 	ascii  bool // escape everything beyond ASCII, and /
-	// canonical writes odd values as an export keeps them, not as they were sent.
+	// canonical is true if odd values are written as an export keeps them, not as they were sent.
 	canonical bool
 }
 
-// element appends an element in a style. If ordered is set, the members of the element are already in order, and it
+// element appends an element in a style. If ordered is true, the members of the element are already in order, and it
 // need not be an object.
 func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	r.spaced = style&15 == 0
@@ -30,8 +30,8 @@ func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	}
 }
 
-// shuffled appends an object. It starts at a member that depends on the style, and takes steps that reach every member
-// once.
+// shuffled appends an object. The style determines the first member and the length of the steps to the next members,
+// which reach every member once.
 func (r *renderer) shuffled(members []Member, style uint64) {
 	n := len(members)
 	if n == 0 {
@@ -144,8 +144,8 @@ func (r *renderer) container(v *Value) {
 	r.ascii = ascii
 }
 
-// AppendString appends a JSON string. If ascii is set, it escapes slashes and every rune beyond ASCII, and writes runes
-// beyond the BMP as surrogate pairs.
+// AppendString appends a JSON string. If ascii is true, it escapes slashes and every rune beyond ASCII, and writes
+// runes beyond the BMP as surrogate pairs.
 func AppendString(dst []byte, s string, ascii bool) []byte {
 	dst = append(dst, '"')
 	for _, c := range s {

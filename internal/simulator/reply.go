@@ -12,13 +12,13 @@ import (
 const (
 	jsonType = "application/json; charset=utf-8"
 	htmlType = "text/html; charset=utf-8"
-	// maxStall limits stalls whose fault sets no limit; no client should wait longer.
+	// maxStall limits stalls whose fault does not set a limit. No client should wait longer.
 	maxStall = 2 * time.Minute
 )
 
-// reply is an answer as it is sent.
+// reply describes an answer, as it is sent or cut short.
 type reply struct {
-	status      int // 0 without an answer
+	status      int // 0 if no answer is sent
 	contentType string
 	retryAfter  string
 	body        []byte
@@ -36,7 +36,7 @@ func (f *Fault) needsBody() bool {
 	}
 }
 
-// reply returns the correct answer or, if f is not nil, the answer that the fault makes of it.
+// reply returns the correct answer or, if f is not nil, the answer with the effect of the fault.
 func (f *Fault) reply(w *World, entry *Request, now time.Time, body []byte) reply {
 	right := reply{status: http.StatusOK, contentType: jsonType, body: body}
 	if f == nil {
@@ -108,15 +108,15 @@ func (w *World) errorBody(style, status int, message string) []byte {
 	}
 }
 
-// waitBefore waits before the answer begins. It returns false if the client has disconnected.
+// waitBefore waits for the delay before the answer begins. It returns false if the client has disconnected.
 func (p *reply) waitBefore(ctx context.Context) bool {
 	if p.cut == FaultStallBody {
-		return true // The reply waits while it is being sent.
+		return true // send waits after half of the body.
 	}
 	return sleep(ctx, p.wait)
 }
 
-// send writes the reply, or half of it. It ignores write errors: they mean that the client has disconnected.
+// send writes the reply, or half of it. It ignores write errors, because they mean that the client has disconnected.
 func (p *reply) send(w http.ResponseWriter, r *http.Request) {
 	switch p.cut {
 	case FaultReset, FaultStall:
@@ -148,7 +148,7 @@ func (p *reply) send(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// halfInChunks returns a raw answer that ends before the last chunk.
+// halfInChunks returns a raw HTTP response that contains half of the body and ends before the last chunk.
 func (p *reply) halfInChunks() []byte {
 	half := p.body[:len(p.body)/2]
 	raw := "HTTP/1.1 200 OK\r\nContent-Type: " + p.contentType + "\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -158,7 +158,7 @@ func (p *reply) halfInChunks() []byte {
 	return []byte(raw)
 }
 
-// cutConnection writes raw bytes and ends the connection. If there are no bytes, it resets the connection.
+// cutConnection writes raw bytes and closes the connection. If there are no bytes, it resets the connection.
 func cutConnection(w http.ResponseWriter, raw []byte) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -173,13 +173,14 @@ func cutConnection(w http.ResponseWriter, raw []byte) {
 	_ = conn.Close()
 }
 
-// etag returns an entity tag that depends on the body, as the service's does.
+// etag returns an entity tag that depends on the body, like the entity tags of the service.
 func etag(body []byte) string {
 	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 	return `W/"` + strconv.FormatInt(int64(len(body)), 16) + "-" + strconv.FormatUint(uint64(sum), 16) + `"`
 }
 
-// sleep waits. It returns false if the client disconnects first.
+// sleep waits for the given time. It returns false if ctx ends first, which means that the client has disconnected or
+// the server is stopping.
 func sleep(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {
 		return true

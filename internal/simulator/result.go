@@ -2,7 +2,7 @@ package simulator
 
 // testEvent is one student's test in one subject, from which the members of a result are made.
 type testEvent struct {
-	school   int // of the student's seat
+	school   int // the school of the student's seat
 	at       int // the school of the test
 	index    int
 	student  student
@@ -15,13 +15,13 @@ type testEvent struct {
 	end      int64
 	modified int64
 	rit      int
-	error    int // hundredths
-	z        int // thousandths of a standard deviation from the mean of grade and season
+	error    int // standard error in hundredths
+	z        int // distance from the mean of grade and season, in thousandths of a standard deviation
 	draw     Rand
 }
 
 // resultPlaces returns the number of places in the list of 4.6: the pairs of seat and subject with results in the
-// school, followed by such pairs in the school whose students move to it.
+// school, followed by such pairs of the school whose students move to it.
 func (w *World) resultPlaces(school int) int {
 	places := w.schools[school].results
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {
@@ -59,7 +59,7 @@ func (w *World) eventAt(school, place int) (o occupant, subject int, e event, ok
 	return o, subject, e, ok
 }
 
-// testEvent returns the result at a place of 4.6's list; ok is false if the place is empty on the world's day.
+// testEvent returns the result at a place of 4.6's list. ok is false if the place is empty on the world's day.
 func (w *World) testEvent(school, place int) (r testEvent, ok bool) {
 	o, subject, e, ok := w.eventAt(school, place)
 	if !ok {
@@ -73,8 +73,9 @@ func (w *World) eventOf(o *occupant, subject int, e *event) testEvent {
 	home := o.school
 	r := testEvent{school: home, student: w.student(home, o.seat), subject: subject, grade: o.grade - (o.year - e.year), season: e.season, year: e.year}
 	r.index = ((e.year-firstYear)*int(seasons)+int(e.season))<<(seatBits+2) | subject<<seatBits | o.seat
-	// Results follow the student: they include results of the previous school, which has no agreement, and of a partner
-	// school, with the terms of its district. (Observed: a result's schoolBid may differ from the requested school.)
+	// Results follow the student. They include results of the previous school, which has no agreement, and of a partner
+	// school, each with the terms of the district of that school. (Observed: a result's schoolBid may differ from the
+	// requested school.)
 	r.at = home
 	switch away := w.absence(home, o.seat, e.year); {
 	case !o.hadSeat(e):
@@ -103,8 +104,9 @@ func (w *World) eventOf(o *occupant, subject int, e *event) testEvent {
 	return r
 }
 
-// growth returns the difference between the growth since the student's previous test, in the last year, and the growth
-// that the norms expect, in thousandths of their standard deviation. ok is false if there was no such test.
+// growth compares the growth since the student's previous test in the subject, at most a year earlier, with the growth
+// that the norms expect. It returns the difference in thousandths of the expected growth's standard deviation. ok is
+// false if there was no such test.
 func (w *World) growth(r *testEvent) (z int, ok bool) {
 	o := r.student.occupant
 	for at := r.year*int(seasons) + int(r.season) - 1; at >= (r.year-1)*int(seasons)+int(r.season); at-- {
@@ -164,7 +166,7 @@ func (d *Rand) items(a *Arena, questions int) Value {
 	)
 }
 
-// disengaged returns a percentage in hundredths, mostly 0.
+// disengaged returns a percentage in hundredths, which is mostly 0.
 func (d *Rand) disengaged() int {
 	if d.Chance(700) {
 		return 0
@@ -172,8 +174,8 @@ func (d *Rand) disengaged() int {
 	return d.Below(3500)
 }
 
-// norms returns one to three norms: the status by the norms of one or two years, and the growth since the previous
-// test.
+// norms returns one to three norms: the achievement by the norms of one or two years and, for some results, the growth
+// since the previous test.
 func (w *World) norms(a *Arena, r *testEvent) Value {
 	d := &r.draw
 	norm := func(reference, sort string, z int) Member {

@@ -1,8 +1,8 @@
 package simulator
 
-// The classes of a student or an educator (specification 4.11 and 4.12) have undocumented records, so it is unknown
-// what identifies one. Some students and educators have two different records of one class, and sometimes the service
-// lists a record twice, equal in every member.
+// The records of the classes of a student or an educator (specification 4.11 and 4.12) are undocumented, so it is
+// unknown what identifies such a record. Some students and educators have two different records of one class. The
+// service lists some records twice, without any difference.
 
 // membership is a record of 4.11 or 4.12.
 type membership struct {
@@ -11,8 +11,8 @@ type membership struct {
 	draw  Rand
 }
 
-// membership returns a record of a student or educator in a class. copied is the number of the record, from 0. ok is
-// false if there is no such record.
+// membership returns a record of a student or educator in a class. copied is the number of the record, counted from 0.
+// ok is false if there is no such record.
 func (w *World) membership(what EntityKind, school, index, class, copied int) (s membership, ok bool) {
 	luck := Rand{Hash(w.seed, int(what), school, index, class)}
 	switch again := luck.Below(1000); {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// refusal is the answer to a request that the specification does not allow, or for something that does not exist.
+// refusal is the answer to a request that the specification does not allow, or that asks for something that does not
+// exist.
 type refusal struct {
 	status  int
 	message string
@@ -19,8 +20,8 @@ type refusal struct {
 
 func refuse(status int, message string) *refusal { return &refusal{status: status, message: message} }
 
-// match returns the operation of an escaped path below the base path, and the values of the variables in its template;
-// nil if there is no such operation.
+// match returns the operation of an escaped path below the base path, and the values of the variables in its template.
+// Both are nil if there is no such operation.
 func match(list []*Operation, path string) (*Operation, map[string]string) {
 	segments := strings.Split(path, "/")
 	for _, op := range list {
@@ -53,9 +54,9 @@ func fit(template, segments []string) (map[string]string, bool) {
 }
 
 // newCall returns the call of a request, or a refusal. It checks the parameters as strictly as the specification
-// allows. The operation must know each parameter, and each must be sent once, readable and not empty. No required
-// parameter may be missing. On a follow-up page, all parameters except the cursor must be the same as on the first
-// page.
+// allows. It accepts only parameters that the operation has, each of them only once and with a readable value that is
+// not empty. No required parameter may be missing. On a follow-up page, all parameters except the cursor must be the
+// same as on the first page.
 func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -94,13 +95,14 @@ func (w *World) newCall(op *Operation, path string, values map[string]string, ra
 }
 
 // knows reports whether an operation has a parameter. Every list accepts a cursor, because any list may have pages
-// (specification, "Rules common to all endpoints", 3), even if the world has them only with quirks or faults.
+// (specification, "Rules common to all endpoints", 3), even if the world sends pages of that list only with quirks or
+// faults.
 func (op *Operation) knows(parameter string) bool {
 	return slices.Contains(op.Required, parameter) || slices.Contains(op.Optional, parameter) || parameter == "next-page" && op.Single == ""
 }
 
-// readFilter reads the filter parameters, and refuses the call if it cannot read one. Operations apply their default
-// effective date themselves.
+// readFilter reads the filter parameters, and returns a refusal if one of them is unreadable. Operations apply their
+// default effective date themselves.
 func (w *World) readFilter(c *Call) *refusal {
 	unreadable := func(name string) *refusal { return refuse(http.StatusBadRequest, "unreadable value of "+name) }
 	for name, given := range c.query {
@@ -196,7 +198,7 @@ func (w *World) locate(c *Call, path map[string]string) *refusal {
 	return nil
 }
 
-// Parameter returns the value that a call sends for a parameter, by its name in a path.
+// Parameter returns the value that a call sends for a parameter. name is the name of the parameter in a path.
 func (w *World) Parameter(c *Call, name string) string {
 	switch name {
 	case "school_bid":
@@ -237,7 +239,8 @@ func (w *World) holds(what EntityKind, school, index int) bool {
 	}
 }
 
-// cursor returns an opaque token for the page that begins at a position, bound to all other parameters of the call.
+// cursor returns an opaque token for the page that begins at a position. The token is valid only if all other
+// parameters are the same.
 func (w *World) cursor(c *Call, from int) string {
 	mac := w.cursorMAC(c, from)
 	var raw [16]byte

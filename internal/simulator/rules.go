@@ -23,8 +23,8 @@ func Rules() []string {
 
 func (w *World) broken(rule string) bool { return slices.Contains(w.breaks, rule) }
 
-// Each rule except page_size is broken by one result in brokenPeriod. The result before the one that breaks
-// one_result_per_subject breaks no rule, because it is the other half of the pair.
+// Each rule except page_size is broken by one of every brokenPeriod results. The result before the one that breaks
+// one_result_per_subject does not break a rule, because it is the other half of the pair.
 const brokenPeriod = 20
 
 func brokenAt(index int) string {
@@ -100,7 +100,7 @@ func (w *World) pair(members []Member, school, other int) {
 // page_size.
 const brokenPage = 3
 
-// PageSize returns the number of records in the page of a call.
+// PageSize returns the number of records in the page of a call, which is usually size.
 func (w *World) PageSize(c *Call, size int) int {
 	if w.broken(RulePageSize) && c.Op.Name == "test_results" && c.From == 0 {
 		return max(1, size-brokenPage)

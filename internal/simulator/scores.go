@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// The subjects of the tests, most frequent first.
+// The subjects of the tests, the most frequent first.
 const (
 	mathematics = iota
 	reading
@@ -14,7 +14,7 @@ const (
 	subjects
 )
 
-// bands counts the ranges of grades that share a test: kindergarten to 2, 3 to 5, 6 and up.
+// bands is the number of grade ranges that share a test: kindergarten to 2, 3 to 5, and 6 and up.
 const bands = 3
 
 func bandOf(grade int) int {
@@ -108,7 +108,7 @@ func ritMean(subject, grade int, s season) int {
 	case languageUsage:
 		return ritMeans[reading][grade][s] - 6 - drop
 	case science:
-		// Science grows more slowly: halfway between reading and 200.
+		// Science scores are halfway between those in reading and 200, so they grow more slowly.
 		return (ritMeans[reading][grade][s]+2000)/2 - drop
 	default:
 		return ritMeans[subject][grade][s] - drop

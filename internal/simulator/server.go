@@ -30,9 +30,9 @@ type ServerOptions struct {
 	TokenLifetime time.Duration
 	// PageSize is the number of records in a page of 4.6, default 1000 (specification, "Limits").
 	PageSize int
-	// ListPageSize is the page size of other paged operations, default 500; it is not documented.
+	// ListPageSize is the page size of other paged operations, default 500. The specification does not document it.
 	ListPageSize int
-	// Latency is the delay of every answer, except of refused requests and of faults with Above.
+	// Latency is the delay of every answer, except answers to refused requests and answers of faults with Above.
 	Latency time.Duration
 	// Faults are applied to requests; see [Server.SetFaults].
 	Faults []Fault
@@ -51,7 +51,7 @@ type Server struct {
 	inFlight   atomic.Int64
 	pages      sync.Pool // of *pageBuffer
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	tokens tokens
 	log    requestLog
 	faults *faultPicker
@@ -67,7 +67,7 @@ type pageBuffer struct {
 	arena    Arena
 }
 
-// New returns a server of the world.
+// New returns a server for the world.
 func New(world *World, options ServerOptions) *Server {
 	options.BasePath = strings.TrimRight(cmp.Or(options.BasePath, defaultBasePath), "/")
 	options.Key, options.Secret = cmp.Or(options.Key, DefaultKey), cmp.Or(options.Secret, DefaultSecret)
@@ -98,14 +98,14 @@ func (s *Server) Log() []Request {
 	return s.log.list()
 }
 
-// ResetLog clears the log. The counts of tries continue.
+// ResetLog clears the log. It does not reset the counts of tries.
 func (s *Server) ResetLog() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.entries = nil
 }
 
-// SetFaults replaces the faults and resets the count of tries.
+// SetFaults replaces the faults and resets the counts of tries.
 func (s *Server) SetFaults(faults []Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) { s.world.page(&page.renderer, &page.arena, c, size, fault) })
 }
 
-// answer renders and sends the body of an accepted request, or the answer that its fault makes of it.
+// answer renders and sends the body of an accepted request, or the answer that its fault causes.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*pageBuffer, FaultKind)) {
 	fault := s.pickFault(entry)
 	page, _ := s.pages.Get().(*pageBuffer)
@@ -210,7 +210,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	held := (isRejected(fault) || sleep(r.Context(), s.options.Latency)) && reply.waitBefore(r.Context())
 	s.endRequest(entry, fault)
 	if !held {
-		// A mere return would send an empty answer with status 200.
+		// If the handler only returned, net/http would send an empty answer with status 200.
 		cutConnection(w, nil)
 		return
 	}
@@ -236,7 +236,7 @@ func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal)
 	_, _ = w.Write(body) //nolint:gosec // JSON text for the client that sent it; no browser reads it.
 }
 
-// isRejected reports whether the fault limits the number of concurrent requests.
+// isRejected reports whether the fault rejects a request to limit the number of concurrent requests.
 func isRejected(fault *Fault) bool { return fault != nil && fault.Above > 0 }
 
 // endRequest stops counting a request as being in flight and being answered.
@@ -250,7 +250,7 @@ func (s *Server) endRequest(entry *Request, fault *Fault) {
 	s.answering--
 }
 
-// pickFault counts the try and returns its fault, or nil.
+// pickFault counts the try of a request and returns the fault of the try, or nil.
 func (s *Server) pickFault(entry *Request) *Fault {
 	target := target{
 		operation: entry.Operation,

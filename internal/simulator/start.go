@@ -11,8 +11,8 @@ import (
 )
 
 // Start serves on an address (default "127.0.0.1:0") until the context ends or stop is called. stop closes the listener
-// and all connections, and ends waiting requests such as stalls. It may be called more than once. The base URL includes
-// the base path.
+// and all connections, and ends requests that are waiting, for example in a stall. It may be called more than once. The
+// base URL includes the base path.
 func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop func(), err error) {
 	root, stop, err := serve(ctx, s, addr)
 	if err != nil {
@@ -21,7 +21,7 @@ func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop fu
 	return root + s.BasePath(), stop, nil
 }
 
-// serve works like Start for any handler. It returns the URL without a path.
+// serve works like Start, but for any handler. It returns the URL without a path.
 func serve(ctx context.Context, handler http.Handler, addr string) (root string, stop func(), err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"

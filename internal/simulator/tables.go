@@ -15,25 +15,26 @@ type Table struct {
 	Name    string
 	Dataset string
 	Each    string // the array of the record whose elements are the rows; empty if the record is the row
-	// Bare is the source of the column that takes elements that are text instead of objects; empty if the table has no
-	// such column.
+	// Bare is the source of the column for elements that are text instead of objects, or "" if the table has no such
+	// column.
 	Bare string
 	// Known lists documented members without a column.
 	Known []string
-	// WholeRecord means that only records that are equal in every member are duplicates.
+	// WholeRecord is true if only records that are equal in every member are duplicates.
 	WholeRecord bool
 	Columns     []Column
 	Shape       *Shape
 }
 
-// Column is a column of a table. It takes its value from Source: a member of the record, or member.member; ^member of
-// the parent record; $parameter of the call; # for the position in the array; * for everything without a column.
+// Column is a column of a table. Source says where its value comes from: a member of the record, or member.member;
+// ^member of the parent record; $parameter of the call; # for the position in the array; * for everything without a
+// column.
 type Column struct {
 	Name, Type, Source string
 	Key                bool
 }
 
-// Properties of a table that tables.csv does not have.
+// Properties of tables that are not in tables.csv.
 var (
 	bareElements = map[string]string{"school_class_educators": "educatorBid", "school_class_students": "studentBid"}
 	knownMembers = map[string][]string{
@@ -44,7 +45,7 @@ var (
 	wholeRecords = map[string]bool{"student_school_classes": true, "educator_school_classes": true}
 )
 
-// Tables returns the tables of tables.csv, a dataset's first table before its children.
+// Tables returns the tables of tables.csv. The first table of each dataset precedes its child tables.
 var Tables = sync.OnceValue(func() []Table {
 	lines, err := csv.NewReader(strings.NewReader(contract.TablesCSV())).ReadAll()
 	if err != nil {
@@ -83,12 +84,12 @@ func (t *Table) Position(i int) int {
 	return i
 }
 
-// ColumnOf returns the name of the column with a source.
+// ColumnOf returns the name of the column with the given source.
 func (t *Table) ColumnOf(source string) string {
 	return t.Columns[slices.IndexFunc(t.Columns, func(col Column) bool { return col.Source == source })].Name
 }
 
-// KeySource returns the source that identifies the records of one list; empty if there is none.
+// KeySource returns the source that identifies the records of one list, or "" if there is none.
 func (t *Table) KeySource() string {
 	at := slices.IndexFunc(t.Columns, func(col Column) bool { return col.Key && col.Source[0] != '$' })
 	if at < 0 {
@@ -97,7 +98,7 @@ func (t *Table) KeySource() string {
 	return t.Columns[at].Source
 }
 
-// Shape lists the known members of an object. All others are unknown.
+// Shape lists the known members of an object. All other members are unknown.
 type Shape struct {
 	Columns  []Column          // source is the name of the member
 	Nests    map[string]*Shape // objects whose members are columns of the same row
@@ -138,8 +139,8 @@ func (s *Shape) Takes(name string) bool {
 	return slices.ContainsFunc(s.Columns, func(col Column) bool { return col.Source == name })
 }
 
-// unsent returns the declared members that the world does not send. It finds them with the first object of this shape,
-// which must still have its absent members.
+// unsent returns the declared members that the world does not send. It determines them from the first object of this
+// shape that it gets, which must still have its absent members.
 func (s *Shape) unsent(members []Member) *unsentMembers {
 	s.once.Do(func() {
 		sent := func(name string) bool {
@@ -171,8 +172,8 @@ func (s *Shape) child(name string) *Shape {
 	return s.Children[name]
 }
 
-// Find returns the value of the last member of this name, because the last of duplicate members counts; nil if there is
-// none.
+// Find returns the value of the last member of this name, because the last of duplicate members counts. It returns nil
+// if there is no such member.
 func Find(members []Member, name string) *Value {
 	for i := len(members) - 1; i >= 0; i-- {
 		if members[i].Name == name && members[i].Kind != Absent {

@@ -12,14 +12,14 @@ import (
 // authPath is the path of the token endpoint (specification, "Authentication").
 const authPath = "/auth/v1/token"
 
-// tokens holds the issued tokens, of which several may be valid at once. The server's lock guards it.
+// tokens holds the issued tokens. Several of them may be valid at once. The server's lock guards it.
 type tokens struct {
 	seed   uint64
 	given  int
 	expiry map[string]time.Time
 }
 
-// issue returns a new token of 28 characters, as observed.
+// issue returns a new token of 28 characters, the length that was observed.
 func (t *tokens) issue(now time.Time, lifetime time.Duration) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	t.given++
@@ -42,8 +42,8 @@ func (t *tokens) alive(token string, now time.Time) bool {
 	return given && now.Before(expiry)
 }
 
-// checkTokenRequest returns a refusal unless a request has the form that public clients use: key and secret by Basic
-// authentication, the key also as apikey, and the grant type as a header or in a form. A body is optional.
+// checkTokenRequest returns a refusal unless a request has the form that public clients use: key and secret with Basic
+// authentication, the key also in the header apikey, and the grant type in a header or a form. A body is optional.
 func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "the token endpoint expects POST")

@@ -2,7 +2,7 @@ package simulator
 
 import "time"
 
-// Kind determines which fields of a value count and how the value is written.
+// Kind determines which fields of a value are used and how the value is written.
 type Kind uint8
 
 // The kinds of values, with the fields they use.
@@ -41,13 +41,13 @@ type Member struct {
 // values are stated independently.
 type Literal struct {
 	Sent     string // as sent
-	Cell     any    // the value of the column; nil if it does not fit
-	Kept     string // the value in _extra; as sent if empty
+	Cell     any    // the value of the column; nil if the text does not fit
+	Kept     string // the value in _extra; if empty, Sent
 	Replaced int64  // invalid bytes and lone surrogates, also in the name, which _extra holds as U+FFFD
-	Name     string // the member's name as sent, with quotes; plain if empty
+	Name     string // the member's name as sent, with quotes; empty if it is not odd
 }
 
-// IsNull reports whether the value is null or missing, which mean the same.
+// IsNull reports whether the value is null or missing, which have the same meaning.
 func (v *Value) IsNull() bool { return v.Kind == Absent || v.Kind == Null }
 
 // Fits reports whether the value fits its column.
@@ -100,14 +100,14 @@ var layouts = [precisions]string{
 	withMillisZoneless: `"2006-01-02T15:04:05.000"`, withoutFractionZoneless: `"2006-01-02T15:04:05"`,
 }
 
-// Verbatim returns a value that every style writes without needless escapes. Exporters store it as sent, so there must
-// be only one spelling.
+// Verbatim returns a value that every style writes without needless escapes. Exporters store the value as sent, so
+// there must be only one way to write it.
 func Verbatim(v Value) Value {
 	v.M = 1
 	return v
 }
 
-// TextOf returns a value that is a text.
+// TextOf returns a text value.
 func TextOf(s string) Value { return Value{Kind: Text, S: s} }
 
 func idOf(b Bid) Value { return Value{Kind: ID, N: int64(b.High), M: b.Low} }
@@ -142,7 +142,7 @@ func booleanOf(b bool) Value {
 	return Value{Kind: Boolean}
 }
 
-// TimestampOf returns a timestamp in a precision. A timestamp without a fraction must be in whole seconds.
+// TimestampOf returns a timestamp with the given precision. Without a fraction, millis must be a multiple of 1000.
 func TimestampOf(millis int64, precision uint64) Value {
 	return Value{Kind: Timestamp, N: millis, M: precision}
 }
@@ -155,7 +155,7 @@ func (d *Rand) known(perMille int, v Value) Value {
 	return Value{}
 }
 
-// timestamp returns a timestamp with or without a fraction and Z, because clients have met mixed precisions.
+// timestamp returns a timestamp with or without a fraction and Z, because clients have received mixed precisions.
 func (d *Rand) timestamp(millis int64) Value {
 	precision := withMillis
 	if d.Chance(300) {
@@ -189,7 +189,7 @@ func (a *Arena) array(elements ...Member) Value { return Value{Kind: Array, Sub:
 // Day is a calendar date in days since 1970-01-01.
 type Day int
 
-// firstOf returns the first day of a month. It is called for each record, and time.Date would be too slow for that.
+// firstOf returns the first day of a month. It is called for each record, for which time.Date would be too slow.
 func firstOf(month time.Month, year int) Day {
 	// Years begin in March here, so that leap days come last.
 	m := int(month) - 3
@@ -200,7 +200,7 @@ func firstOf(month time.Month, year int) Day {
 	return Day(365*year + year/4 - year/100 + year/400 + (153*m+2)/5 - daysTo1970)
 }
 
-// Lengths of a day.
+// The length of a day.
 const (
 	secondsPerDay = 86400
 	MillisPerDay  = secondsPerDay * 1000

@@ -10,10 +10,10 @@ type Options struct {
 	// Seed changes every identifier, name and score.
 	Seed uint64
 	// Districts is the number of ordinary districts, default 3. If there are two or more, there is also a state: a
-	// district that lists the schools of about two thirds of the others. These schools have two perspectives.
+	// district that lists the schools of about two thirds of the other districts. These schools have two perspectives.
 	Districts int
-	// Schools is the number of schools of 4.1, default 12, or as many as SchoolSizes has. Negative means none. Long
-	// before or after the default day, 4.1 may list fewer or more schools.
+	// Schools is the number of schools of 4.1. The default is the length of SchoolSizes or, if that is nil, 12. Negative
+	// means none. Long before or after the default day, 4.1 may list fewer or more schools.
 	Schools int
 	// Results is the approximate number of test results, default 15000. Schools beyond SchoolSizes share the rest
 	// unevenly.
@@ -21,14 +21,14 @@ type Options struct {
 	// SchoolSizes are the numbers of test results of the first schools; nil means 0, 1, 999, 1000 and 1001. They are the
 	// same every day, whereas other schools' numbers rise and fall.
 	SchoolSizes []int
-	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year that ends then. Worlds
-	// that differ only in this day are the same service on different days.
+	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year that ends on this day.
+	// Worlds that differ only in this day are the same service on different days.
 	AsOf time.Time
 	// Quirks make the service send odd records; see package odd. With quirks there are more rows than Results, because
 	// records without a key are never duplicates.
 	Quirks Quirks
-	// Break lists rules of the service (see [Rules]) that test results break. Each is broken by about one result in
-	// twenty, or by the first page of each list.
+	// Break lists rules of the service (see [Rules]) that test results break. Each rule is broken by about one result in
+	// twenty or by the first page of each list.
 	Break []string
 }
 
@@ -36,9 +36,9 @@ type Options struct {
 type World struct {
 	seed      uint64
 	today     Day
-	yearAgo   Day // the day a year before
+	yearAgo   Day // the same day one year earlier
 	districts []district
-	schools   []school // first those of 4.1, then those it will list, then those without an agreement
+	schools   []school // first those of 4.1, then those that it will list, then those without an agreement
 	listed    int      // number of schools that 4.1 lists
 	total     int      // number of schools that 4.1 will list one day
 	steady    int      // number of schools with a fixed number of results; they come first
@@ -46,10 +46,11 @@ type World struct {
 	mark      string   // mark of the quirks
 	breaks    []string // broken rules
 
-	counted func() []School // countSchools, once
+	counted func() []School // calls countSchools only once
 }
 
-// district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
+// district is a district or the state. Its bid serves as a perspective (specification, "What the service does", 6 and
+// 7).
 type district struct {
 	bid     Bid
 	name    string
@@ -63,13 +64,13 @@ type school struct {
 	bid        Bid
 	name       string
 	district   int
-	lowest     int // grade, 0 for kindergarten
+	lowest     int // lowest grade, 0 for kindergarten
 	highest    int
 	results    int
-	tested     int // how many seats have results; they come first
-	students   int // seats of students
+	tested     int // number of seats with results; these seats come first
+	students   int // number of seats
 	steady     bool
-	denied     bool // its agreement has ended, for a while
+	denied     bool // whether its agreement has ended temporarily
 	educators  int
 	stepFactor int // see studentAndSubject
 	stepOffset int
@@ -99,7 +100,7 @@ func (w *World) Listed() int { return w.listed }
 // AsOf returns the world's day.
 func (w *World) AsOf() time.Time { return w.today.Time() }
 
-// Schools returns the schools of 4.1, in its order.
+// Schools returns the schools of 4.1, in the order of its list.
 func (w *World) Schools() []School { return slices.Clone(w.counted()) }
 
 // countSchools returns the schools of 4.1. Counting their results and students is expensive.
@@ -118,7 +119,7 @@ func (w *World) countSchools() []School {
 	return schools
 }
 
-// Districts returns the districts of 4.2, in its order.
+// Districts returns the districts of 4.2, in the order of its list.
 func (w *World) Districts() []District {
 	districts := make([]District, len(w.districts))
 	for i := range districts {
@@ -160,7 +161,7 @@ func (w *World) sees(district, school int) bool {
 	return found
 }
 
-// SchoolBid returns the bid of a school, empty for the position -1.
+// SchoolBid returns the bid of a school, or "" for the position -1.
 func (w *World) SchoolBid(school int) string {
 	if school < 0 {
 		return ""
@@ -168,7 +169,7 @@ func (w *World) SchoolBid(school int) string {
 	return w.bidText(w.schools[school].bid)
 }
 
-// DistrictBid returns the bid of a district, empty for the position -1.
+// DistrictBid returns the bid of a district, or "" for the position -1.
 func (w *World) DistrictBid(district int) string {
 	if district < 0 {
 		return ""

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// file is a file of an archive.
+// file is a file in an archive of the release.
 type file struct {
 	name    string
 	content []byte
 	mode    int64
 }
 
-// sorted returns the files by name.
+// sorted returns the files, sorted by name.
 func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }

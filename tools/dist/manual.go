@@ -48,7 +48,7 @@ func (r *release) manualPages(ctx context.Context, host string) ([]file, error) 
 // exitCode matches a row of the table of exit codes.
 var exitCode = regexp.MustCompile(`(?m)^\| ([0-9]+) \| ([^|]+) \|`)
 
-// startPage returns a page that holds its head.
+// startPage returns a manual page with its first sections, up to the description.
 func (r *release) startPage(name, short string, h help) *bytes.Buffer {
 	page := &bytes.Buffer{}
 	fmt.Fprintf(page, ".TH %s 1 %q %q\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(name)), r.time.Format("2006-01-02"), "growth-export "+r.version, roff(name), roff(short))
@@ -84,7 +84,7 @@ func (r *release) commandPage(command option, h help) []byte {
 	return page.Bytes()
 }
 
-// help is the help of a command, or of growth-export itself, whose options are its commands.
+// help is the parsed help of a command, or of growth-export itself, for which options lists the commands.
 type help struct {
 	intro, usage, notes string
 	examples            []string
@@ -93,8 +93,8 @@ type help struct {
 
 type option struct{ section, name, value, text string }
 
-// optionLine matches an option, which begins with two spaces. Its text follows after two more spaces, or on the next
-// lines.
+// optionLine matches the first line of an option, which begins with two spaces. The text of the option follows after
+// two more spaces, or on the next lines.
 var optionLine = regexp.MustCompile(`^  (\S+)(?: (\S+))?(?:  +(.*))?$`)
 
 // parseHelp parses the text of --help.

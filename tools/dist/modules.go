@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// module is a module that is linked into the command.
+// module is a Go module that is linked into the command.
 type module struct {
 	path, version string
 }
@@ -34,7 +34,7 @@ func readModules(binary string) ([]module, error) {
 	modules := []module{{"std", info.GoVersion}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
-			return nil, fmt.Errorf("module %s is replaced: a release must not be built like that", m.Path)
+			return nil, fmt.Errorf("module %s is replaced: a release must be built from the original modules", m.Path)
 		}
 		modules = append(modules, module{m.Path, m.Version})
 	}
@@ -42,7 +42,7 @@ func readModules(binary string) ([]module, error) {
 	return modules, nil
 }
 
-// licenceFile matches the files of a module that the licence requires to be passed on.
+// licenceFile matches the names of files in a module that its licence requires to be passed on.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)(-[a-z0-9]+)*([.](txt|md|rst))?$`)
 
 // licences returns the licences of the modules. A text that several modules share occurs only once.
@@ -73,7 +73,7 @@ func (r *release) licences(ctx context.Context, modules []module) ([]byte, error
 	return b.Bytes(), nil
 }
 
-// folders returns the folder of each module's sources.
+// folders returns the folder of each module's sources, by the path of the module.
 func (r *release) folders(ctx context.Context) (map[string]string, error) {
 	out, err := r.run(ctx, nil, "go", "list", "-mod=readonly", "-m", "-json", "all")
 	if err != nil {
@@ -95,7 +95,8 @@ func (r *release) folders(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// licenceTexts returns the contents of the licence files in a module's folder. It fails if there are no such files.
+// licenceTexts returns the contents of the licence files in a module's folder. It returns an error if there are no such
+// files.
 func licenceTexts(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -118,7 +119,7 @@ func licenceTexts(folder string) ([]string, error) {
 	return texts, nil
 }
 
-// component is a component of a bill of materials.
+// component is an entry of a bill of materials.
 type component struct {
 	Type    string `json:"type"`
 	Ref     string `json:"bom-ref"`

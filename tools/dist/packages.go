@@ -28,8 +28,8 @@ type system struct {
 	Archives []built
 }
 
-// packageFiles returns the formula and the manifest. A package manager gets no files if the release has no archive for
-// its systems.
+// packageFiles returns the files of the Homebrew formula and the winget manifest. It returns no files for a package
+// manager if the release has no archive for the systems of that package manager.
 func (r *release) packageFiles(sums map[platform]string) ([]file, error) {
 	data := struct {
 		Project, Download, Version, Date string
@@ -56,7 +56,7 @@ func (r *release) packageFiles(sums map[platform]string) ([]file, error) {
 	slices.SortFunc(data.Systems, func(a, b system) int { return strings.Compare(b.Name, a.Name) })
 	data.Windows = of("windows", map[string]string{"amd64": "x64", "arm64": "arm64"})
 
-	files := make(map[string]string) // templates
+	files := make(map[string]string) // names of templates, by the names of the files
 	if data.Systems != nil {
 		files["growth-export.rb"] = "growth-export.rb.tmpl"
 	}

@@ -7,13 +7,13 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// Bids are opaque text to a client, which must carry them through URLs, paths and logs unharmed. Odd bids are a UUID
-// with text around it, or its 128 bits as a decimal number, so that the simulator can read them back.
+// Bids are opaque text to a client, which must pass them through URLs, paths and logs unchanged. An odd bid is a UUID
+// with text around it, or the 128 bits of a UUID as a decimal number, so that the simulator can read it back.
 
-// digitsForm is a decimal number, which records hold as a JSON number.
+// digitsForm is the form of bids that are a decimal number. In records, they are sent as a JSON number.
 const digitsForm = 0
 
-// oddForms holds the text before and after the UUID. The entry at digitsForm is unused.
+// oddForms holds the text before and after the UUID for each form. The entry at digitsForm is unused.
 var oddForms = [...][2]string{
 	{},
 	{"../../", ""},
@@ -88,7 +88,7 @@ func (o *Quirks) ParseBid(text string) (simulator.Bid, bool) {
 	return simulator.Bid{}, false
 }
 
-// formatBids replaces the odd bids in a record, also within objects and arrays, with their texts.
+// formatBids replaces the odd bids in a record, including its objects and arrays, with their texts.
 func formatBids(w *simulator.World, members []simulator.Member) {
 	for i := range members {
 		m := &members[i]

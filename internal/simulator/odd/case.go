@@ -13,7 +13,7 @@ type oddCase struct {
 // oddity is one way in which a record can be odd.
 type oddity struct {
 	name string
-	// do applies the oddity; it returns false if the record has no place for it.
+	// do applies the oddity. It returns false if the record has no place for it.
 	do func(s *oddCase) bool
 }
 
@@ -68,7 +68,7 @@ func nests(list []knownObject, p knownObject) []knownObject {
 	return list
 }
 
-// anyObject returns the record itself half of the time, and otherwise any of its known objects.
+// anyObject returns the record itself half of the time, and otherwise one of its known objects at random.
 func (s *oddCase) anyObject() knownObject {
 	list := s.objects()
 	if s.draw.Chance(500) {
@@ -77,8 +77,8 @@ func (s *oddCase) anyObject() knownObject {
 	return list[s.draw.Below(len(list))]
 }
 
-// member returns a member that has a column and passes; nil if there is none. It excludes members that identify records
-// and members that occur twice.
+// member returns a random member that has a column and for which passes returns true, or nil if there is none. It skips
+// members that identify records and members that occur twice.
 func (s *oddCase) member(passes func(m *simulator.Member) bool) *simulator.Member {
 	var found []*simulator.Member
 	for _, p := range s.objects() {
@@ -109,7 +109,7 @@ func (s *oddCase) identifies(t *simulator.Table, name string) bool {
 	return t.Each == "" && name == t.KeySource()
 }
 
-// change applies do to a member that passes. It returns false if there is none.
+// change applies do to a random member for which passes returns true. It returns false if there is none.
 func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simulator.Member)) bool {
 	m := s.member(passes)
 	if m != nil {

@@ -10,7 +10,7 @@ func oddValue(o simulator.Literal) simulator.Value {
 	return simulator.Value{Kind: simulator.Raw, Literal: &o}
 }
 
-// fitting returns a value whose JSON text fits its column, which then holds cell.
+// fitting returns a value whose JSON text fits its column. The column then holds cell.
 func fitting(sent string, cell any) simulator.Value {
 	return oddValue(simulator.Literal{Sent: sent, Cell: cell})
 }
@@ -18,14 +18,14 @@ func fitting(sent string, cell any) simulator.Value {
 // mismatch returns a value whose JSON text does not fit its column.
 func mismatch(sent string) simulator.Value { return oddValue(simulator.Literal{Sent: sent}) }
 
-// loneSurrogate returns a JSON string with escaped halves of surrogate pairs, which no column accepts. In kept, they
-// are replaced.
+// loneSurrogate returns a JSON string with escaped halves of surrogate pairs, which no column accepts. In kept, these
+// halves are replaced.
 func loneSurrogate(sent, kept string) simulator.Value {
 	return oddValue(simulator.Literal{Sent: sent, Kept: kept, Replaced: int64(strings.Count(kept, "\uFFFD"))})
 }
 
-// spaced returns a value that does not fit its column. Its JSON text has insignificant white space, which kept does not
-// have.
+// spaced returns a value that does not fit its column. Its JSON text has insignificant white space, and kept is the
+// same text without it.
 func spaced(sent, kept string) simulator.Value {
 	return oddValue(simulator.Literal{Sent: sent, Kept: kept})
 }

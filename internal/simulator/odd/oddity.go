@@ -28,7 +28,7 @@ func memberOddities() []oddity {
 				return p.shape.Takes(m.Name) && !s.identifies(p.table, m.Name) && s.draw.Chance(300)
 			})
 			if at >= 0 && !isUnique(*p.members, at) {
-				return false // The first of two must not be left alone.
+				return false // The first of two members must not remain alone.
 			}
 			if at >= 0 {
 				*p.members = slices.Delete(slices.Clone(*p.members), at, at+1)
@@ -66,7 +66,7 @@ func memberOddities() []oddity {
 	}
 }
 
-// double adds a member in front of an existing member with the same name. If lose is set, the value of the existing
+// double adds a member in front of an existing member with the same name. If lose is true, the value of the existing
 // member becomes null.
 func (s *oddCase) double(first string, lose bool) bool {
 	p := s.anyObject()
@@ -190,7 +190,7 @@ func containerOddities() []oddity {
 	}
 	list = append(list,
 		anyChild("an object for an array", func(_ *simulator.Rand, v *simulator.Value) {
-			// The object is stored as sent, so its names must be spelled in the usual way.
+			// The object is stored as sent, so its names must not be escaped in an unusual way.
 			named := func(m simulator.Member) bool { return m.Literal != nil && m.Literal.Name != "" }
 			if len(v.Sub) > 0 && v.Sub[0].Kind == simulator.Object && !slices.ContainsFunc(v.Sub[0].Sub, named) {
 				*v = simulator.Verbatim(v.Sub[0].Value)
@@ -207,7 +207,7 @@ func containerOddities() []oddity {
 	return append(list, elements()...)
 }
 
-// elements returns oddities that add elements other than objects to arrays, or replace objects with them.
+// elements returns oddities that add unusual elements to arrays, or replace an object with its bid.
 func elements() []oddity {
 	var list []oddity
 	for _, v := range []struct {
@@ -225,7 +225,7 @@ func elements() []oddity {
 	} {
 		list = append(list, childOf(v.what+" in an array", func(d *simulator.Rand, t *simulator.Table, of *simulator.Value) bool {
 			if t.Bare == "educatorBid" && v.v.IsText() && v.v.Fits() {
-				return false // The classes of an unknown educator would be requested.
+				return false // An export would request the classes of an unknown educator.
 			}
 			of.Sub = slices.Insert(slices.Clone(of.Sub), d.Below(len(of.Sub)+1), simulator.Member{Value: v.v})
 			return true
@@ -254,7 +254,8 @@ func anyChild(name string, do func(d *simulator.Rand, v *simulator.Value)) oddit
 	})
 }
 
-// childOf returns an oddity that changes only some of these arrays: for the others, do returns false.
+// childOf returns an oddity that changes an array with a table of its own. For arrays that it does not change, do
+// returns false.
 func childOf(name string, do func(d *simulator.Rand, t *simulator.Table, v *simulator.Value) bool) oddity {
 	return oddity{name, func(s *oddCase) bool {
 		children := s.op.Tables[1:]

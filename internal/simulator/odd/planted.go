@@ -8,9 +8,9 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// PlantedMark is part of every identifier and name of a person in a planted world, of class names and of unknown
-// members. Dates of birth are PlantedBirthday in a year of the nineteenth century. The mark has no characters that
-// JSON, URLs or paths escape.
+// PlantedMark is part of every identifier and every name of a person in a planted world, and of class names and unknown
+// members. Dates of birth are on PlantedBirthday in a year of the nineteenth century. The mark has no characters that
+// must be escaped in JSON, URLs or paths.
 const (
 	PlantedMark     = "zquxplanted"
 	PlantedBirthday = "-07-19"
@@ -65,7 +65,7 @@ func (Planted) ParseBid(text string) (simulator.Bid, bool) {
 	return simulator.ParseBid(strings.TrimPrefix(text, PlantedMark))
 }
 
-// planting marks a record.
+// planting marks the values of a record.
 type planting struct {
 	world *simulator.World
 	draw  simulator.Rand

@@ -21,7 +21,7 @@ func (o *Quirks) List(w *simulator.World, c *simulator.Call, plain simulator.Lis
 	return odd
 }
 
-// oddList is a list whose records are made odd.
+// oddList makes the records of a plain list odd.
 type oddList struct {
 	oddities []oddity
 	world    *simulator.World
@@ -44,7 +44,8 @@ func (q *oddList) period() int {
 // withRepeats returns the number of positions in a list of n records and their repeats.
 func (q *oddList) withRepeats(n int) int { return n + n/q.period() }
 
-// original returns the position in the plain list of the record at a position, and whether it is a repeat.
+// original returns the position in the plain list of the record at position i of the odd list, and whether that record
+// is a repeat.
 func (q *oddList) original(i int) (at int, again bool) {
 	period := q.period()
 	block, offset := i/(period+1), i%(period+1)
@@ -66,7 +67,7 @@ func (q *oddList) element(a *simulator.Arena, i int) simulator.Value {
 	return simulator.Value{Kind: simulator.Object, Sub: s.members}
 }
 
-// oddCase returns the record at a position, odd or, in about a third of the cases, plain.
+// oddCase returns the record at a position. In about two thirds of the cases, the record is odd.
 func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddCase {
 	at, again := q.original(i)
 	table := &q.call.Op.Tables[0]
@@ -112,7 +113,8 @@ func nonRecord(sort int) simulator.Value {
 }
 
 // varyRepeat changes a repeated record: its time of modification may become later, earlier, unreadable or null, its
-// arrays become shorter, and a text changes. If only equal records are duplicates, it changes at most the time.
+// arrays become shorter, and a text changes. If records are duplicates only if they are equal, it changes at most the
+// time.
 func (s *oddCase) varyRepeat(t *simulator.Table, sort int) {
 	const aDay = simulator.MillisPerDay
 	if t.WholeRecord && sort != 1 {

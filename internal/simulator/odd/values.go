@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// valueOddity replaces a plain value of its kind with an odd one.
+// valueOddity replaces a plain value of its kind with an odd value.
 type valueOddity struct {
 	name string
 	kind simulator.Kind
@@ -24,7 +24,7 @@ func (o valueOddity) oddity() oddity {
 	}}
 }
 
-// mismatches returns oddities with values that do not fit a column of a kind.
+// mismatches returns oddities with values that do not fit a column of the given kind.
 func mismatches(k simulator.Kind, what string, sent ...string) []valueOddity {
 	var list []valueOddity
 	for _, text := range sent {
@@ -33,7 +33,7 @@ func mismatches(k simulator.Kind, what string, sent ...string) []valueOddity {
 	return list
 }
 
-// integerOddities returns odd values for integer columns. A column accepts a mathematical integer in its range, as a
+// integerOddities returns odd values for integer columns. A column accepts any form of an integer in its range, as a
 // number or as text.
 func integerOddities() []valueOddity {
 	form := func(name, before, after string) valueOddity {
@@ -122,7 +122,8 @@ func booleanOddities() []valueOddity {
 	return append(list, mismatches(simulator.Boolean, "truth", `"True"`, "1", "0", `"1"`, `"Y"`, `""`, `" true"`)...)
 }
 
-// textOddities returns odd values for text columns. A column accepts a number as sent, and the words true and false.
+// textOddities returns odd values for text columns. A column also accepts numbers, exactly as sent, and the words true
+// and false.
 func textOddities() []valueOddity {
 	var list []valueOddity
 	for _, like := range [][2]string{
@@ -219,8 +220,8 @@ func dateOddities() []valueOddity {
 		"20260803", "2026", `""`, `"today"`)...)
 }
 
-// timestampOddities returns odd values for timestamp columns. A column accepts RFC 3339 with T or a space, in any zone
-// or none, to the microsecond, and a date alone.
+// timestampOddities returns odd values for timestamp columns. A column accepts a date alone, and RFC 3339 with T or a
+// space, with any zone or none, and with a precision of up to a microsecond.
 func timestampOddities() []valueOddity {
 	// form writes timestamps in a layout of package time, moved to the given number of microseconds after the full
 	// second.

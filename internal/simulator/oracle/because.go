@@ -13,14 +13,14 @@ const (
 	Unexplained = "unexplained"
 )
 
-// explain sets the reason for each version that ends.
+// explain sets, for each version that has just ended, the reason why it ended.
 func (n *night) explain() {
 	tables := map[string]simulator.Table{}
 	for _, t := range simulator.Tables() {
 		tables[t.Name] = t
 	}
 	s := n.currentResults()
-	gone := map[string]string{} // the reasons of results that are gone, by identity
+	gone := map[string]string{} // the reasons why results are gone, by identity
 	for _, v := range n.history.Ending {
 		switch {
 		case v.identity != "" && n.began[v.Table][v.identity] > 0 && tables[v.Table].Each == "":
@@ -46,10 +46,10 @@ func (n *night) explain() {
 	}
 }
 
-// currentResults holds the current results and rosters, on which the reasons for ended test results depend.
+// currentResults holds the current results and rosters. The reasons why test results have ended depend on them.
 type currentResults struct {
 	schools  map[string]int    // the number of schools that have a result, by the result's bid
-	subjects map[[2]string]int // results by student and subject
+	subjects map[[2]string]int // number of results, by student and subject
 	rosters  map[[2]string]bool
 }
 
@@ -78,7 +78,7 @@ func subjectOf(v *Version) (bid, student, subject string) {
 	return bid, student, subject
 }
 
-// becauseOf returns why a test result is gone.
+// becauseOf returns the reason why a test result is gone.
 func (n *night) becauseOf(v *Version, s *currentResults) string {
 	bid, student, subject := subjectOf(v)
 	school := scopeOf(v.Row)

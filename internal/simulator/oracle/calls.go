@@ -22,7 +22,7 @@ type listKey struct {
 	scope
 }
 
-// scope is the subject of a ledger row: the positions of school and district, or -1.
+// scope is the subject of a ledger row: the positions of its school and district, each -1 if there is none.
 type scope struct{ school, district int }
 
 func newExporter(w *simulator.World, options *Options) *exporter {
@@ -141,7 +141,7 @@ func (h *exporter) perspectives(school int) []int {
 	}
 }
 
-// distinct returns the distinct values of a column, and the number of rows without one.
+// distinct returns the distinct values of a column, and the number of rows without a value.
 func distinct(rows []Row, column string) (values []string, none int64) {
 	seen := map[string]bool{}
 	for _, row := range rows {

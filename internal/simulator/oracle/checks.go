@@ -6,11 +6,11 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// fullPage is the number of records in a page of 4.6, except the last (specification, "Limits").
+// fullPage is the number of records in every page of 4.6 except the last (specification, "Limits").
 const fullPage = 1000
 
-// checks counts violations in the expected rows, in the order of [simulator.Rules]. Rules that need a dataset outside
-// the export are left out.
+// checks counts how often the expected rows break each rule, in the order of [simulator.Rules]. Rules that need a
+// dataset outside the export are left out.
 func (h *exporter) checks(expected *Expected) []Check {
 	results, exported := expected.Rows["test_results"]
 	if !exported {
@@ -61,7 +61,7 @@ func repeatedSubjects(results []Row) (n int64) {
 	return n
 }
 
-// partialPages counts the pages before the last that are not full.
+// partialPages counts the pages that are not full, except the last page of each school.
 func (h *exporter) partialPages(schools []scope) (n int64) {
 	op := h.operation("test_results")
 	usual := h.options.PageSize
@@ -91,7 +91,7 @@ func (h *exporter) partialPages(schools []scope) (n int64) {
 	return n
 }
 
-// older counts the results whose administration ended, or began if it has no end, more than a year ago.
+// older counts the results whose administration ended, or began if its end is unknown, more than a year ago.
 func older(results []Row, today time.Time) (n int64) {
 	year, month, dayOfMonth := today.Date()
 	if month == time.February && dayOfMonth == 29 {

@@ -3,20 +3,21 @@ package oracle
 import "time"
 
 // Row is a row of a correct export, with every column of its table by name. Values are nil, string, int64 (for int32
-// and int64), float64 or bool; a date is YYYY-MM-DD, a timestamp is microseconds since 1970 in UTC, JSON is its
-// canonical text.
+// and int64), float64 or bool. A date is text in the form YYYY-MM-DD, a timestamp is the number of microseconds since
+// 1970 in UTC, and JSON is its canonical text.
 type Row map[string]any
 
 // Options describe the export. The zero value is a full run of the default datasets on the world's day.
 type Options struct {
-	// Datasets are the exported datasets; nil means all without a call per student, educator or record. See [AllDatasets].
+	// Datasets are the exported datasets; nil means all that do not need a call per student, educator or record. See
+	// [AllDatasets].
 	Datasets []string
 	// Schools are the bids of the run's schools; nil means all of 4.1. Lookup tables are always complete.
 	Schools []string
-	// OwnPerspective means that enrollment is read only in the perspective of the school's own district.
+	// OwnPerspective is true if enrollment is read only in the perspective of the school's own district.
 	OwnPerspective bool
-	// EffectiveDate is sent to the operations that have a default for it; zero means the world's day. With AsOf it is
-	// also sent to 4.7, which has no default.
+	// EffectiveDate is sent to the operations that have a default for it; zero means the world's day. If AsOf is true, it
+	// is also sent to 4.7, which has no default.
 	EffectiveDate time.Time
 	AsOf          bool
 	// If not zero, ModifiedSince and IncludeRemoved are sent to the operations that accept them. Lists that supply ids for
@@ -57,17 +58,17 @@ const (
 	DuplicateMember = "duplicate_member"
 )
 
-// LedgerRow is the ledger's row of a dataset for a school, for a district (district_schools), or for neither, provided
-// that nothing fails.
+// LedgerRow is a row of the ledger of an export in which nothing fails. It is about a dataset of a school, of a
+// district (district_schools), or of neither.
 type LedgerRow struct {
 	Dataset, School, District string
-	// Received counts the records of all answers. It is the sum of Rows, the rows of the dataset's first table, and of the
-	// dropped Duplicates.
+	// Received counts the records of all answers. It is the sum of Rows, the number of rows of the dataset's first table,
+	// and Duplicates, the number of records that were dropped as duplicates.
 	Received, Duplicates, Rows int64
 	// Unavailable counts the records of a list, without duplicates, that lack the id for another call or have an id
 	// that the service does not know.
 	Unavailable int64
-	// Denied is set if the service denies access to the school. All counts are then 0.
+	// Denied is true if the service denies access to the school. All counts are then 0.
 	Denied bool
 }
 

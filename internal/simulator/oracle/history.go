@@ -25,7 +25,7 @@ type Version struct {
 	To       string `json:"valid_to"`
 	Because  string `json:"ended_because,omitempty"`
 	identity string // see identityOf
-	values   string // all except the ordinal, as text
+	values   string // all values except the ordinal, as text
 }
 
 // Coverage is the status of a dataset and school over a span of dates.
@@ -37,9 +37,10 @@ type Coverage struct {
 	To      string `json:"valid_to"`
 }
 
-// History is the expected history of a world's nights. It is made directly from the definitions, by comparing all rows
-// of each night in memory.
+// History is the expected history of a world over several nights. It is made directly from the definitions, by
+// comparing all rows of each night in memory.
 type History struct {
+	// Ended holds all versions that have ended. Ending holds the versions that ended on the last night.
 	Ended, Ending []*Version
 	Coverage      []*Coverage
 	current       map[string]map[string][]*Version // by table and scope, see scopeOf
@@ -51,7 +52,7 @@ func NewHistory() *History {
 	return &History{current: map[string]map[string][]*Version{}, covered: map[[2]string]*Coverage{}}
 }
 
-// Nights returns the history of a service over nights, which must be in order. The service's AsOf is ignored.
+// Nights returns the history of a service over the given nights, which must be in order. The service's AsOf is ignored.
 func Nights(service simulator.Options, options Options, nights []time.Time) *History {
 	h := NewHistory()
 	for _, night := range nights {
@@ -72,7 +73,8 @@ func (h *History) Current() []*Version {
 	return all
 }
 
-// Write writes every version, then every coverage, as a line of JSON each. Dates are text, timestamps microseconds.
+// Write writes every version and then every coverage, each as a line of JSON. Dates are text, and timestamps are
+// microseconds.
 func (h *History) Write(w io.Writer) error {
 	lines := json.NewEncoder(w)
 	for _, v := range slices.Concat(h.Ended, h.Current()) {
@@ -110,18 +112,18 @@ func (h *History) Fold(w *simulator.World, options Options) {
 	h.Ended = append(h.Ended, h.Ending...)
 }
 
-// night is the state while one day is folded.
+// night is the state while a night is added to the history.
 type night struct {
 	history  *History
 	date     string
 	yearAgo  int64 // microseconds
 	expected *Expected
-	read     map[[2]string]bool        // by dataset, and school or district: whether it was read
-	began    map[string]map[string]int // versions that began, by table and identity
+	read     map[[2]string]bool        // whether a dataset was read, by dataset and by school or district
+	began    map[string]map[string]int // number of versions that began, by table and identity
 	current  map[string]map[string]bool
 }
 
-// cover adds the status of a dataset and school from the ledger.
+// cover adds the status of a dataset and school from a row of the ledger.
 func (n *night) cover(l LedgerRow) {
 	status := "ok"
 	if l.Denied {
@@ -206,7 +208,8 @@ func (n *night) foldScope(t *simulator.Table, before []*Version, rows []Row) []*
 	return after
 }
 
-// scopeOf returns the scope in which a row is compared: its school, its district in district_schools, or everything.
+// scopeOf returns the scope in which a row is compared: its school, its district in district_schools, or "" for tables
+// that are compared as a whole.
 func scopeOf(row Row) string {
 	school, _ := row["requested_school_bid"].(string)
 	district, _ := row["requested_district_bid"].(string)
@@ -235,7 +238,7 @@ func textOf(t *simulator.Table, row Row) string {
 	return string(text)
 }
 
-// identityOf returns the key of a row, or of a child row's parent; empty if the key is not complete.
+// identityOf returns the key of a row, or of a child row's parent. It returns "" if the key is not complete.
 func identityOf(t *simulator.Table, row Row) string {
 	var key []string
 	for _, col := range t.Columns {
@@ -259,7 +262,7 @@ func yearBefore(day time.Time) int64 {
 	return time.Date(year-1, month, dayOfMonth, 0, 0, 0, 0, time.UTC).UnixMicro()
 }
 
-// ResultsEver returns the newest version of every test result, by its bid.
+// ResultsEver returns the newest version of every test result, by the bid of the result.
 func (h *History) ResultsEver() map[string]*Version {
 	ever := map[string]*Version{}
 	for _, v := range slices.Concat(h.Ended, h.Current()) {
@@ -271,11 +274,11 @@ func (h *History) ResultsEver() map[string]*Version {
 	return ever
 }
 
-// Pair is two consecutive results of a student and subject, of different terms.
+// Pair is two consecutive results of a student in a subject, from different terms.
 type Pair struct{ From, To Row }
 
-// GrowthPairs returns the pairs of neighbors among all results ever seen, each in its newest version. Results are
-// ordered by start time, then test_result_bid. Neighbors of the same term are left out.
+// GrowthPairs returns the pairs of consecutive results among all results ever seen, each in its newest version. Results
+// are ordered by start time, then test_result_bid. Pairs from the same term are left out.
 func (h *History) GrowthPairs() []Pair {
 	type student struct{ bid, subject string }
 	results := map[student][]Row{}
@@ -306,8 +309,8 @@ func (h *History) GrowthPairs() []Pair {
 	return pairs
 }
 
-// newer reports whether version a of a result counts rather than version b: the one that ends later counts or, if both
-// end on the same date, the one that began later. Current versions end last.
+// newer reports whether version a of a result is newer than version b. The version that ends later is newer or, if both
+// end on the same date, the version that began later. Current versions end last.
 func newer(a, b *Version) bool {
 	return cmp.Or(strings.Compare(a.To, b.To), strings.Compare(a.From, b.From)) > 0
 }

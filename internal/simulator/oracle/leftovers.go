@@ -7,8 +7,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// leftovers counts the drift in an object's members. It returns, sorted by name, the members that have no column or
-// child table or whose value does not fit it; of a nested object, only such members.
+// leftovers counts the drift in an object's members. It returns the members that have neither a column nor a child
+// table, and those whose value does not fit, sorted by name. Of a nested object, it keeps only such members.
 func leftovers(t *simulator.Table, s *simulator.Shape, path string, members []simulator.Member, drift map[Drift]int64) []simulator.Member {
 	var extra []simulator.Member
 	for i := range members {
@@ -52,7 +52,7 @@ func leftovers(t *simulator.Table, s *simulator.Shape, path string, members []si
 	return extra
 }
 
-// driftName returns a member's name as drift shows it: # unless it looks like an identifier in code.
+// driftName returns the name of a member in drift: its own name if that looks like an identifier in code, otherwise #.
 func driftName(name string) string {
 	const letters, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_", "0123456789"
 	numbers := len(name)

@@ -73,8 +73,8 @@ func Expect(w *simulator.World, options Options) *Expected {
 	return expected
 }
 
-// SortRows sorts rows by requested_school_bid, then by the other key columns in their order, with nulls first and text
-// by its bytes. Rows with equal keys keep their order.
+// SortRows sorts rows by requested_school_bid, then by the other key columns in their order. Nulls come first, and text
+// is ordered by its bytes. Rows with equal keys keep their order.
 func SortRows(t *simulator.Table, rows []Row) {
 	var keys []string
 	for _, col := range t.Columns {

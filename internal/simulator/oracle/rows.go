@@ -15,10 +15,10 @@ type listRows struct {
 	drift             map[Drift]int64 // counts
 }
 
-// received is one record: its rows by table, in the order of the operation's tables.
+// received holds the rows of one record by table, in the order of the operation's tables.
 type received struct {
 	rows [][]Row
-	key  string // shared by duplicates; empty for a record that cannot be one
+	key  string // shared by duplicates; empty if the record cannot be a duplicate
 	kept bool
 }
 
@@ -51,7 +51,7 @@ func readList(w *simulator.World, c *simulator.Call) *listRows {
 	return result
 }
 
-// receive returns the rows of one record, and counts its drift in into.
+// receive returns the rows of one record, and adds its drift to into.
 func receive(w *simulator.World, c *simulator.Call, record *simulator.Value, into *listRows) received {
 	r := received{rows: make([][]Row, len(c.Op.Tables))}
 	for i := range c.Op.Tables {
@@ -76,7 +76,7 @@ func receive(w *simulator.World, c *simulator.Call, record *simulator.Value, int
 	return r
 }
 
-// row returns the row of a record, or of an element of a record's array, and counts its drift in into. For an element,
+// row returns the row of a record, or of an element of a record's array, and adds its drift to into. For an element,
 // parent is the record's row.
 func row(w *simulator.World, c *simulator.Call, t *simulator.Table, parent Row, ordinal int, v *simulator.Value, into *listRows) Row {
 	var record, extra []simulator.Member
@@ -111,9 +111,9 @@ func row(w *simulator.World, c *simulator.Call, t *simulator.Table, parent Row, 
 	return row
 }
 
-// dropDuplicates marks the records that are kept. Of records with the same complete key, the one modified last is kept;
-// if times are equal or unreadable, the one received last. If wholeRecord is set, only records that are equal in every
-// member are duplicates.
+// dropDuplicates marks the records that are kept. Of records with the same complete key, the one modified last is kept
+// or, if the times are equal or unreadable, the one received last. If wholeRecord is true, only records that are equal
+// in every member are duplicates.
 func dropDuplicates(records []received, wholeRecord bool) {
 	alike := map[string][]int{} // kept records by key
 	for i := range records {
@@ -136,7 +136,7 @@ func dropDuplicates(records []received, wholeRecord bool) {
 	}
 }
 
-// modified returns when a record was modified, or the lowest time if that is unreadable.
+// modified returns the time at which a record was modified, or the lowest time if that time is unreadable.
 func modified(r *received) int64 {
 	if at, readable := r.rows[0][0]["modified_date_time"].(int64); readable {
 		return at
@@ -144,7 +144,7 @@ func modified(r *received) int64 {
 	return -1 << 63
 }
 
-// keyOf returns the key of a row within its list; empty if it is incomplete, or if the table has no key.
+// keyOf returns the key of a row within its list, or "" if the key is incomplete or the table has no key.
 func keyOf(t *simulator.Table, row Row) string {
 	source := t.KeySource()
 	if source == "" {
