@@ -92,7 +92,11 @@ func (h *helpText) writeLong(cmd *cobra.Command) {
 	}
 	for _, title := range titles {
 		h.writeFlags(title, groups[title], usageWidth(all), func(f *pflag.Flag) string {
-			return "(default " + f.DefValue + ") [" + envName(f.Name) + "]"
+			variable := envName(f.Name)
+			if f.Annotations[onlyAnnotation] != nil {
+				variable = "only as a flag"
+			}
+			return "(default " + f.DefValue + ") [" + variable + "]"
 		})
 	}
 	if cmd.Flags().Lookup("config") != nil {

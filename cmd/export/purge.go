@@ -67,8 +67,14 @@ func (a *app) purgeCommand() *cobra.Command {
 	g.listStudents(&o.unsuppress, &o.places, "unsuppress", "purge nothing, but take these students off the suppression list: bids or numbers, as above")
 	define(g, &o.retireKey, "retire-key", "FINGERPRINT", "", parseFingerprint,
 		"purge nothing, but empty the suppression list of a replaced or lost key")
+	g.onlyFlags(purgeSelections()...)
 	o.general.define(cmd)
 	return cmd
+}
+
+// purgeSelections are the names of the settings that select what to remove, or what to take off the suppression list.
+func purgeSelections() []string {
+	return []string{"schools", "districts", "students", "student-numbers", "ended-for", "unsuppress", "retire-key"}
 }
 
 // checkTarget returns a usage error unless exactly one selection was given as a flag. It clears selections from other
@@ -77,7 +83,7 @@ func (a *app) purgeCommand() *cobra.Command {
 func (o *purgeOptions) checkTarget(from sources) error {
 	const choices = "--schools LIST, --districts LIST, --students LIST, --student-numbers LIST or --ended-for DAYS"
 	var chosen []string
-	for _, name := range []string{"schools", "districts", "students", "student-numbers", "ended-for", "unsuppress", "retire-key"} {
+	for _, name := range purgeSelections() {
 		if from[name].rank == byFlag {
 			chosen = append(chosen, "--"+name)
 		}
@@ -88,6 +94,11 @@ func (o *purgeOptions) checkTarget(from sources) error {
 		for _, name := range []string{"schools", "districts", "students"} {
 			if from.given(name) {
 				return usagef("%s restricts what runs export: set what to purge with a flag: %s", from[name].name, choices)
+			}
+		}
+		for _, name := range purgeSelections() {
+			if from.given(name) {
+				return usagef("%s is ignored: set what to purge with a flag: %s", from[name].name, choices)
 			}
 		}
 		return usagef("set what to purge: %s", choices)

@@ -19,6 +19,7 @@ import (
 const (
 	groupAnnotation  = "group"  // on a flag: its heading in help
 	wordsAnnotation  = "words"  // on a flag: the only values that it takes
+	onlyAnnotation   = "only"   // on a flag: the command ignores its environment variable
 	commonAnnotation = "common" // on a command: the flags that most people need, in the order of help
 )
 
@@ -235,6 +236,13 @@ func define[T any](g group, target *T, name, arg, def string, parse func(string)
 func choose(g group, target *string, name, arg, def string, words []string, doc string) {
 	define(g, target, name, arg, def, oneOf(words...), doc)
 	g.flags.Lookup(name).Annotations[wordsAnnotation] = words
+}
+
+// onlyFlags marks flags whose environment variables and entries in the configuration file the command ignores.
+func (g group) onlyFlags(names ...string) {
+	for _, name := range names {
+		g.flags.Lookup(name).Annotations[onlyAnnotation] = []string{}
+	}
 }
 
 // toggle adds a flag that is off unless it is given.

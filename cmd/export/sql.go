@@ -90,6 +90,7 @@ func (a *app) sqlCommand() *cobra.Command {
 		"growth norms, CSV or Parquet; implies --views analysis")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
 		"create the views in this schema")
+	which.onlyFlags("history", "delta-lake", "format")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
 		"YAML file of settings, named like the flags")
 	return cmd

@@ -46,13 +46,14 @@ func (a *app) verifyCommand() *cobra.Command {
 	which.toggle(new(bool), "history", "the history")
 	which.toggle(new(bool), "delta-lake", "the Delta Lake logs of all tables")
 	which.toggle(new(bool), "all", "all published runs, the history and the Delta Lake logs")
+	which.onlyFlags("history", "delta-lake")
 	o.general.define(cmd)
 	return cmd
 }
 
 func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	from.ignoreUnlessFlags("history", "delta-lake", "all")
+	from.ignoreUnlessFlags("history", "delta-lake")
 	which, err := from.pick("snapshot-date", "effective-date", "run-id", "history", "delta-lake", "all")
 	if err != nil {
 		return err
