@@ -28,8 +28,10 @@ type doctorOptions struct {
 }
 
 const (
-	// doctorRetries is the default of --retries. It is low because the user waits for the findings.
-	doctorRetries = "2"
+	// doctorRetries and doctorGiveUpAfter are the defaults of --retries and --give-up-after. They are low because the user
+	// waits for the findings.
+	doctorRetries     = "2"
+	doctorGiveUpAfter = "30s"
 	// doctorAttempts is the maximum number of attempts for each request that doctor sends to a store.
 	doctorAttempts = 3
 )
@@ -46,9 +48,11 @@ func (a *app) doctorCommand() *cobra.Command {
 			"  growth-export doctor --base-url https://host --dest s3://bucket/prefix",
 	})
 	o.service.define(cmd)
-	retries := cmd.Flags().Lookup("retries")
-	retries.DefValue = doctorRetries
-	_ = retries.Value.Set(doctorRetries) // a valid number
+	for name, value := range map[string]string{"retries": doctorRetries, "give-up-after": doctorGiveUpAfter} {
+		flag := cmd.Flags().Lookup(name)
+		flag.DefValue = value
+		_ = flag.Value.Set(value) // a valid value
+	}
 	g := o.destination.define(cmd)
 	o.defineWriting(g)
 	definePartitionBy(g, &o.partitionBy)
@@ -146,19 +150,24 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	return findings
 }
 
-// firstFailure returns the failure that decides the exit code, or nil if no check failed.
+// firstFailure returns an error with the first check that failed, and the cause that decides the exit code. It returns
+// nil if no check failed.
 func firstFailure(findings []doctor.Finding) error {
-	var first doctor.Finding
+	first := ""
+	var worst error
 	for _, f := range findings {
-		if f.Err != nil && (first.Err == nil || worse(exitCode(f.Err), exitCode(first.Err)) != exitCode(first.Err)) {
-			first = f
+		if f.Err == nil {
+			continue
+		}
+		first = cmp.Or(first, string(f.Check))
+		if worst == nil || worse(exitCode(f.Err), exitCode(worst)) != exitCode(worst) {
+			worst = f.Err
 		}
 	}
-	if first.Err == nil {
+	if worst == nil {
 		return nil
 	}
-	text := fmt.Sprintf("%d of %d checks failed; first: %s", count(findings, doctor.Fail), len(findings), first.Check)
-	return failedChecks{text: text, cause: first.Err}
+	return failedChecks{text: fmt.Sprintf("%d of %d checks failed; first: %s", count(findings, doctor.Fail), len(findings), first), cause: worst}
 }
 
 func count(findings []doctor.Finding, state doctor.State) int {
