@@ -49,6 +49,9 @@ func (a *app) reportCommand() *cobra.Command {
 }
 
 func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) error {
+	if o.to == toStdout && o.output == outputJSON {
+		return usagef("%s - and %s json both write to stdout: give --to a file", from["to"].name, from["output"].name)
+	}
 	o.log = a.newLogger(&o.general)
 	catalog, err := a.existingCatalog(ctx, &o.destination, from, o.to == "")
 	if err != nil {

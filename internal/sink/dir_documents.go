@@ -39,7 +39,7 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 		return nil, "", ErrNotFound
 	}
 	if errors.Is(err, syscall.EISDIR) {
-		err = fmt.Errorf("%w: it is a folder", ErrDamaged)
+		err = fmt.Errorf("%w: it is a folder, so move it away", ErrDamaged)
 	}
 	if err != nil {
 		return nil, "", d.failed("read", name, err)

@@ -1,7 +1,7 @@
 -- Generated from the declarations in schemas: edit those.
 SELECT
     'VALID_CASE' AS VALID_CASE,
-    replace(upper(trim(subject_area)), ' ', '_') AS CONTENT_AREA,
+    replace(replace(replace(upper(trim(subject_area)), ' ', ' _'), '_ ', ''), ' _', '_') AS CONTENT_AREA,
     CAST(school_year AS VARCHAR) || '_' || CAST(school_year + 1 AS VARCHAR)
         || CASE season WHEN 'Fall' THEN '.1' WHEN 'Winter' THEN '.2' ELSE '.3' END AS YEAR,
     {{ growth_export_utc_day('administration_start_date_time') }} AS DATE,
