@@ -159,7 +159,7 @@ func firstFailure(findings []doctor.Finding) error {
 		if f.Err == nil {
 			continue
 		}
-		first = cmp.Or(first, string(f.Check))
+		first = cmp.Or(first, f.Check)
 		if worst == nil || worse(exitCode(f.Err), exitCode(worst)) != exitCode(worst) {
 			worst = f.Err
 		}

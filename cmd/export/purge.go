@@ -72,7 +72,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-// purgeSelections are the names of the settings that select what to remove, or what to take off the suppression list.
+// purgeSelections returns the names of the settings that select what to remove, or what to take off the suppression list.
 func purgeSelections() []string {
 	return []string{"schools", "districts", "students", "student-numbers", "ended-for", "unsuppress", "retire-key"}
 }
