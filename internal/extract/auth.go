@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxRejectedTokens is the maximum number of new tokens in a row that may be rejected. If no request succeeds in
-// between, the run ends. If other requests succeed, only the attempt fails.
+// maxRejectedTokens is the number of new tokens that have to be rejected in a row to end the run. If other requests
+// succeed in between, only the attempt fails.
 const maxRejectedTokens = 3
 
-// authenticator adds the API key and the token to reads, and replaces a rejected token. Sending a request again with a
-// new token does not count as an attempt.
+// authenticator adds the API key and the token to reads, and replaces a rejected token. When it sends a request again
+// with a new token, that does not count as another attempt.
 type authenticator struct {
 	next   roundTripper
 	tokens *tokenSource
@@ -66,25 +66,26 @@ func (a *authenticator) roundTrip(ctx context.Context, req *request) (*response,
 	}
 }
 
-// tokenSource provides the current token. Unlike oauth2.ReuseTokenSource, it also replaces a token that got 401.
+// tokenSource provides the current token. Unlike oauth2.ReuseTokenSource, it also replaces a token that the service
+// rejected with 401.
 type tokenSource struct {
-	file     string         // read again when its token is rejected; "" for no file
+	file     string         // the token file, which is read again when its token is rejected; "" if there is no file
 	endpoint *tokenEndpoint // nil without an API secret
 	counters *counters
 	log      *slog.Logger
-	fetching *semaphore.Weighted // of weight 1: while one request fetches a token, others wait
+	fetching *semaphore.Weighted // of weight 1, so that other requests wait while one request fetches a token
 
 	fromFile string // the file's content when it was last read; guarded by fetching
 
 	mu         sync.Mutex
-	current    *token // nil if there was none yet, or it was rejected
-	refresh    bool   // the next token is not the first
-	rejections int    // of unused tokens since the last success
-	err        error  // why there will be no further token
+	current    *token // nil if there has been no token yet, or if the token was rejected
+	refresh    bool   // reports whether the next token is not the first
+	rejections int    // the number of unused tokens that were rejected since the last success
+	err        error  // the reason why there will be no further token
 }
 
-// start makes the given token or, if there is none, the token in the file the current one. It fails if that file cannot
-// be read.
+// start sets the current token to the given token or, if none is given, to the token in the file. It fails if the file
+// has to be read and cannot be.
 func (s *tokenSource) start(c Credentials) error {
 	text := c.AccessToken
 	if text == "" && s.file != "" {
@@ -101,8 +102,9 @@ func (s *tokenSource) start(c Credentials) error {
 	return nil
 }
 
-// get returns the current token, or fetches one. If several requests need a token, one of them fetches it. If that
-// fails, all of them fail with the same error. If the request that fetches is cancelled, another one takes over.
+// get returns the current token, or fetches a new one. If several requests need a token, one of them fetches it for
+// all. If it cannot be fetched, all these requests fail with the same error. If the request that fetches the token is
+// cancelled, another request takes over.
 func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	if t, err := s.usable(); t != nil || err != nil {
 		return t, err
@@ -111,7 +113,7 @@ func (s *tokenSource) get(ctx context.Context) (*token, error) {
 		return nil, context.Cause(ctx)
 	}
 	defer s.fetching.Release(1)
-	if t, err := s.usable(); t != nil || err != nil { // another request has fetched it
+	if t, err := s.usable(); t != nil || err != nil { // another request has fetched a token
 		return t, err
 	}
 	t, err := s.fetch(ctx)
@@ -129,8 +131,8 @@ func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	return t, err
 }
 
-// usable returns the current token, or nil if there is none or it is about to expire. An error means that there will be
-// no further token.
+// usable returns the current token, or nil if there is none or if it is about to expire. It returns an error if there
+// will be no further token.
 func (s *tokenSource) usable() (*token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +142,7 @@ func (s *tokenSource) usable() (*token, error) {
 	return nil, s.err
 }
 
-// fetch returns a token that has not been tried yet: from the file if the file has changed, otherwise from the
+// fetch returns a token that has not been tried yet, from the file if the file has changed, otherwise from the
 // endpoint.
 func (s *tokenSource) fetch(ctx context.Context) (*token, error) {
 	if s.file != "" {
@@ -156,7 +158,7 @@ func (s *tokenSource) fetch(ctx context.Context) (*token, error) {
 	return s.endpoint.fetch(ctx)
 }
 
-// accepted records a 200 for a request with t.
+// accepted records that a request with token t got 200.
 func (s *tokenSource) accepted(t *token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +166,9 @@ func (s *tokenSource) accepted(t *token) {
 	s.rejections = 0
 }
 
-// rejected drops t, unless another request already has. It returns an error once maxRejectedTokens unused tokens in a
-// row have been rejected without a success in between, because another token would probably be rejected, too.
+// rejected drops token t, unless another request has already replaced it. It returns an error once maxRejectedTokens
+// unused tokens in a row have been rejected without a success in between, because another token would probably be
+// rejected too.
 func (s *tokenSource) rejected(ctx context.Context, t *token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

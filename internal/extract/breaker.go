@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// minFailingSchools is the number of schools that must fail, with no success in between, to open the breaker. If
-	// fewer schools have calls, and all of them fail, each must fail minFailingAttempts times.
+	// minFailingSchools is the number of schools that must fail, with no success in between, to open the breaker. The
+	// breaker also opens if all schools that have calls fail, and each of them has failed minFailingAttempts times.
 	minFailingSchools  = 3
 	minFailingAttempts = 3
-	// minWarnedPause is the duration from which on a pause is logged as a warning. A shorter pause does no harm.
+	// minWarnedPause is the minimum duration of a pause that is logged as a warning. A shorter pause does no harm.
 	minWarnedPause = time.Minute
 )
 
-// breaker is the circuit breaker. While it is closed, every attempt passes. When the service fails, the breaker opens:
-// it holds back all requests for schools and lets one probe at a time through (half-open), with growing delays, until a
-// probe succeeds or --give-up-after has passed.
+// breaker is the circuit breaker. While it is closed, every attempt passes. When the service fails, the breaker opens.
+// It then holds back all requests for schools and lets only one probe at a time through (half-open), with growing
+// delays, until a probe succeeds or --give-up-after has passed.
 //
-// A few schools that always fail look like a failing service once nothing else is left to fetch, and so does an
-// operation that always fails while nothing else is being fetched. The breaker therefore keeps canaries: calls that
-// have succeeded, or that will probably succeed. After a failed probe, a canary of the same operation for another
-// school is sent, then a canary of another operation. If one of them succeeds, the breaker closes and attempts count
-// against --retries again.
+// A few schools that always fail look like a failing service once nothing else is left to fetch. So does an operation
+// that always fails while nothing else is being fetched. The breaker therefore keeps canaries, which are calls that
+// have succeeded or will probably succeed. After a failed probe, a canary of the same operation for another school is
+// sent, then a canary of another operation. If a canary succeeds, the breaker closes, and attempts count against
+// --retries again.
 type breaker struct {
 	giveUpAfter time.Duration
 	throttle    *throttle
 	log         *slog.Logger
 
 	mu         sync.Mutex
-	active     map[string]int      // calls by school
+	active     map[string]int      // the number of calls, by school
 	failing    map[string]*failing // schools that failed since the last success
 	outage     *outage             // nil while closed
-	operations []*operation        // the one that succeeded last is first
+	operations []*operation        // the operation that succeeded last comes first
 	answered   time.Time           // when a call last succeeded
 }
 
@@ -50,7 +50,7 @@ type failing struct {
 type operation struct {
 	name     string
 	answered bool
-	// lost are the schools of calls that failed in every attempt before any call of the operation had succeeded.
+	// lost is the set of schools whose calls failed in every attempt before any call of the operation had succeeded.
 	lost     map[string]struct{}
 	canaries []*Call // at most two, of different schools, the latest first
 }
@@ -63,24 +63,24 @@ type outage struct {
 	began    time.Time
 	deadline time.Time
 	cause    string        // the cause of the failure that opened the breaker
-	gaveUp   error         // the error of requests that still wait at the deadline
+	gaveUp   error         // the error of requests that are still waiting at the deadline
 	over     chan struct{} // closed when the breaker closes
 	logged   bool          // guarded by the breaker's mu, like warned
 	warned   bool
-	// turn holds one value unless a request probes. The request that receives it is the probe and puts it back; waiting
-	// requests receive it in the order in which they began to wait.
+	// turn contains one value unless a request is probing. The request that receives the value is the probe, and puts the
+	// value back. Waiting requests receive it in the order in which they began to wait.
 	turn   chan struct{}
-	failed int // failed probes; guarded by turn
+	failed int // the number of failed probes; guarded by turn
 }
 
 // permit allows one attempt.
 type permit struct {
 	exempt bool    // the breaker ignores the attempt
-	outage *outage // the outage that the attempt probes, nil if it is not a probe
+	outage *outage // the outage that the attempt probes; nil if the attempt is not a probe
 }
 
-// observes reports whether the breaker draws conclusions from the attempts of a call. It ignores calls that are not for
-// a school, such as lookups, which have their own time limit.
+// observes reports whether the breaker applies to the attempts of a call. It ignores calls that are not for a school,
+// such as lookups, which have their own time limit.
 func (b *breaker) observes(call *Call) bool { return !call.Lookup && call.School != "" }
 
 // countCall counts a call as active until end is called.
@@ -104,8 +104,9 @@ func (b *breaker) countCall(call *Call) (end func()) {
 	}
 }
 
-// acquire waits until call may be attempted. The permit must be passed to succeeded, failed or release. If it is the
-// permit of a probe after failed has returned, it must then be passed to succeeded, probeFailed or release.
+// acquire waits until call may be attempted. The permit must be passed to succeeded, failed or release. If the request
+// has the permit of a probe after failed has returned, this permit must then be passed to succeeded, probeFailed or
+// release.
 func (b *breaker) acquire(ctx context.Context, call *Call) (permit, error) {
 	if !b.observes(call) {
 		return permit{exempt: true}, nil
@@ -127,8 +128,8 @@ func (b *breaker) acquire(ctx context.Context, call *Call) (permit, error) {
 	}
 }
 
-// awaitTurn waits for the turn and then for the delay before the next probe. It returns false if the outage is over,
-// and an error if ctx or the outage's deadline ends the wait.
+// awaitTurn waits for its turn and then for the delay before the next probe. It returns true if the caller may probe,
+// false if the outage is over, and an error if ctx or the outage's deadline ends the wait.
 func (o *outage) awaitTurn(ctx context.Context) (bool, error) {
 	ctx, cancel := permit{outage: o}.bound(ctx)
 	defer cancel()
@@ -152,7 +153,8 @@ func (o *outage) awaitTurn(ctx context.Context) (bool, error) {
 	}
 }
 
-// bound returns a context that, for a probe, is cancelled at the deadline of the outage.
+// bound returns a context that is cancelled at the deadline of the outage. If the attempt is not a probe, it returns
+// ctx unchanged.
 func (p permit) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.outage == nil {
 		return ctx, func() {}
@@ -160,7 +162,7 @@ func (p permit) bound(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithDeadlineCause(ctx, p.outage.deadline, p.outage.gaveUp)
 }
 
-// blocks reports whether an attempt with this permit must not be sent now.
+// blocks reports whether an attempt with this permit must not be sent now, because the breaker has opened.
 func (b *breaker) blocks(p permit) bool {
 	if p.exempt {
 		return false
@@ -170,8 +172,8 @@ func (b *breaker) blocks(p permit) bool {
 	return b.outage != nil && b.outage != p.outage
 }
 
-// succeeded records that the service answered a call and, unless the permit is exempt, closes the breaker. again means
-// that the call succeeded and can be sent again at any time.
+// succeeded records that the service answered a call and, unless the permit is exempt, closes the breaker. again is
+// true if the call succeeded and can be sent again at any time, as a canary.
 func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again bool) {
 	b.mu.Lock()
 	o := b.operation(call.Operation, true)
@@ -204,9 +206,9 @@ func (b *breaker) answeredSince(since time.Time) bool {
 	return b.answered.After(since)
 }
 
-// failed records a failure that may be the service's fault. If there are now too many failures, it opens the breaker
-// and treats the request as the first probe, which has just failed. counts reports whether the attempt counts against
-// the retries if the breaker is closed afterwards.
+// failed records a failure that may be due to the service. If there are now too many failures, it opens the breaker and
+// makes the request the first probe, which has just failed. counts reports whether the attempt counts against the
+// retries if the breaker is closed afterwards.
 func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -214,7 +216,7 @@ func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	case req.permit.exempt:
 		return true
 	case req.permit.outage != nil:
-		if req.permit.outage != b.outage { // another request has closed the breaker
+		if req.permit.outage != b.outage { // another request has closed the breaker in the meantime
 			req.permit = permit{}
 		}
 		return false
@@ -238,8 +240,8 @@ func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	return true
 }
 
-// allFail reports whether all schools that have calls keep failing, and since when the first of them has been failing.
-// The caller holds mu.
+// allFail reports whether all schools that have calls keep failing. It also returns the time since which the first of
+// these schools has been failing. The caller holds mu.
 func (b *breaker) allFail() (since time.Time, all bool) {
 	since, all = time.Now(), true
 	for school := range b.active {
@@ -254,7 +256,7 @@ func (b *breaker) allFail() (since time.Time, all bool) {
 	return since, all
 }
 
-// probeFailed lets the next request probe, after a probe and its canaries have failed. opening means that the failed
+// probeFailed lets the next request probe after a probe and its canaries have failed. opening is true if the failed
 // attempt has opened the breaker.
 func (b *breaker) probeFailed(ctx context.Context, p permit, opening bool) {
 	if !opening {
@@ -323,16 +325,16 @@ func newOutage(began time.Time, giveUpAfter time.Duration, cause string) *outage
 	}
 }
 
-// release returns the permit of an attempt that shows nothing about the service's health, because it was cancelled or
-// denied.
+// release releases the permit of an attempt that shows nothing about the service's health, for example because it was
+// cancelled or denied.
 func (*breaker) release(p permit) {
 	if p.outage != nil {
 		p.outage.turn <- struct{}{}
 	}
 }
 
-// status returns why requests are held back, and until when at the latest. While the breaker is closed, the cause is
-// empty.
+// status returns why requests are held back, and the time at which the client gives up. While the breaker is closed, it
+// returns zero values.
 func (b *breaker) status() (cause string, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -342,7 +344,8 @@ func (b *breaker) status() (cause string, until time.Time) {
 	return b.outage.cause, b.outage.deadline
 }
 
-// operation returns the entry of an operation, and moves it to the front if it has just succeeded. The caller holds mu.
+// operation returns the entry of an operation, which it creates if necessary. If the operation has just succeeded, its
+// entry moves to the front. The caller holds mu.
 func (b *breaker) operation(name string, succeeded bool) *operation {
 	i := slices.IndexFunc(b.operations, func(o *operation) bool { return o.name == name })
 	if i < 0 {
@@ -357,8 +360,8 @@ func (b *breaker) operation(name string, succeeded bool) *operation {
 	return found
 }
 
-// addCanary adds a canary and keeps at most two, of different schools, so that one of them can follow a probe of any
-// school.
+// addCanary adds a canary. It keeps at most two canaries, of different schools, so that there is a canary of another
+// school for every probe.
 func (o *operation) addCanary(call *Call) {
 	kept := []*Call{call}
 	for _, c := range o.canaries {
@@ -369,7 +372,7 @@ func (o *operation) addCanary(call *Call) {
 	o.canaries = kept
 }
 
-// canary returns a canary of a school other than the given one, or nil.
+// canary returns a canary of a school other than the given one, or nil if there is none.
 func (o *operation) canary(school string) *Call {
 	for _, c := range o.canaries {
 		if c.School != school {
@@ -380,9 +383,9 @@ func (o *operation) canary(school string) *Call {
 }
 
 // canariesFor returns the calls to send after a probe has failed: a canary of the same operation, and a canary of
-// another operation, which changes after every failed probe. If there is no canary of another school, one of the same
-// school is used. Lookups are canaries only for each other and for calls that got 404: if the service answers only
-// lookups, the run has to wait anyway.
+// another operation, which changes after every failed probe. Both are for other schools. If there are no such canaries,
+// a canary of another operation for the same school is used. Lookups are canaries only for each other and for calls
+// that got 404, because the run has to wait anyway if the service answers only lookups.
 func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -404,7 +407,7 @@ func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
 	}
 	if len(others) > 0 {
 		next := 0
-		if p.outage != nil { // nil for a lookup, which is a probe without an outage
+		if p.outage != nil { // the outage is nil for a lookup, which can be a probe without an outage
 			next = p.outage.failed
 		}
 		found = append(found, others[next%len(others)])

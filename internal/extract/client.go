@@ -24,33 +24,33 @@ type Credentials struct {
 	APIKey          string
 	APISecret       string
 	AccessToken     string // used until it is rejected
-	AccessTokenFile string // contains such a token; read by New unless AccessToken is set, and again when the token is rejected
+	AccessTokenFile string // path of a file with such a token; read by New unless AccessToken is set, and again when the token is rejected
 }
 
-// Format hides credentials, whatever the verb.
+// Format hides the credentials for every formatting verb.
 func (Credentials) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(credentials)")) }
 
-// LogValue hides credentials in logs.
+// LogValue hides the credentials in logs.
 func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials)") }
 
-// Options are the settings of a Client. New returns an error if a required one is missing or one is invalid.
+// Options are the settings of a Client. New returns an error if a required setting is missing or a setting is invalid.
 type Options struct {
-	BaseURL        *url.URL // the service's root, http or https; may have a path, with or without a trailing slash
+	BaseURL        *url.URL // the root of the service, http or https; may have a path, with or without a trailing slash
 	Credentials    Credentials
 	Concurrency    int           // maximum number of concurrent reads; fewer while the service throttles, see Stats.Limit
 	RatePerSecond  float64       // maximum number of requests per second, 0 for no limit
 	Retries        int           // maximum number of attempts after the first
 	RequestTimeout time.Duration // limits one attempt, including reading the body
-	GiveUpAfter    time.Duration // bounds an outage, a pause the service asks for, and the time for a lookup or a token
+	GiveUpAfter    time.Duration // limits an outage, a pause that the service requests, and the time for a lookup or a token
 	MaxBody        int64         // maximum size of a response in bytes, decompressed
 	UserAgent      string
-	HideErrorCodes bool              // leave the service's error codes out of errors
+	HideErrorCodes bool              // omit the service's error codes from errors
 	Logger         *slog.Logger      // gets a line per request at debug level, and events that affect all requests; may be nil
 	Observer       Observer          // receives every request; may be nil
-	Transport      http.RoundTripper // nil for the default, which bounds waits and sizes; must not follow redirects
+	Transport      http.RoundTripper // nil for the default, which limits waits and sizes; must not follow redirects
 }
 
-// Client reads from the service. It is safe for concurrent use; its limits apply to all calls together.
+// Client reads from the service. It is safe for concurrent use. Its limits apply to all calls together.
 type Client struct {
 	base        *url.URL
 	retries     int
@@ -65,8 +65,8 @@ type Client struct {
 	tokens      *tokenSource
 }
 
-// New returns a client. It sends nothing, but reads the access token file if it needs it. Its errors are configuration
-// errors.
+// New returns a client. It does not send requests, but reads the access token file if it is needed. All its errors are
+// configuration errors.
 func New(o Options) (*Client, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// check returns an error for missing or invalid settings. The error does not quote secrets.
+// check returns an error if settings are missing or invalid. The error does not quote secrets.
 func (o *Options) check() error {
 	u, c := o.BaseURL, o.Credentials
 	switch {
@@ -159,11 +159,11 @@ func (c *Client) Stats() Stats {
 	return totals
 }
 
-// Limit returns Stats.Limit.
+// Limit returns the current limit of concurrent reads, like Stats.Limit.
 func (c *Client) Limit() int64 { return int64(c.limiter.limit()) }
 
-// TokenLifetime returns how long the current access token remains valid; 0 if there is none, if it is about to expire,
-// or if the lifetime is unknown.
+// TokenLifetime returns how long the current access token remains valid. It returns 0 if there is no token, if it is
+// about to expire, or if its lifetime is unknown.
 func (c *Client) TokenLifetime() time.Duration {
 	if t, err := c.tokens.usable(); t != nil && err == nil && !t.Expiry.IsZero() {
 		return time.Until(t.Expiry)
@@ -182,7 +182,7 @@ func (c *Client) Health() Health {
 func (c *Client) Answered(operation string) bool { return c.breaker.hasAnswered(operation) }
 
 // AddCanaries adds calls that will probably succeed. Before any call has succeeded, they show whether the whole service
-// fails or only the operations called so far.
+// is failing or only the operations called so far.
 func (c *Client) AddCanaries(calls ...Call) {
 	c.breaker.mu.Lock()
 	defer c.breaker.mu.Unlock()
@@ -191,11 +191,12 @@ func (c *Client) AddCanaries(calls ...Call) {
 	}
 }
 
-// Get reads one body. accept reads it, decompressed, at most once per attempt, if the status is 200. It must not use
-// the data before it has read io.EOF, because the body may be cut short, and then the call is attempted again. The call
-// is also attempted again if accept returns an error marked with [Unreadable]; any other error ends it.
+// Get makes a call with a single response body. If the status is 200, Get calls accept with the decompressed body, once
+// per attempt. The function accept must not use the data before it has read io.EOF, because the body may be cut short,
+// and the call is then attempted again. The call is also attempted again if accept returns an error marked with
+// [Unreadable]. Any other error ends the call.
 //
-// accept runs while the request is in flight, and its time counts against RequestTimeout.
+// The call to accept counts as part of the request, and its time counts against RequestTimeout.
 //
 // The error is an *[Error], or the cause of ctx. If [EndsRun] is true for it, no other call can succeed.
 func (c *Client) Get(ctx context.Context, call Call, accept func(body io.Reader) error) (Tally, error) {
@@ -207,12 +208,12 @@ func (c *Client) Get(ctx context.Context, call Call, accept func(body io.Reader)
 	return tally, err
 }
 
-// List reads every page of a list in order: first without a cursor, then with the cursor that accept found in the
-// previous page, until the cursor is "". A failed page or a repeated cursor fails the list. Otherwise List works like
-// Get.
+// List reads every page of a list in order, the first page without a cursor, and each further page with the cursor that
+// accept has returned for the previous page. The list ends when the cursor is "". List fails if a page fails or a
+// cursor is repeated. Otherwise List works like Get.
 func (c *Client) List(ctx context.Context, call Call, accept func(body io.Reader) (next string, err error)) (Tally, error) {
 	var tally Tally
-	// Keep hashes, because cursors can be of any length and lists can be long.
+	// Store only hashes, because cursors can be of any length and lists can be long.
 	seen := make(map[[sha256.Size]byte]struct{})
 	cursor := ""
 	for {

@@ -1,6 +1,7 @@
-// Package extract is the client of the service: it sends a [Call] and passes on each page's body as bytes. It owns
-// escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It does not know the tables: a
-// Call is data, and the caller's accept function decides whether a body is usable.
+// Package extract is the client of the service. It sends a [Call] and passes the body of each page to the caller as
+// bytes. It owns escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It does not depend
+// on the tables, because a Call describes the request, and the caller's accept function decides whether a body is
+// usable.
 //
 // A request passes through layers, each a roundTripper around the next:
 //
@@ -15,8 +16,8 @@
 //
 // Delays that affect all requests alike (rate, Retry-After, token) are inside the limiter. The token is chosen after
 // the wait for the limiter, so it has rarely expired when it is sent. Delays of a single request (retries, breaker) are
-// outside the limiter, and free its slot for another request.
+// outside the limiter, so the request does not occupy a slot in the limiter while it waits.
 //
-// Errors and logs contain no URL, query, cursor, body, token or key, only route templates, the host of the token
-// endpoint, and the bids of schools and districts.
+// Errors and logs do not contain URLs, queries, cursors, bodies, tokens or keys. They contain only route templates, the
+// host of the token endpoint, and the bids of schools and districts.
 package extract

@@ -14,14 +14,14 @@ import (
 
 // Reasons why a call fails, for errors.Is.
 var (
-	// ErrDenied is a 403 on a resource: no current agreement covers that school or district. It is final for the call.
+	// ErrDenied reports a 403: no current agreement covers the school or district. It is final for the call.
 	ErrDenied = errors.New("access denied: no current agreement covers it")
-	// ErrRefused ends the run: the service does not issue a token, or rejects every token. Other packages also use it
-	// if the service denies access to all schools.
+	// ErrRefused reports that the service does not issue a token, or rejects every token. It ends the run. Other packages
+	// also use it if the service denies access to all schools.
 	ErrRefused = errors.New("credentials rejected by the service")
-	// ErrGaveUp ends the run: the service kept failing for GiveUpAfter, or asked for a longer pause.
+	// ErrGaveUp reports that the service kept failing for GiveUpAfter, or requested a longer pause. It ends the run.
 	ErrGaveUp = errors.New("gave up on the service")
-	// ErrTokenEndpoint ends the run: no attempt got a token from the token endpoint.
+	// ErrTokenEndpoint reports that no attempt got a token from the token endpoint. It ends the run.
 	ErrTokenEndpoint = errors.New("cannot get an access token")
 )
 
@@ -40,21 +40,21 @@ func NotFound(err error) bool {
 	return ok && e.Status == http.StatusNotFound && !errors.Is(err, errNotRetried) && !EndsRun(err)
 }
 
-// Error is a call that failed. Its text is one line: where, what happened, and what to do. It contains no URL, query,
-// cursor, body or token.
+// Error is the error of a call that failed. Its text is one line that says where it failed, what happened, and what to
+// do. It does not contain URLs, queries, cursors, bodies or tokens.
 type Error struct {
 	Operation string
 	Template  string
 	School    string // bid, empty unless the call was for a school
 	District  string // bid, empty unless the call was for a district
 	Host      string // the host of the token endpoint; empty for other calls
-	Status    int    // of the last response, 0 if there was none
+	Status    int    // of the last response; 0 if there was none
 	Code      string // the service's own error code, unlistedCode, or empty
-	Attempts  int    // attempts of the call, including those made while the circuit breaker was open
-	Err       error  // what happened, never nil
+	Attempts  int    // attempts of the call, including attempts while the circuit breaker was open
+	Err       error  // what happened; never nil
 }
 
-// Error returns a line with the operation, the school or district, the route, the reason, and details such as the
+// Error returns one line with the operation, the school or district, the route, the reason, and details such as the
 // status and the number of attempts.
 func (e *Error) Error() string {
 	var b strings.Builder
@@ -95,7 +95,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// printable returns a bid, which is opaque text. It is in quotes if it has characters that would spoil the line.
+// printable returns a bid as part of a line of text. A bid can be any text, so printable quotes it if it contains
+// spaces, quotes or characters that cannot be printed.
 func printable(bid string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' || r == unicode.ReplacementChar }
 	if strings.ContainsFunc(bid, odd) {
@@ -104,13 +105,13 @@ func printable(bid string) string {
 	return bid
 }
 
-// unreadable marks a body that cannot be used.
+// unreadable marks an error as due to a body that cannot be used.
 type unreadable struct{ error }
 
 func (u unreadable) Unwrap() error { return u.error }
 
-// Unreadable marks an error of an accept function as a transfer error: the body is not JSON, was cut short, or is an
-// empty JSON string. The call is then attempted again. The text of err must not quote the body.
+// Unreadable marks an error of an accept function as a transfer error, because the body is not JSON, was cut short, or
+// is an empty JSON string. The call is then attempted again. The text of err must not quote the body.
 func Unreadable(err error) error {
 	if err == nil {
 		return nil
@@ -121,11 +122,11 @@ func Unreadable(err error) error {
 // attemptError is the error of an attempt that got no complete or usable response. Unlike errors of net/http, its text
 // does not quote received data.
 type attemptError struct {
-	status int    // 0 if the connection failed before the response's header
-	class  string // the key in Stats.ByStatus; empty for the status
+	status int    // 0 if the attempt failed before the header of the response was received
+	class  string // the key in Stats.ByStatus; if it is empty, the key is the status
 	cause  string // a few words
 	advice string
-	final  bool // another attempt would fail in the same way
+	final  bool // reports whether another attempt would fail in the same way
 }
 
 func (e *attemptError) Error() string { return e.cause + "; " + e.advice }
@@ -133,7 +134,7 @@ func (e *attemptError) Error() string { return e.cause + "; " + e.advice }
 // Classes of Stats.ByStatus besides status codes.
 const (
 	classTimeout    = "timeout"    // no complete response within RequestTimeout
-	classNetwork    = "network"    // not connected, reset, or the body cut short
+	classNetwork    = "network"    // no connection, a connection that was reset, or a body that was cut short
 	classUnreadable = "unreadable" // a 200 whose body cannot be used
 	classCancelled  = "cancelled"  // the run ended while the request was in flight
 )
@@ -147,10 +148,10 @@ type failure struct {
 	isPage bool // the body is a web page
 }
 
-// notThisService ends the reason for a failure whose body is a web page; advice may follow.
+// notThisService is the end of the reason for a failure if the body is a web page. Advice may follow it.
 const notThisService = ", but a web page of a proxy, or of a site that is not the service; "
 
-// isWebPage reports whether a response declares a web page.
+// isWebPage reports whether the header of a response declares a web page.
 func isWebPage(header http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(header.Get("Content-Type"))), "text/html")
 }
@@ -171,7 +172,7 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 	if !hideCode {
 		f.code = errorCode(body)
 	}
-	first := req.call.School == "" && req.call.District == "" // no earlier call has shown that the base URL is right
+	first := req.call.School == "" && req.call.District == "" // no earlier call has shown that the base URL is correct
 	text := "the service rejected the request; " + checkBaseURL + " and the version of this tool"
 	switch {
 	case status == http.StatusForbidden:
@@ -191,7 +192,7 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 		text = "the service is failing; run again later, or " + checkBaseURL
 	case f.retry:
 		text = "the service is failing; run again later"
-	case status == http.StatusProxyAuthRequired: // the base URL is plain http, so the proxy itself answers
+	case status == http.StatusProxyAuthRequired: // with a base URL that is plain http, the proxy itself answers
 		text = "the proxy rejected the user or password; put both into HTTP_PROXY: http://user:password@host:port"
 	case status >= 300 && status < 400:
 		text = "redirects are not followed; " + checkBaseURL
@@ -200,8 +201,8 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 	return f
 }
 
-// retryable reports whether the same request may later get another status. Stray 404s on existing resources have been
-// observed (Paging, limits, errors).
+// retryable reports whether the same request may get a different status later. Stray 404s on existing resources have
+// been observed (Paging, limits, errors).
 func retryable(status int) bool {
 	switch status {
 	case http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -211,7 +212,7 @@ func retryable(status int) bool {
 	}
 }
 
-// overloaded reports whether the service failed for lack of capacity, or was too slow.
+// overloaded reports whether an attempt failed because the service lacked capacity or was too slow.
 func (f *failure) overloaded() bool {
 	e, ok := errors.AsType[*attemptError](f.err)
 	return ok && e.class == classTimeout || isOverload(f.status)
@@ -245,20 +246,20 @@ func (c *Call) fail(f *failure, attempts int) *Error {
 	}
 }
 
-// failEarly returns the error of a call whose operation is dead.
+// failEarly returns the error of a call that is not retried, because its operation fails for every school.
 func (c *Call) failEarly(f *failure, attempts int) *Error {
 	e := c.fail(f, attempts)
 	e.Err = fmt.Errorf("%w; %w", f.err, errNotRetried)
 	return e
 }
 
-// gaveUp returns the error for all requests that still wait after GiveUpAfter.
+// gaveUp returns the error of requests that are still waiting after GiveUpAfter.
 func gaveUp(limit time.Duration, lastCause string) error {
 	return fmt.Errorf("%w: no request succeeded for %s (%s), last failure: %s",
 		ErrGaveUp, shortDuration(limit), giveUpAfter, lastCause)
 }
 
-// shortDuration formats a duration without trailing zero units: 30m, not 30m0s.
+// shortDuration formats a duration without trailing zero units, for example as 30m instead of 30m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

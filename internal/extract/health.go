@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// Health lists the current problems of a client.
+// Health describes the current problems of a client.
 type Health struct {
-	Retrying    []Retry   // calls that are being retried, oldest first
+	Retrying    []Retry   // the calls that are being retried, oldest first
 	Paused      string    // why all requests are held back while the service is failing; otherwise empty
-	PausedUntil time.Time // when the client gives up
+	PausedUntil time.Time // the time at which the client gives up
 }
 
 // Retry is a call that is being retried.
 type Retry struct {
 	Operation        string
-	School, District string    // bids, empty unless the call is for one
-	Attempt          int       // the current or next attempt, from 2
-	Cause            string    // why the last attempt failed, in a few words
+	School, District string    // bids; empty unless the call is for a school or district
+	Attempt          int       // the number of the current or next attempt; at least 2
+	Cause            string    // the reason why the last attempt failed, in a few words
 	Since            time.Time // when the first attempt failed
 }
 
-// retryList holds the calls that are being retried.
+// retryList contains the calls that are being retried.
 type retryList struct {
 	log *slog.Logger
 
@@ -35,9 +35,9 @@ type retryList struct {
 	calls map[*Call]*Retry
 }
 
-// failed records an attempt that will be retried. A run cannot begin before the token and the lookups have arrived, so
-// their first failure is logged at once, and later ones if the cause has changed. answering means that the service has
-// just answered other requests.
+// failed records an attempt that will be retried. Because a run cannot begin without the token and the lookups, their
+// first failure is logged at once, and later failures are logged if the cause has changed. answering is true if the
+// service has recently answered other requests.
 func (r *retryList) failed(ctx context.Context, call *Call, attempts int, f *failure, answering bool) {
 	cause := f.cause()
 	r.mu.Lock()
@@ -55,7 +55,7 @@ func (r *retryList) failed(ctx context.Context, call *Call, attempts int, f *fai
 	if call.Lookup && !known {
 		level := slog.LevelWarn
 		if f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable && answering {
-			level = slog.LevelInfo // a service that throttles is not failing
+			level = slog.LevelInfo // the service throttles requests, but is not failing
 		}
 		r.log.LogAttrs(ctx, level, "request failed, retrying",
 			append(call.attrs(), slog.String("cause", cause), slog.Int("attempt", attempts))...)

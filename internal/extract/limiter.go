@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// limiter limits concurrent requests to --concurrency, and to fewer while the service throttles (aimd.go). A request
-// counts until its body has been accepted. Waiting requests are admitted in order.
+// limiter limits the number of concurrent requests to --concurrency, or to fewer while the service throttles (aimd.go).
+// A request counts until its body has been accepted. Waiting requests are admitted in order.
 type limiter struct {
 	next     roundTripper
 	throttle *throttle
@@ -22,10 +22,10 @@ type limiter struct {
 	outlier   outlier
 	inFlight  int       // may exceed the limit for a while after the limit fell
 	waiting   list.List // of chan sample
-	logged    int       // the limit that was last logged; while there is nothing to log, the highest limit
-	changes   int       // number of changes that were logged
-	throttled bool      // a lower limit was logged, and the limit is not back at --concurrency
-	lowered   time.Time // when the limit fell to at most half of logged; zero if the limit is higher, or once the fall is logged
+	logged    int       // the limit that was last logged, or the highest limit while the limit has not been lowered
+	changes   int       // the number of changes that were logged
+	throttled bool      // reports whether a lower limit was logged and the limit is not back at --concurrency
+	lowered   time.Time // when the limit fell to at most half of logged; zero if the limit is higher or the fall has been logged
 }
 
 var _ roundTripper = (*limiter)(nil)
@@ -93,7 +93,7 @@ func (l *limiter) admit() {
 }
 
 // release ends a request and adjusts the limit to its outcome. Most failures have nothing to do with concurrency and do
-// not change it.
+// not change the limit.
 func (l *limiter) release(ctx context.Context, req *request, s sample, res *response, err error) {
 	school := req.call.School
 	l.mu.Lock()
@@ -115,7 +115,7 @@ func (l *limiter) release(ctx context.Context, req *request, s sample, res *resp
 	l.admit()
 	before := l.logged
 	limit := l.aimd.limit
-	if l.shouldLog(time.Now()) { // while mu is held, so that the lines are in the order of the changes; they are rare
+	if l.shouldLog(time.Now()) { // logging while mu is held keeps the lines in the order of the changes; there are few of them
 		change, level := []slog.Attr{slog.Int("from", before), slog.Int("to", limit)}, slog.LevelInfo
 		l.changes++
 		switch {
@@ -132,8 +132,8 @@ func (l *limiter) release(ctx context.Context, req *request, s sample, res *resp
 	}
 }
 
-// tooMany reports whether the service may have rejected a request because of the rate. While the service is failing, a
-// 503 says nothing about the rate. The caller holds mu.
+// tooMany reports whether the service may have rejected a request because of the request rate. While the service is
+// failing, a 503 says nothing about the rate. The caller holds mu.
 func (l *limiter) tooMany(req *request, res *response) bool {
 	switch {
 	case res == nil:
@@ -148,12 +148,12 @@ func (l *limiter) tooMany(req *request, res *response) bool {
 // because a service may reject some requests all night.
 const maxLoggedChanges = 6
 
-// minLowered is how long the limit must stay lowered before that is logged, because it often halves several times in a
-// row.
+// minLowered is how long the limit must remain lowered before that is logged, because the limit often halves several
+// times in a row.
 const minLowered = time.Second
 
-// shouldLog reports whether the limit must be logged: it has been at most half of the logged limit for minLowered, or
-// is back at --concurrency after that. The caller holds mu.
+// shouldLog reports whether a change of the limit must be logged. This is the case if the limit has been at most half
+// of the logged limit for minLowered, or is back at --concurrency after that. The caller holds mu.
 func (l *limiter) shouldLog(now time.Time) bool {
 	limit := l.aimd.limit
 	if limit > l.logged/2 {
@@ -190,12 +190,12 @@ func isOverload(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// outlier is the last rejected school, until one of its requests succeeds. If only that school is rejected again, the
-// problem is probably the school, although a fan-out over its students may have many calls in flight. Its rejections
-// therefore lower the limit no faster than the successes of other schools raise it.
+// outlier is the school of the last rejected request, until a request of that school succeeds. If only requests of this
+// school are rejected again, the cause is probably the school, although a fan-out over its students may have many calls
+// in flight. Its rejections therefore lower the limit no faster than the successes of other schools raise it.
 type outlier struct {
-	school    string // "" for none
-	successes int    // successes of other schools since the rejection
+	school    string // "" if there is no outlier
+	successes int    // the number of successes of other schools since the rejection
 }
 
 func (o *outlier) succeeded(school string) {
@@ -205,9 +205,9 @@ func (o *outlier) succeeded(school string) {
 	o.successes++
 }
 
-// countsRejection reports whether a rejection should lower the limit. Once another school has succeeded, rejections of
-// an outlier should not do so before successesPerIncrease such successes. After them, one should, because otherwise a
-// call that exceeds the service's capacity could fail in every attempt.
+// countsRejection reports whether a rejection should lower the limit. Once other schools have succeeded, a rejection of
+// the outlier should lower the limit only after successesPerIncrease such successes. It should do so then, because
+// otherwise a call that exceeds the service's capacity could fail in every attempt.
 func (o *outlier) countsRejection(school string) bool {
 	if o.school != "" && school == o.school && o.successes > 0 && o.successes < successesPerIncrease {
 		return false

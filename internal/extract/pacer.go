@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// minLoggedPause is the shortest pause that is logged.
+	// minLoggedPause is the minimum duration of a pause that is logged.
 	minLoggedPause = 5 * time.Second
-	// maxRetryAfter keeps absurd values within the range of a time.Duration.
+	// maxRetryAfter is the maximum value of Retry-After. It keeps absurd values within the range of a time.Duration.
 	maxRetryAfter = 10 * 365 * 24 * time.Hour
 )
 
-// errBreakerOpen sends a request back to the breaker, which opened after the request had got its permit.
+// errBreakerOpen reports that the breaker opened after the request had got its permit. The request then has to wait for
+// the breaker again.
 var errBreakerOpen = errors.New("held back, the service is failing")
 
-// pacer applies --rate and the pause that the service asked for (Retry-After) to all requests together.
+// pacer applies --rate and the pauses that the service requests (Retry-After) to all requests together.
 type pacer struct {
 	next        roundTripper
 	rate        *rate.Limiter
@@ -62,8 +63,8 @@ func (p *pacer) roundTrip(ctx context.Context, req *request) (*response, error) 
 	return res, nil
 }
 
-// wait waits until a request may be sent. If a pause begins while a request waits for the rate, the request has to wait
-// for the rate again after the pause, so that the rate is not exceeded then.
+// wait waits until a request may be sent. If a pause begins while a request is waiting for the rate, the request has to
+// wait for the rate again after the pause, so that the rate is not exceeded at that moment.
 func (p *pacer) wait(ctx context.Context) error {
 	for reserved := false; ; {
 		left, err := p.pause()
@@ -88,7 +89,7 @@ func (p *pacer) wait(ctx context.Context) error {
 	}
 }
 
-// pause returns the rest of the pause, and an error if the rest is longer than --give-up-after.
+// pause returns how much of the pause is left, and an error if that is longer than --give-up-after.
 func (p *pacer) pause() (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +101,7 @@ func (p *pacer) pause() (time.Duration, error) {
 	return left, nil
 }
 
-// extendPause makes the pause last for d from now, if that is longer.
+// extendPause makes the pause last until at least d from now.
 func (p *pacer) extendPause(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,8 +110,9 @@ func (p *pacer) extendPause(d time.Duration) {
 	}
 }
 
-// retryAfter returns the delay in the header Retry-After, which holds seconds or a date; 0 if it is missing or invalid.
-// A date is relative to the response's own Date if there is one, so that a wrong clock on either side does not matter.
+// retryAfter returns the delay in the header Retry-After, which contains seconds or a date. It returns 0 if the header
+// is missing or invalid. A date is compared with the response's own Date header if there is one, so that a wrong clock
+// on either side does not matter.
 func retryAfter(h http.Header) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {

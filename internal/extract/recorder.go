@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Event describes a request that has ended, which may be a token request. It contains neither the URL nor the query.
+// Event describes a request that has ended, including token requests. It contains neither the URL nor the query.
 type Event struct {
 	Method              string
 	Operation, Template string
-	School, District    string // bids, empty unless the call was for one
+	School, District    string // bids; empty unless the call was for a school or district
 	Status              string // as in Stats.ByStatus, except that a 200 whose body accept rejects is still "200"
-	Attempt             int    // from 1, over all attempts of the call
-	Bytes               int    // the size of the decompressed body
-	InFlight            int64  // concurrent requests when it began, including itself
+	Attempt             int    // the number of the attempt of the call, from 1
+	Bytes               int    // the size of the body, decompressed
+	InFlight            int64  // the number of concurrent requests when the request began, including itself
 	Began               time.Time
 	Took                time.Duration
 }
 
-// Observer receives the requests of a client. Its methods are called concurrently, before the request frees its slot in
-// the limiter, and must return quickly. The context is the context of the call.
+// Observer receives the requests of a client. Its methods are called concurrently and must return quickly, because the
+// request may still occupy a slot in the limiter. The context is the context of the call.
 type Observer interface {
 	// Requested is called after every request.
 	Requested(ctx context.Context, event Event)
@@ -84,7 +84,7 @@ func (r *recorder) roundTrip(ctx context.Context, req *request) (*response, erro
 	return res, err
 }
 
-// statusName returns the name under which an attempt is counted and logged.
+// statusName returns the status under which an attempt is counted and logged, as in Stats.ByStatus.
 func statusName(ctx context.Context, res *response, err error) string {
 	e, ok := errors.AsType[*attemptError](err)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// fetch attempts a request until accept succeeds, no retries are left, another attempt would fail in the same way, or
-// the client gives up on the service. It returns nil if accept has succeeded.
+// fetch attempts a call until accept succeeds, no retries are left, another attempt would fail in the same way, or the
+// client gives up on the service. It returns nil if accept has succeeded.
 func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept func(body io.Reader) error) error {
 	req, err := c.newRequest(call, tally, accept)
 	if err != nil {
@@ -22,7 +22,7 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 	defer c.retrying.done(call)
 	defer c.breaker.countCall(call)()
 	last := &failure{}
-	sent, counted := 0, 0 // attempts, and those that count against the retries
+	sent, counted := 0, 0 // the number of attempts, and of attempts that count against the retries
 	for {
 		if req.permit, err = c.breaker.acquire(ctx, call); err != nil {
 			return callError(ctx, call, &failure{status: last.status, code: last.code, err: err}, sent)
@@ -59,7 +59,7 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 		}
 		c.retrying.failed(ctx, call, sent, f, c.breaker.throttle.isAnswering(time.Now()))
 		if c.breaker.blocks(permit{exempt: req.permit.exempt}) {
-			continue // acquire waits
+			continue // acquire waits until the breaker closes
 		}
 		delay := retryDelay(max(0, counted-1))
 		if call.Lookup {
@@ -71,7 +71,7 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 	}
 }
 
-// newRequest returns the request for a call.
+// newRequest returns the request for the first attempt of a call.
 func (c *Client) newRequest(call *Call, tally *Tally, accept func(body io.Reader) error) (*request, error) {
 	target, err := call.url(c.base)
 	if err != nil {
@@ -115,9 +115,9 @@ func (c *Client) attempt(ctx context.Context, req *request) *failure {
 	return f
 }
 
-// releaseLast returns the permit of a call's last attempt. A complete 200, even one that cannot be used, shows that the
-// service is healthy; a rejection shows nothing. A later page is not kept as a canary, because its cursor may be valid
-// only once.
+// releaseLast releases the permit of a call's last attempt. A complete 200, even if it cannot be used, shows that the
+// service is healthy. A rejection shows nothing. A later page of a list is not kept as a canary, because its cursor may
+// be valid only once.
 func (c *Client) releaseLast(ctx context.Context, req *request, f *failure) {
 	if f == nil || f.status == http.StatusOK {
 		c.breaker.succeeded(ctx, req.permit, req.call, f == nil && req.call.cursor == "")
@@ -126,10 +126,10 @@ func (c *Client) releaseLast(ctx context.Context, req *request, f *failure) {
 	c.breaker.release(req.permit)
 }
 
-// countsAsRetry returns the permit of an attempt that will be retried, and reports whether it counts against the
-// retries. A canary that succeeds shows that the call fails, not the service.
+// countsAsRetry releases the permit of an attempt that will be retried, and reports whether the attempt counts against
+// the retries. It does if a canary succeeds, because that shows that the call is failing, not the service.
 func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bool {
-	if f.status == http.StatusUnauthorized { // other requests may be accepted
+	if f.status == http.StatusUnauthorized { // the service may accept other requests
 		c.breaker.release(req.permit)
 		return true
 	}
@@ -154,19 +154,20 @@ func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bo
 	return false
 }
 
-// minOutageAttempts is the number of attempts of a lookup or token request that must fail before further attempts no
-// longer count against the retries, because the whole service may be down.
+// minOutageAttempts is how many attempts of a lookup or token request must fail before its failures can count as an
+// outage of the service instead of against the retries.
 const minOutageAttempts = 5
 
-// showsOutage reports whether a lookup or token request that has failed so many times in a row, most recently with f,
-// probably suffers from an outage of the service, which GiveUpAfter bounds, and is not itself at fault.
+// showsOutage reports whether a lookup or token request probably fails because of an outage of the service. The request
+// has failed in the given number of attempts, most recently with f. The time for an outage is limited by GiveUpAfter
+// instead of the retries.
 func (f *failure) showsOutage(attempts int) bool {
 	answered := f.status != 0 && f.status != http.StatusRequestTimeout && f.status != http.StatusTooManyRequests && f.status < 500
 	return attempts >= minOutageAttempts && !answered
 }
 
-// canarySucceeds sends the canaries of a failed probe and reports whether one succeeds, which closes the breaker. Their
-// bodies are discarded.
+// canarySucceeds sends the canaries of a failed probe and reports whether one of them succeeds, which closes the
+// breaker. It discards the bodies of the canaries.
 func (c *Client) canarySucceeds(ctx context.Context, probe *request, f *failure) bool {
 	for _, call := range c.breaker.canariesFor(probe.permit, probe.call, f) {
 		req, err := c.newRequest(call, probe.tally, func(io.Reader) error { return nil })
@@ -182,7 +183,7 @@ func (c *Client) canarySucceeds(ctx context.Context, probe *request, f *failure)
 	return false
 }
 
-// callError returns the error of a call that is not attempted again. Token errors that end the run are returned
+// callError returns the error of a call that is not attempted again. It returns token errors that end the run
 // unchanged.
 func callError(ctx context.Context, call *Call, f *failure, attempts int) error {
 	if ctx.Err() != nil {

@@ -14,20 +14,22 @@ import (
 const (
 	// measured is the number of seconds over which the rate of successes is measured.
 	measured = 10
-	// throttleCut lowers the rate to a little less than the rate of successes, at most once a second. throttleRaise
-	// raises it a little every second; throttleSearch raises it faster until the service's limit has been found.
+	// throttleCut is the factor that lowers the rate to a little less than the rate of successes, at most once a second.
+	// throttleRaise is the factor by which the rate rises every second. Until the service's limit has been found, it is
+	// throttleSearch instead.
 	throttleCut, throttleRaise, throttleSearch = 0.95, 1.05, 1.25
 	// throttleHold is how long the rate does not rise after a rejection.
 	throttleHold = 10 * time.Second
 	// unavailableCut limits how far 503 rejections lower the rate, because they may have other reasons.
 	unavailableCut = 0.5
-	// answering is the time after a success during which a rejection for too many requests is not taken as a sign of a
+	// answering is the time after a success during which a rejection for too many requests is not considered a sign of a
 	// failing service.
 	answering = 10 * time.Second
 )
 
 // throttle finds the rate that a service accepts if it limits requests per second (with 429, or 503 as nginx does). A
-// limit on concurrent requests does not help there, because the service rejects even a request that is alone in flight.
+// limit on concurrent requests would not help in this case, because the service may reject even a single request in
+// flight.
 type throttle struct {
 	limiter *rate.Limiter // of the pacer
 	most    rate.Limit    // --rate
@@ -38,17 +40,17 @@ type throttle struct {
 		unix      int64
 		successes int
 	}
-	last        time.Time // last success
-	unavailable time.Time // last 503 rejection
-	began       time.Time // when such rejections began
+	last        time.Time // time of the last success
+	unavailable time.Time // time of the last 503 rejection
+	began       time.Time // when the 503 rejections began
 	engaged     bool
-	found       bool       // the service's limit is known: the rate was lowered again after it had risen
-	floor       rate.Limit // for 503 rejections
+	found       bool       // reports whether the service's limit is known, because the rate was lowered again after it had risen
+	floor       rate.Limit // the minimum rate after 503 rejections
 	lowered     time.Time
 	raise       time.Time // the rate does not rise before this time
 }
 
-// succeeded counts a success and, if it is time, raises the rate.
+// succeeded counts a success, and raises the rate at most once a second.
 func (t *throttle) succeeded(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,8 +76,8 @@ func (t *throttle) succeeded(now time.Time) {
 	t.engaged = false
 }
 
-// explains reports whether a failure is only a rejection for too many requests, because other requests succeeded a
-// moment ago.
+// explains reports whether a failure with this status is only a rejection for too many requests, because other requests
+// have recently succeeded.
 func (t *throttle) explains(status int, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,14 +85,14 @@ func (t *throttle) explains(status int, now time.Time) bool {
 	return tooMany && now.Sub(t.last) < answering
 }
 
-// isAnswering reports whether a request succeeded a moment ago.
+// isAnswering reports whether a request has recently succeeded.
 func (t *throttle) isAnswering(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return now.Sub(t.last) < answering
 }
 
-// rejected lowers the rate after a rejection, and reports whether the rate was the reason rather than the concurrency.
+// rejected lowers the rate after a rejection, and reports whether the reason was the rate rather than the concurrency.
 func (t *throttle) rejected(ctx context.Context, status int, alone bool, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +128,8 @@ func (t *throttle) rejected(ctx context.Context, status int, alone bool, now tim
 	return true
 }
 
-// busy reports whether, for at least a second, some requests have been rejected with 503 while others succeeded, which
-// shows that the service is not down.
+// busy records a 503 rejection. It reports whether, for at least a second, some requests have been rejected with 503
+// while others succeeded, which shows that the service is not down.
 func (t *throttle) busy(now time.Time) bool {
 	if now.Sub(t.unavailable) > answering {
 		t.began = now
@@ -137,8 +139,8 @@ func (t *throttle) busy(now time.Time) bool {
 	return between && now.Sub(t.began) >= time.Second
 }
 
-// passed returns the highest number of successes in any of the last seconds, not counting the current one. It returns 0
-// if nothing succeeded.
+// passed returns the highest number of successes in any of the last seconds, not counting the current second. It
+// returns 0 if no request succeeded.
 func (t *throttle) passed(now time.Time) float64 {
 	most := 0
 	for _, second := range t.seconds {

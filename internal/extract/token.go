@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// maxRenewAhead is the maximum time before its expiry at which a token is renewed.
+// maxRenewAhead is how long before its expiry a token is renewed at the earliest.
 const maxRenewAhead = time.Minute
 
 // token is one access token.
@@ -18,11 +18,11 @@ type token struct {
 	*oauth2.Token
 
 	renewAt time.Time // zero if the lifetime is unknown
-	unused  bool      // new, and no request with it has got 200; guarded by tokenSource.mu
+	unused  bool      // reports whether the token is new and no request with it has got 200; guarded by tokenSource.mu
 }
 
-// newToken returns an unused token. It ignores the token's type: the service sends "BearerToken" but expects "Bearer"
-// (observed, Token).
+// newToken returns an unused token. It ignores the type of the issued token, because the service sends "BearerToken"
+// but expects "Bearer" (observed, Token).
 func newToken(issued *oauth2.Token) *token {
 	issued.TokenType = "Bearer"
 	t := &token{Token: issued, unused: true}
@@ -47,7 +47,7 @@ func readTokenFile(path string) (string, error) {
 	return text, nil
 }
 
-// checkHeaderText returns an error for text that is not allowed in an HTTP header. The error does not quote the text,
+// checkHeaderText returns an error if a text is not allowed in an HTTP header. The error does not quote the text,
 // because it is a secret.
 func checkHeaderText(text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// maxTokenBody bounds the response of the token endpoint.
+// maxTokenBody is the maximum size in bytes of a response of the token endpoint.
 const maxTokenBody = 1 << 20
 
 // tokenEndpoint gets tokens for the API key and secret (specification, Authentication; observed, Token).
@@ -31,20 +31,20 @@ type tokenEndpoint struct {
 	retrying    *retryList
 	giveUpAfter time.Duration
 	hideCodes   bool
-	succeeded   atomic.Bool // a token was received
+	succeeded   atomic.Bool // reports whether a token was received
 }
 
-// firstTokenPatience is how long the client keeps requesting the first token from an address that looks wrong.
+// firstTokenPatience is how long the client keeps requesting the first token from an address that may be wrong.
 const firstTokenPatience = 10 * time.Second
 
-// wrongAddress reports whether the address of the service or the proxy may be wrong: the host does not exist, refuses
-// connections, or does not have the path.
+// wrongAddress reports whether the address of the service or the proxy may be wrong, because the host does not exist,
+// refuses connections, or does not have the path.
 func (f *failure) wrongAddress() bool {
 	cause := f.cause()
 	return f.status == http.StatusNotFound || cause == hostNotFound || cause == connectionRefused || cause == proxyUnreachable
 }
 
-// tokenCall returns the call under which token requests are logged and reported.
+// tokenCall returns the Call that represents token requests in logs and errors.
 func tokenCall() *Call {
 	return &Call{Operation: "token", Template: "/auth/v1/token", Lookup: true}
 }
@@ -66,7 +66,7 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 			e.succeeded.Store(true)
 			return t, nil
 		}
-		// A redirect, an untrusted certificate or a wrong proxy password will not go away.
+		// Trying again does not help against a redirect, an untrusted certificate or a wrong proxy password.
 		final := f.status >= 300 && f.status < 400 || f.status == http.StatusProxyAuthRequired || f.status == 0 && !f.retry
 		switch {
 		case ctx.Err() != nil:
@@ -96,8 +96,8 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	}
 }
 
-// request requests a token once. Package oauth2 writes the form and reads the token. The errors of oauth2 quote the
-// response, so the failure comes from the transport instead.
+// request requests a token once. Package oauth2 writes the form and reads the token. Because the errors of oauth2 quote
+// the response, request takes the failure from its transport instead.
 func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, budget *budget) (*token, *failure) {
 	ctx, cancel := budget.bound(ctx)
 	defer cancel()
@@ -125,7 +125,8 @@ func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, bu
 	return newToken(t), nil
 }
 
-// tokenTransport sends one token request of oauth2 through the layers of the client, as the service expects it.
+// tokenTransport sends one token request of oauth2 through the layers of the client, in the form that the service
+// expects.
 type tokenTransport struct {
 	endpoint *tokenEndpoint
 	request  *request
@@ -135,8 +136,8 @@ type tokenTransport struct {
 
 var _ http.RoundTripper = (*tokenTransport)(nil)
 
-// RoundTrip sends the form of oauth2, and everything else in headers. Unlike oauth2, it does not escape key and secret
-// in the Basic header.
+// RoundTrip sends the form of oauth2, and adds the headers that the service expects. Unlike oauth2, it does not escape
+// the key and the secret in the Basic header.
 func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	form, err := io.ReadAll(out.Body)
 	if err != nil {
@@ -170,15 +171,15 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// readableToken returns a response without the members that could make oauth2 reject a usable token: the type, which is
-// ignored, and a lifetime that is not a number of seconds. A token with an unknown lifetime is used until it is
-// rejected.
+// readableToken returns a response without the members that could make oauth2 reject a usable token. These are the
+// type, which is ignored, and a lifetime that is not a number of seconds. A token with an unknown lifetime is used
+// until it is rejected.
 func readableToken(body []byte) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return body
 	}
-	var lifetime json.Number // may be in quotes
+	var lifetime json.Number // the number may be in quotes
 	_ = json.Unmarshal(members["expires_in"], &lifetime)
 	delete(members, "token_type")
 	delete(members, "expires_in")

@@ -28,10 +28,10 @@ const (
 )
 
 const (
-	// maxErrorBody bounds the body of a response other than 200. This is enough to read an error code, and to reuse the
-	// connection.
+	// maxErrorBody is the maximum number of bytes that are read from the body of a response other than 200. This is enough
+	// to read an error code, and usually to reuse the connection.
 	maxErrorBody = 64 << 10
-	// maxIdleGzips bounds the number of gzip readers kept for reuse. Each takes about 50 kB.
+	// maxIdleGzips is the maximum number of gzip readers that are kept for reuse. Each takes about 50 kB of memory.
 	maxIdleGzips = 16
 
 	proxyAdvice      = "check HTTPS_PROXY"
@@ -59,18 +59,18 @@ type request struct {
 	method  string
 	header  http.Header
 	body    []byte
-	maxBody int64 // the maximum size of the body of a 200, in bytes
-	// accept reads the body of a 200. If it is nil or the status is another one, the body is in the response.
+	maxBody int64 // the maximum size in bytes of the body of a 200
+	// accept reads the body of a 200. If accept is nil or the status is not 200, the body is in response.body.
 	accept  func(body io.Reader) error
 	attempt int // from 1
 	permit  permit
 	tally   *Tally    // nil for token requests
-	budget  *budget   // nil for calls that only the circuit breaker bounds
+	budget  *budget   // nil for calls whose time only the circuit breaker limits
 	status  string    // the status of the last attempt, as in Stats.ByStatus
 	failed  time.Time // when the last attempt of a lookup failed
 }
 
-// response is a response whose body was read. The body is only certain to be complete if the status is 200.
+// response is a response whose body has been read. The body is certain to be complete only if the status is 200.
 type response struct {
 	status   int
 	header   http.Header
@@ -79,20 +79,20 @@ type response struct {
 	rejected error // the error of request.accept
 }
 
-// transport is the innermost layer: one attempt with net/http.
+// transport is the innermost layer. It makes one attempt with net/http.
 type transport struct {
 	base    http.RoundTripper
 	timeout time.Duration
-	gzips   chan *gzip.Reader // to be reused; a sync.Pool is emptied by garbage collections
+	gzips   chan *gzip.Reader // readers for reuse; a sync.Pool would be emptied by garbage collections
 }
 
 var _ roundTripper = (*transport)(nil)
 
-// newHTTPTransport returns net/http's transport with bounded waits and sizes. The limiter bounds the connections. This
-// package decodes gzip itself, because net/http allocates a new, slower reader for every body.
+// newHTTPTransport returns a transport of net/http with limited waits and sizes. The limiter limits the number of
+// connections. This package decodes gzip itself, because net/http allocates a new, slower reader for every body.
 //
-// If a reused connection is closed before the first byte of a response, net/http sends a read again by itself. That is
-// normal for idle connections and counts neither as an attempt nor as a request.
+// If a reused connection is closed before the first byte of a response, net/http itself sends a read again. This is
+// normal for idle connections, and counts neither as an attempt nor as a request.
 func newHTTPTransport(concurrency int) *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -111,8 +111,8 @@ func newHTTPTransport(concurrency int) *http.Transport {
 	}
 }
 
-// AcceptProxy returns an error for a proxy's response to CONNECT unless the status is 200. net/http's own error for
-// such a response could not be recognized, because it has no type of its own.
+// AcceptProxy returns an error unless the status of a proxy's response to CONNECT is 200. The error that net/http would
+// return has no type by which it could be recognized.
 func AcceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil
@@ -125,8 +125,8 @@ func AcceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Respo
 	}
 }
 
-// roundTrip uses a RoundTripper rather than an http.Client, which would follow redirects: keys and tokens must never
-// reach another host.
+// roundTrip uses an http.RoundTripper rather than an http.Client, which would follow redirects, because keys and tokens
+// must never reach another host.
 func (t *transport) roundTrip(ctx context.Context, req *request) (*response, error) {
 	timeout := req.budget.start(t.timeout)
 	limit := shortDuration(timeout) + " (" + wording.Setting("request-timeout").String() + ")"
@@ -146,8 +146,8 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	}
 	defer func() { _ = in.Body.Close() }()
 	res := &response{status: in.StatusCode, header: in.Header}
-	// A cache that ignores Cache-Control may answer with pages of another day. The header Age says how long the cache
-	// has stored the answer.
+	// A cache that ignores Cache-Control may answer with pages of another day. The header Age says for how long the cache
+	// has stored the response.
 	if age, _ := strconv.Atoi(strings.TrimSpace(in.Header.Get("Age"))); age > 0 && res.status == http.StatusOK && req.method == http.MethodGet {
 		return nil, &attemptError{
 			status: res.status, class: classUnreadable, final: true, cause: fmt.Sprintf("a cache answered with a copy that is %d s old (header Age)", age),
@@ -166,7 +166,7 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	switch {
 	case ctx.Err() != nil && (err != nil || res.status != http.StatusOK):
 		return nil, context.Cause(ctx)
-	case err == nil || res.status != http.StatusOK: // the body of another status need not be complete
+	case err == nil || res.status != http.StatusOK: // the body of a response with another status need not be complete
 		return res, nil
 	case errors.Is(err, errBodyTooLong):
 		advice := "raise " + wording.Setting("max-body").String()
@@ -212,7 +212,7 @@ func (t *transport) open(body *body, in *http.Response) error {
 	return err
 }
 
-// close keeps the gzip reader of a body for reuse.
+// close keeps the gzip reader of a body for reuse, unless enough readers are kept already.
 func (t *transport) close(body *body) {
 	if body.gzip == nil {
 		return
@@ -247,8 +247,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads the body, through accept if the status is 200, and to its end unless accept fails. It returns the body's
-// own error, even if accept returns another one.
+// read reads the body to its end. If the status is 200, it calls accept, and stops reading if accept fails. It stores
+// the error of accept in res.rejected and returns only the error of reading the body.
 func (b *body) read(accept func(io.Reader) error, res *response) error {
 	if res.status != http.StatusOK || accept == nil {
 		res.body, _ = io.ReadAll(b)

@@ -12,15 +12,15 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// MinCleanAge is the minimum age of a dead run on a store without locks, where only the lack of a heartbeat shows that
-// no process is working on the run.
+// MinCleanAge is the minimum time without progress after which a run counts as dead on a store without locks. On such a
+// store, only the lack of a heartbeat shows that no process is working on the run.
 const MinCleanAge = 15 * time.Minute
 
-// Clean removes the leftovers of dead runs and of other killed processes, and returns the ids of these runs, and of the
-// histories that killed folds have staged files for. The id of a run without a plan is escaped as in paths. A run is
-// dead if no process holds it and it is published or replaced. A run without a plan, or in the state staging, is also
-// dead if no process holds it and it has made no progress for longer than age. A run that was staging is removed with
-// its documents, unless some of them cannot be read or its manifest was lost: it can be started again from the
+// Clean removes the leftovers of dead runs and of killed folds. It returns the ids of these runs, and of the histories
+// for which the folds staged files. The id of a run without a plan is escaped as in paths. A run is dead if no process
+// holds it and it is published or replaced. A run without a plan, or in the state staging, is also dead if no process
+// holds it and it has made no progress for longer than age. A run in the state staging is removed with its documents,
+// unless some of the documents cannot be read or its manifest was lost. Such a run can then be started again from the
 // beginning, but not resumed. Clean never touches runs that are staged, held or being published.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	if err := catalog.Check(ctx); err != nil {
@@ -29,7 +29,7 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	if !catalog.Info().Locks {
 		age = max(age, MinCleanAge)
 	}
-	// List staged files first, so that runs that begin later are not among them.
+	// List staged files before runs, so that the list contains no files of runs that begin later.
 	staged, err := catalog.AllStaged(ctx)
 	if err != nil {
 		return nil, err
@@ -66,20 +66,20 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	return cleaned, nil
 }
 
-// dead reports whether a run is dead, judging by its documents and staged files. The state of a run with neither a plan
-// nor a manifest is nil.
+// dead reports whether a run is dead according to its documents and staged files. It does not check whether a process
+// holds the run. The state is nil if the run has neither a plan nor a manifest.
 func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bool {
 	switch {
 	case state == nil:
-		return now.Sub(staged) > age // its plan may not be written yet
+		return now.Sub(staged) > age // a younger run may not have written its plan yet
 	case state.State == snapshot.StatePublished, state.State == snapshot.StateReplaced:
 		return true
 	}
 	return state.State == snapshot.StateStaging && now.Sub(state.LastProgress) > age
 }
 
-// hold locks out the processes that may still need the staged files, until release is called. If the run has no state,
-// the files may belong to the history.
+// hold takes the lock that excludes the processes that may still need the staged files, until release is called. If
+// state is nil, the files may belong to the history.
 func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (release func() error, err error) {
 	if state == nil && snapshot.IsHistoryID(run) {
 		return catalog.HoldHistory(ctx)
@@ -87,14 +87,14 @@ func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snap
 	return catalog.HoldRunExclusive(ctx, run)
 }
 
-// removable reports whether a dead run is removed together with its documents. A run keeps its documents if not all of
-// them can be read or if it has lost its manifest.
+// removable reports whether a dead run is removed together with its documents. The documents are kept if some of them
+// cannot be read or if the manifest was lost.
 func removable(state *snapshot.RunState) bool {
 	return state.State == snapshot.StateStaging && len(state.Problems) == 0 && !state.ManifestMissing
 }
 
-// cleanRun removes the staged files of a run and, if the run was staging, the run itself or, if its documents have to
-// be kept, only its checkpoints and heartbeat. done is false if a process holds the run.
+// cleanRun removes the staged files of a run. If the run was staging, it also removes the run's documents, or only its
+// checkpoints and heartbeat if the documents have to be kept. It returns false if a process holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (done bool, err error) {
 	release, err := hold(ctx, catalog, run, state)
 	if errors.Is(err, sink.ErrLocked) {

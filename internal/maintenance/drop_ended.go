@@ -17,26 +17,26 @@ import (
 
 // DropEndedOptions select the versions that DropEnded removes from the history.
 type DropEndedOptions struct {
-	// Before is a date: versions that ended before it are removed.
+	// Before is a date. Versions that ended before this date are removed.
 	Before string
-	// DryRun means that DropEnded only reports what it would remove.
+	// DryRun is true if DropEnded only reports what it would remove.
 	DryRun bool
-	// Now returns the time.
+	// Now returns the current time.
 	Now         func() time.Time
 	ToolVersion string
 }
 
-// maxDropAttempts is the maximum number of attempts of DropEnded, which starts again if another process has changed the
-// history.
+// maxDropAttempts is the maximum number of attempts to change the history. An attempt fails if another process has
+// changed the history in the meantime.
 const maxDropAttempts = 5
 
 // DropEnded removes the versions that ended before a date from the history, in a single change. Versions that have not
-// ended stay, however old they are. The manifest records the date from which on the history is complete, and a rebuild
-// leaves out the same versions. Snapshots are not changed: Prune removes them.
+// ended are kept, however old they are. The manifest records the date from which the history is complete, and a rebuild
+// omits the same versions. DropEnded does not change snapshots, which Prune removes.
 //
-// The report is stored as the proof, _purges/<id>.json. Calling DropEnded again finishes a drop that was killed.
-// DropEnded returns a *RefusedError if there is no history, or if the date is after the history's last snapshot: the
-// versions that ended with that snapshot are needed if the snapshot is replaced.
+// The report is stored as the proof, _purges/<id>.json. If a process was killed in DropEnded, the next call finishes
+// its drop. DropEnded returns a *RefusedError if there is no history, or if the date is after the history's last
+// snapshot, because the versions that ended with that snapshot are needed if the snapshot is replaced.
 func DropEnded(ctx context.Context, catalog snapshot.Catalog, opts DropEndedOptions) (_ *PurgeReport, err error) {
 	if !opts.DryRun {
 		unlock, err := catalog.LockHistory(ctx)
@@ -56,7 +56,7 @@ func DropEnded(ctx context.Context, catalog snapshot.Catalog, opts DropEndedOpti
 		case opts.DryRun:
 		case report.Asked.EndedBefore == opts.Before:
 			own = report
-		default: // a drop with another date that a killed command has begun
+		default: // a drop with another date, begun by a killed command
 			if err := d.drop(ctx, report); err != nil {
 				return nil, err
 			}
@@ -71,7 +71,7 @@ type dropper struct {
 	earlier []*PurgeReport // oldest first
 }
 
-// proofs reads the reports of earlier drops, finished or not, oldest first.
+// proofs returns the reports of earlier drops, whether finished or not, oldest first.
 func (d *dropper) proofs(ctx context.Context) ([]*PurgeReport, error) {
 	entries, err := sink.ListAll(ctx, d.catalog, snapshot.PurgesPrefix)
 	if err != nil {
@@ -94,8 +94,8 @@ func (d *dropper) proofs(ctx context.Context) ([]*PurgeReport, error) {
 	return found, nil
 }
 
-// dropOwn drops the requested versions. If a killed command has begun the same drop, it continues that command's
-// report.
+// dropOwn drops the requested versions. If a killed command has begun the same drop, begun is its report, which dropOwn
+// continues.
 func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport, error) {
 	report := begun
 	if report == nil {
@@ -114,8 +114,8 @@ func (d *dropper) dropOwn(ctx context.Context, begun *PurgeReport) (*PurgeReport
 	return report, d.drop(ctx, report)
 }
 
-// drop removes the versions that a report specifies, and stores the report as the proof. It stores nothing in a dry
-// run, or if the report is new and there is nothing to drop.
+// drop removes the versions that a report requests, and stores the report as the proof. It stores nothing in a dry run,
+// or if the report is new and there are no versions to drop.
 func (d *dropper) drop(ctx context.Context, report *PurgeReport) error {
 	for attempt := 1; ; attempt++ {
 		before, err := d.read(ctx, report.Asked.EndedBefore)
@@ -165,7 +165,7 @@ func (d *dropper) read(ctx context.Context, date string) (*snapshot.HistoryManif
 	return current.Manifest, nil
 }
 
-// change replaces the history, and removes files of the same dates that killed commands have left behind.
+// change replaces the history, and removes unlisted files of the dropped dates, which killed commands left behind.
 func (d *dropper) change(ctx context.Context, before, after *snapshot.HistoryManifest, report *PurgeReport) error {
 	unnamed, err := d.catalog.UnnamedHistory(ctx, after)
 	if err != nil {
@@ -183,7 +183,7 @@ func (d *dropper) change(ctx context.Context, before, after *snapshot.HistoryMan
 	return d.catalog.ChangeHistory(ctx, before.HistoryID, after, nil, gone)
 }
 
-// prove reads the rest of the history again, and stores the proof that no file of an earlier date exists.
+// prove reads the remaining history again, checks that no file of an earlier date exists, and stores the proof.
 func (d *dropper) prove(ctx context.Context, after *snapshot.HistoryManifest, report *PurgeReport) error {
 	left := after.Files()
 	read := &PurgeVerification{Files: len(left), RowsMentioning: map[string]int64{}}
@@ -208,7 +208,7 @@ func (d *dropper) prove(ctx context.Context, after *snapshot.HistoryManifest, re
 	return snapshot.WriteDocument(ctx, d.catalog.Store(), PurgePath(report.ID), report, sink.Condition{})
 }
 
-// check reads a file and compares it with the manifest.
+// check reads a file and compares its hash with the hash in the manifest.
 func (d *dropper) check(ctx context.Context, file sink.File) (_ struct{}, err error) {
 	object, err := d.catalog.Open(ctx, file.Path)
 	if err == nil {
@@ -220,7 +220,7 @@ func (d *dropper) check(ctx context.Context, file sink.File) (_ struct{}, err er
 	return struct{}{}, err
 }
 
-// notReached returns the places where the dropped rows may still be.
+// notReached lists the places where the dropped rows may still exist, for the report.
 func (d *dropper) notReached(ctx context.Context, date string) ([]string, error) {
 	places := unreachable()
 	runs, _, err := d.catalog.PublishedRuns(ctx)

@@ -21,20 +21,20 @@ import (
 type FindOptions struct {
 	Bids, Numbers []string
 	Name          string
-	// Key is the privacy key of runs that hold pseudonyms.
+	// Key is the privacy key of runs that contain pseudonyms.
 	Key *privacy.Key
-	// Records means that the students' rows are added to the report.
+	// Records is true if the students' rows are added to the report.
 	Records bool
 }
 
 // maxFound is the maximum number of students that Find looks up in all tables.
 const maxFound = 20
 
-// FindReport lists the rows that Find has found. It contains personal data.
+// FindReport is the result of Find. It contains personal data.
 type FindReport struct {
 	// Students are the students who were found, sorted by bid, with the students without a bid at the end.
 	Students []*FoundStudent `json:"students"`
-	// WithoutBid counts rows that hold a requested number or name, but neither a bid nor a number that identifies a
+	// WithoutBid counts rows with a requested number or name that have neither a bid nor a number that identifies a
 	// student.
 	WithoutBid int64 `json:"rows_without_bid"`
 	// Runs is the number of searched runs, and History reports whether a history was also searched.
@@ -46,29 +46,30 @@ type FindReport struct {
 	Unreadable []string `json:"unreadable_files,omitempty"`
 	// Unknown are other files at the destination, which were not searched because they are not Parquet files.
 	Unknown []string `json:"unknown_files,omitempty"`
-	// Unsearchable counts the runs, and the history, that could not be searched, because they hold no names, or because
-	// they hold pseudonyms made with a key that was not given.
+	// Unsearchable counts the runs, and the history, that could not be searched, because they contain no names, or because
+	// they contain pseudonyms made with a key that was not given.
 	Unsearchable int `json:"unsearchable"`
 }
 
 // FoundStudent is a student and the places where the student's rows are.
 type FoundStudent struct {
-	// Bid is the student's bid in the form that rows hold. It is empty for a student who has only numbers; a purge can
-	// erase such rows by number. If Pseudonym is set, only the pseudonym of the bid is known or, for a student without a
-	// bid, only pseudonyms of the numbers.
+	// Bid is the student's bid as rows contain it. It is empty for a student who has only numbers, whose rows a purge can
+	// erase by number. If Pseudonym is set, only the pseudonym of the bid is known or, for a student without a bid, only
+	// pseudonyms of the numbers.
 	Bid       string   `json:"student_bid"`
 	Pseudonym bool     `json:"pseudonym,omitempty"`
 	Names     []string `json:"names"`
 	Numbers   []string `json:"numbers"`
 	Schools   []string `json:"school_bids"` // the schools that list the student
-	// Places are the places of the rows, and Records the rows. They are empty if more than maxFound students were found.
+	// Places are the places of the rows, and Records are the rows themselves. Both are empty if more than maxFound
+	// students were found.
 	Places  []FoundPlace  `json:"places"`
 	Records []FoundRecord `json:"records,omitempty"`
-	// SharedNumbers counts, for each number by which rows without a bid were found, the students with a bid who have
-	// it, if there are several.
+	// SharedNumbers maps each number by which rows without a bid were found to the number of students with a bid who have
+	// it, if there are several such students.
 	SharedNumbers map[string]int `json:"shared_numbers,omitempty"`
 
-	forms erase.Set // the bid as rows may hold it; empty for a student without a bid
+	forms erase.Set // the bid as rows may contain it; empty for a student without a bid
 	gives erase.Set // the numbers in the student's rows
 	found erase.Set // the numbers by which rows without a bid were found
 }
@@ -78,23 +79,23 @@ type FoundPlace struct {
 	Kind         snapshot.Kind `json:"kind,omitempty"` // of the run; empty for the history
 	SnapshotDate string        `json:"snapshot_date,omitempty"`
 	RunID        string        `json:"run_id,omitempty"`
-	// File is a data file that is listed neither in a run nor in the history.
+	// File is the path of a data file that is listed neither in a run nor in the history. It is empty for other places.
 	File  string `json:"file,omitempty"`
 	Table string `json:"table"`
 	Rows  int64  `json:"rows"` // about the student
-	// ByNumber is how many of Rows have no bid and were found only by a number of the student.
+	// ByNumber counts those of Rows that have no bid and were found only by a number of the student.
 	ByNumber int64 `json:"rows_by_number,omitempty"`
-	// Mentions counts the rows of others that mention the student in _extra or in another column.
+	// Mentions counts the other rows that mention the student in _extra or in another column.
 	Mentions int64 `json:"mentions,omitempty"`
 }
 
-// FoundRecord is a row of a student, with all places that hold it.
+// FoundRecord is a row of a student, with all places that contain it.
 type FoundRecord struct {
 	Table string `json:"table"`
 	Row   Row    `json:"row"`
 	// Places describe where the row is: snapshots, ranges of days in the history, and unlisted files.
 	Places []string `json:"places"`
-	// ByNumber means that the row has no bid and was found only by a number of the student.
+	// ByNumber is true if the row has no bid and was found only by a number of the student.
 	ByNumber bool `json:"by_number,omitempty"`
 }
 
@@ -153,7 +154,7 @@ type finder struct {
 	sources  []findSource
 	students map[string]*FoundStudent // by each form of the bid
 	report   *FindReport
-	// bare has a set of numbers for each row that was found and has no bid. numbered are the students without a bid.
+	// bare contains, for each found row without a bid, the set of its numbers. numbered are the students without a bid.
 	bare     []erase.Set
 	numbered []*FoundStudent
 	// unreadable are data files, listed neither in a run nor in the history, that cannot be read or whose table is
@@ -165,15 +166,15 @@ type finder struct {
 type findSource struct {
 	place  FoundPlace
 	tables map[string]snapshot.ManifestTable
-	// named means that rows contain names. pseudonyms means that their identifiers are pseudonyms. known means that
-	// they are not pseudonyms, or that the key of the pseudonyms was given.
+	// named is true if the rows contain names. pseudonyms is true if their identifiers are pseudonyms. known is true if
+	// the identifiers are not pseudonyms, or if the key of the pseudonyms was given.
 	named, pseudonyms, known bool
-	// unnamed is set for the files that are listed neither in a run nor in the history.
+	// unnamed is true for the files that are listed neither in a run nor in the history.
 	unnamed bool
 }
 
 // listSources lists the runs to search, the history, and the data files that are listed in neither. All files are
-// listed first, because a run may be published in the meantime.
+// listed first, because a run may be published while listSources is running.
 func (f *finder) listSources(ctx context.Context) error {
 	listed, err := sink.ListAll(ctx, f.catalog, "")
 	if err != nil {
@@ -224,7 +225,7 @@ func (f *finder) listSources(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, sink.ErrNotFound): // it was removed
+		case errors.Is(err, sink.ErrNotFound): // the file was removed
 			continue
 		case err != nil || dataset == nil:
 			f.unreadable[path] = true
@@ -247,13 +248,13 @@ func (f *finder) read(
 	if err == nil || !s.unnamed || ctx.Err() != nil {
 		return err
 	}
-	if !errors.Is(err, sink.ErrNotFound) { // it was removed
+	if !errors.Is(err, sink.ErrNotFound) { // otherwise the file was removed
 		f.unreadable[path] = true
 	}
 	return nil
 }
 
-// add adds the student with a bid, which is in the form that rows hold.
+// add adds the student with a bid, or with a pseudonym of a bid, unless the student was already added.
 func (f *finder) add(bid string, pseudonym bool) {
 	if f.students[bid] != nil {
 		return
@@ -262,7 +263,7 @@ func (f *finder) add(bid string, pseudonym bool) {
 	if !pseudonym && f.opts.Key != nil {
 		form := f.opts.Key.Pseudonym("student", bid)
 		s.forms[form] = true
-		if known := f.students[form]; known != nil { // found in another run
+		if known := f.students[form]; known != nil { // the student was found in another run
 			known.Bid, known.Pseudonym, known.forms[bid] = bid, false, true
 			s = known
 		}
@@ -272,14 +273,14 @@ func (f *finder) add(bid string, pseudonym bool) {
 	}
 }
 
-// sorted returns the students in order, without duplicates.
+// sorted returns the students in the order of their bids, without duplicates.
 func (f *finder) sorted() []*FoundStudent {
 	all := slices.Collect(maps.Values(f.students))
 	slices.SortFunc(all, func(a, b *FoundStudent) int { return strings.Compare(a.Bid, b.Bid) })
 	return slices.Compact(all)
 }
 
-// personColumns are the columns by which people look for a student.
+// personColumns are the columns that are searched for a student's name or number.
 var personColumns = []string{"first_name", "middle_name", "last_name", "student_id", "state_student_id", "district_student_id"}
 
 // eachPerson calls use with the bids, names and numbers of each row of the tables about students.
@@ -307,7 +308,7 @@ func (f *finder) eachPerson(ctx context.Context, use func(s *findSource, p perso
 	return nil
 }
 
-// person is the person that a row is about.
+// person is the student that a row is about, as the row describes the student.
 type person struct {
 	bids, numbers []string
 	name, school  string
@@ -357,7 +358,7 @@ func (f *finder) identify(ctx context.Context) error {
 	})
 }
 
-// describe collects the names, numbers and schools of the students.
+// describe collects the names, numbers and schools of the students from all rows with their bids.
 func (f *finder) describe(ctx context.Context) error {
 	names, numbers, schools := make(map[*FoundStudent]erase.Set), make(map[*FoundStudent]erase.Set), make(map[*FoundStudent]erase.Set)
 	put := func(sets map[*FoundStudent]erase.Set, s *FoundStudent, text string) {

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters replaces letters that Unicode does not decompose with the letters that people type instead.
+// letters replaces letters that Unicode does not decompose with the letters that users type instead.
 var letters = strings.NewReplacer("ł", "l", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "ß", "ss", "æ", "ae", "œ", "oe", "ı", "i")
 
-// inWord are the signs within a word that people leave out: apostrophes, hyphens and dots.
+// inWord contains the signs within words that users may omit: apostrophes, hyphens and dots.
 const inWord = "'’‘`´ʼʻ-‐‑–.·"
 
-// name holds the words of a name in lower case and without accents.
+// name is a name that is split into words, in lower case and without accents.
 type name struct {
-	// whole holds the words without the signs in them, and parts the pieces between the signs.
+	// whole contains the words without the signs in inWord, and parts contains the pieces between these signs.
 	whole, parts []string
 }
 
@@ -43,8 +43,8 @@ func nameOf(text string) name {
 	return n
 }
 
-// matches reports whether each word of n, or each part of a word, is the beginning of a different word of the other
-// name.
+// matches reports whether each word of n, or each part of a word of n, is the beginning of a different word, or part of
+// a word, of the other name.
 func (n name) matches(other name) bool {
 	candidates := other.parts
 	for _, word := range other.whole {
@@ -55,7 +55,7 @@ func (n name) matches(other name) bool {
 	return beginWords(n.whole, candidates) || beginWords(n.parts, candidates)
 }
 
-// beginWords reports whether each word is the beginning of a different word among others.
+// beginWords reports whether each of words is the beginning of a different word in others.
 func beginWords(words, others []string) bool {
 	left := slices.Clone(others)
 	for _, word := range words {

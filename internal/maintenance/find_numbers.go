@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/erase"
 )
 
-// addNumbered adds the students of the rows that were found and have no bid. Rows belong to the same student if they
+// addNumbered adds the students to whom the found rows without a bid belong. Rows belong to the same student if they
 // have a number in common, or if their numbers occur together in another row. If a student with a bid has the number of
 // a row, the row belongs to that student.
 func (f *finder) addNumbered(ctx context.Context) error {
@@ -49,9 +49,8 @@ func (f *finder) addNumbered(ctx context.Context) error {
 	return f.describeNumbered(ctx)
 }
 
-// countShared counts, for each number by which rows without a bid were found, the students with a bid who have it. The
-// same student may be in runs with pseudonyms and in runs without, so each source is counted separately, and the
-// highest count is kept.
+// countShared sets SharedNumbers. The same student may occur in runs with pseudonyms and in runs without pseudonyms, so
+// each source is counted separately, and the highest count is kept.
 func (f *finder) countShared(ctx context.Context, found []*FoundStudent) error {
 	wanted := make(erase.Set)
 	for _, s := range found {
@@ -119,8 +118,8 @@ func (f *finder) describeNumbered(ctx context.Context) error {
 	return err
 }
 
-// identifying returns those numbers of a row that can identify a student, and the pseudonyms of these numbers that
-// other runs may hold.
+// identifying returns the numbers of a row that can identify a student, and their pseudonyms, which other runs may
+// contain.
 func (f *finder) identifying(s *findSource, numbers []string) erase.Set {
 	found := make(erase.Set)
 	for _, number := range numbers {
@@ -150,8 +149,8 @@ func joined(groups []erase.Set, set erase.Set) []erase.Set {
 	return append(others, all)
 }
 
-// intersects reports whether two sets have a member in common, and includes whether the first set has all members of
-// the second.
+// intersects reports whether two sets have a member in common. The function includes reports whether the first set has
+// all members of the second.
 func intersects(a, b erase.Set) bool {
 	for member := range b {
 		if a[member] {

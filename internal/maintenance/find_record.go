@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// locate counts the rows of the students in all tables, and collects them if they were requested.
+// locate counts the rows of the students in all tables, and collects the rows themselves if FindOptions.Records is set.
 func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 	if len(students) == 0 {
 		return nil
@@ -42,8 +42,7 @@ func (f *finder) locate(ctx context.Context, students []*FoundStudent) error {
 	return nil
 }
 
-// owners returns the requested bids that own a row, in the form that rows hold. It is faster than locate for many
-// students.
+// owners returns the requested bids that own a row, as rows contain them. For many students, it is faster than locate.
 func (f *finder) owners(ctx context.Context) (erase.Set, error) {
 	l := &locator{
 		finder: f, student: &FoundStudent{found: make(erase.Set)}, records: make(map[string]int), owners: make(erase.Set),
@@ -57,18 +56,18 @@ func (f *finder) owners(ctx context.Context) (erase.Set, error) {
 	return l.owners, nil
 }
 
-// locator looks for the rows of one student.
+// locator looks for the rows of one student, or of all requested students if owners is set.
 type locator struct {
 	*finder
 
 	student *FoundStudent
-	owners  erase.Set // receives the requested bids that own a row; nil for one student
+	owners  erase.Set // collects the requested bids that own a row; nil if the search is for one student
 	target  *erase.Target
 	found   []FoundRecord
-	records map[string]int // in found, by table and row
+	records map[string]int // by table and row, the index in found
 }
 
-// source searches a run, the history, or the files that are listed in neither.
+// source searches one source: a run, the history, or the files that are listed in neither.
 func (l *locator) source(ctx context.Context, s *findSource) error {
 	if s.place.RunID == "" {
 		for _, dataset := range schemas.Datasets() {
@@ -93,11 +92,11 @@ func (l *locator) source(ctx context.Context, s *findSource) error {
 	return nil
 }
 
-// span is the range of days for which a version is valid, up to but not including the day to. All rows of a run have
-// the same span.
+// span is the range of days for which a version is valid, not including the day to. All rows of a run have the same
+// span.
 type span struct{ from, to int32 }
 
-// files searches files whose rows come from the same records.
+// files searches the files of a dataset, whose rows come from the same records.
 func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dataset, files []purgeFile) error {
 	owned := make(map[string][]span) // the student's records, by key
 	for i := range files {
@@ -163,7 +162,7 @@ func (l *locator) files(ctx context.Context, s *findSource, dataset *schemas.Dat
 
 func (d span) overlaps(other span) bool { return d.from < other.to && other.from < d.to }
 
-// placeOf describes the place of a row.
+// placeOf describes the place of a row in words, for FoundRecord.Places.
 func (s *findSource) placeOf(days span, path string) string {
 	switch {
 	case s.unnamed:
@@ -181,7 +180,7 @@ func (s *findSource) placeOf(days span, path string) string {
 	}
 }
 
-// addPlace adds a place, or adds its counts to the last place if that has the same run, table and file.
+// addPlace adds a place. If the last place has the same run, table and file, addPlace adds the counts to it instead.
 func (l *locator) addPlace(place FoundPlace) {
 	if place.Rows+place.Mentions == 0 {
 		return
@@ -198,7 +197,7 @@ func (l *locator) addPlace(place FoundPlace) {
 	l.student.Places = append(l.student.Places, place)
 }
 
-// record adds a row with its place, or only the place if an equal row was found before.
+// record adds a row with its place. If an equal row was found before, it adds only the place.
 func (l *locator) record(table *schemas.Table, batch *rows.Batch, i int, place string, byNumber bool) {
 	row := rowOf(batch, i)
 	key := table.Name + "\x00" + row.text()

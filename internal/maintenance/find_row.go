@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Row is the values of a row, in the order of the columns, without nulls. In JSON it is an object.
+// Row contains the values of a row that are not null, in the order of the columns. In JSON, it is an object.
 type Row []Value
 
 // Value is the value of a column, as JSON.
@@ -20,7 +20,7 @@ type Value struct {
 	JSON   json.RawMessage
 }
 
-// Text returns the value in a form for people to read.
+// Text returns the value in readable form: text without quotes, and everything else as JSON.
 func (v Value) Text() string {
 	var text string
 	if json.Unmarshal(v.JSON, &text) == nil {
@@ -46,7 +46,7 @@ func (r Row) text() string {
 	return b.String() + "}"
 }
 
-// rowOf returns row i of a batch, without the columns that only versions in the history have.
+// rowOf returns row i of a batch, without the columns that exist only in the history.
 func rowOf(batch *rows.Batch, i int) Row {
 	var row Row
 	for c := range batch.Cols {
@@ -82,7 +82,7 @@ func valueOf(column *schemas.Column, v *rows.Vector, i int) json.RawMessage {
 		value = string(v.Text(i))
 	}
 	data, err := json.Marshal(value)
-	if err != nil { // a number that JSON cannot hold
+	if err != nil { // a number that JSON cannot represent, such as NaN
 		return json.RawMessage(`"unreadable"`)
 	}
 	return data

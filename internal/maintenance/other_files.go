@@ -15,21 +15,20 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// maxListedUnknown is the maximum number of unknown files that are listed.
+// maxListedUnknown is the maximum number of unknown files that a report lists.
 const maxListedUnknown = 5
 
 // otherFiles are the files at a destination that are neither documents of this program nor data files listed in a run
-// or in the history. Someone may have put them there, for example from a backup.
+// or in the history. A user may have put them there, for example from a backup.
 type otherFiles struct {
 	data    []string // Parquet files, by content or by name
 	logs    []string // checkpoints of Delta logs
-	commits bool     // there are Delta logs with commits
-	unknown []string // files that are not empty and not Parquet
+	commits bool     // reports whether there are Delta logs with commits
+	unknown []string // other files that are not empty, or cannot be read
 }
 
-// findOtherFiles finds the other files in listed, the listing of the destination. To recognize Parquet files, it reads
-// the last bytes of files whose names do not say that they are Parquet files. Files of runs that are being changed are
-// left out.
+// findOtherFiles finds the other files in listed, the listing of the destination. If the name of a file does not show
+// that it is a Parquet file, findOtherFiles reads its last bytes. Files of runs that are being changed are omitted.
 func findOtherFiles(
 	ctx context.Context, catalog snapshot.Catalog, listed []sink.Entry, runs map[string]*snapshot.Manifest, current *snapshot.HistoryManifest,
 ) (*otherFiles, error) {
@@ -68,12 +67,12 @@ func findOtherFiles(
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case errors.Is(err, sink.ErrNotFound): // removed since it was listed
+		case errors.Is(err, sink.ErrNotFound): // the file was removed after it was listed
 			return new([]string), nil
 		case isData:
 			return &others.data, nil
 		}
-		return &others.unknown, nil // or it cannot be read
+		return &others.unknown, nil // the file is of another kind, or cannot be read
 	})
 	if err != nil {
 		return nil, err
@@ -95,9 +94,9 @@ func isParquet(ctx context.Context, catalog snapshot.Catalog, file string) (is b
 	return parquetfile.HasMagic(object, object.Size())
 }
 
-// tableOf returns the declared table of a data file that is not listed in any run, and its dataset. The name of the
-// table is in the file itself or, if another program has written the file, possibly in the name of its folder. If it is
-// in neither, the table has no columns, and the dataset is nil.
+// tableOf returns the declared table of a data file that is not listed in any run, and its dataset. It takes the name
+// of the table from the file itself or, if another program has written the file, from the name of its folder. If
+// neither is the name of a declared table, the returned table has no columns, and the dataset is nil.
 func tableOf(ctx context.Context, catalog snapshot.Catalog, file string) (*schemas.Table, *schemas.Dataset, error) {
 	opened, err := erase.OpenFile(ctx, catalog, file, &schemas.Table{})
 	if err != nil {
@@ -115,7 +114,8 @@ func tableOf(ctx context.Context, catalog snapshot.Catalog, file string) (*schem
 	return &schemas.Table{Name: folder}, nil, nil
 }
 
-// folderOf returns the folder of a table in which a file should be, and whether the file is in a folder.
+// folderOf returns the first folder in a file's path, which should be the folder of a table, and whether there is such
+// a folder.
 func folderOf(file string) (folder string, below bool) {
 	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
 		file = strings.TrimPrefix(file, prefix)

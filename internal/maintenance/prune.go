@@ -15,21 +15,22 @@ import (
 
 // PruneOptions select the snapshots that Prune keeps. Exactly one of Keep and KeepDays is above 0.
 type PruneOptions struct {
-	// Kinds are the kinds of snapshots that are pruned; empty means all.
+	// Kinds are the kinds of snapshots that are pruned. If it is empty, all kinds are pruned.
 	Kinds []snapshot.Kind
-	// Keep is the number of the newest snapshots of each kind that are kept.
+	// Keep is how many of the newest snapshots of each kind are kept.
 	Keep int
 	// KeepDays is the age in days up to which snapshots are kept. The age of full and delta snapshots is counted from
 	// their dates, and the age of as-of snapshots from the day on which they were taken, regardless of their dates.
 	KeepDays int
-	// LeftOut lets Prune also remove snapshots that do not belong to the history because of their settings or their
-	// service.
+	// LeftOut is true if Prune may also remove snapshots that do not belong to the history because of their settings or
+	// their service.
 	LeftOut bool
-	// Now returns the time.
+	// Now returns the current time.
 	Now func() time.Time
-	// DryRun means that Prune only reports what it would remove.
+	// DryRun is true if Prune only reports what it would remove.
 	DryRun bool
-	// Begun are removals that an earlier prune began and that this command has finished. They are added to the report.
+	// Begun are the removals that an earlier prune began and that this command has finished. Prune adds them to the
+	// report.
 	Begun []*snapshot.Change
 }
 
@@ -38,7 +39,7 @@ func (o *PruneOptions) prunes(kind snapshot.Kind) bool {
 	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind)
 }
 
-// PruneReport lists what Prune has removed, or would remove.
+// PruneReport lists the runs that Prune has removed, or would remove in a dry run.
 type PruneReport struct {
 	DryRun  bool        `json:"dry_run"`
 	Removed []PrunedRun `json:"removed"`
@@ -46,8 +47,8 @@ type PruneReport struct {
 	Kept int `json:"kept"`
 	// Unfolded are the snapshots that are kept only because they are not in the history yet.
 	Unfolded []UnfoldedRun `json:"unfolded,omitempty"`
-	// NeededByRebuild are the dates of the snapshots that are kept only because a rebuild of the history, which adds an
-	// unfolded snapshot, needs them.
+	// NeededByRebuild are the dates of the snapshots that are kept only because a rebuild of the history would need them.
+	// The rebuild would add one of the unfolded snapshots.
 	NeededByRebuild []string `json:"needed_by_rebuild,omitempty"`
 }
 
@@ -55,14 +56,14 @@ type PruneReport struct {
 type UnfoldedRun struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
-	// Reason says why the snapshot does not belong to the history; empty if it does.
+	// Reason says why the snapshot does not belong to the history. It is empty if the snapshot belongs to the history.
 	Reason string `json:"reason,omitempty"`
 	// Command is the command that adds the snapshot to the history. It is empty if there is a Reason, or if the command
 	// would need snapshots that are pruned.
 	Command string `json:"command,omitempty"`
 }
 
-// PrunedRun is a run that was removed. A replaced run no longer has files.
+// PrunedRun is a run that was removed. A replaced run had no files left.
 type PrunedRun struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
@@ -73,15 +74,18 @@ type PrunedRun struct {
 }
 
 // Prune removes whole published snapshots of some kinds, each kind separately, and the documents of replaced runs from
-// before the dates to keep. It never removes the run that _latest.json refers to or should refer to, or a full snapshot
-// that is not in an existing history, except as LeftOut allows. If only a rebuild of the history can add such a
-// snapshot, the snapshots that the rebuild needs are kept too. Prune does not change the history.
+// before the dates to keep. It never removes the run that _latest.json refers to or should refer to. If there is a
+// history, Prune also keeps full snapshots that are not in it, except as LeftOut allows. If only a rebuild of the
+// history can add such a snapshot, the snapshots that the rebuild needs are kept too. Prune does not change the
+// history.
 //
-// A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
-// the manifest is removed last. The next command that changes the destination finishes an interrupted removal
-// (Recover). A run whose manifest cannot be read is kept, and Prune returns an error after removing the others.
+// A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing.
+// The manifest is removed last. The next command that changes the destination finishes an interrupted removal
+// (Recover). If the manifest of a run cannot be read, Prune keeps the run, and returns an error after it has removed
+// the other runs.
 //
-// On a store without locks, do not publish a run of a date that is being pruned: pointers are removed unconditionally.
+// On a store without locks, do not publish a run of a date that is being pruned, because pointers are removed
+// unconditionally.
 func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ *PruneReport, err error) {
 	if (opts.Keep > 0) == (opts.KeepDays > 0) {
 		return nil, errors.New("prune: exactly one of Keep and KeepDays must be above 0")
@@ -96,7 +100,7 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 			return cmp.Compare(a.RunID, b.RunID)
 		}))
 	}
-	unlockHistory, err := catalog.LockHistory(ctx) // because a fold or rebuild may be reading the snapshots
+	unlockHistory, err := catalog.LockHistory(ctx) // A fold or rebuild may be reading the snapshots.
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +119,14 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 			return p.report, err
 		}
 		err = errors.Join(p.run(ctx, append(opts.Begun, recovered.Pruned...)), unlock())
-		opts.Begun = nil // they are in the report
+		opts.Begun = nil // They are already in the report.
 		if !errors.Is(err, sink.ErrConflict) || attempt == maxPruneAttempts {
 			return p.report, err
 		}
 	}
 }
 
-// maxPruneAttempts is the maximum number of attempts if another process, such as a purge, keeps changing a run.
+// maxPruneAttempts is the maximum number of attempts to prune while another process, such as a purge, changes a run.
 const maxPruneAttempts = 5
 
 type pruner struct {
@@ -132,10 +136,10 @@ type pruner struct {
 	report  *PruneReport
 }
 
-// run removes expired snapshots. It also reports removals that an earlier command began and recovery has finished, or
-// that a dry run leaves unfinished.
+// run removes expired snapshots. It also reports the removals in begun, which an earlier command began. Recovery has
+// finished these removals, except in a dry run.
 func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
-	p.report.Kept, p.report.Unfolded, p.report.NeededByRebuild = 0, nil, nil // found by an earlier attempt
+	p.report.Kept, p.report.Unfolded, p.report.NeededByRebuild = 0, nil, nil // drop the results of an earlier attempt
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err != nil {
 		return err
@@ -178,13 +182,13 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	return unreadable
 }
 
-// keepForHistory returns the expired runs that the history does not need, and reports the others. If an expired
-// snapshot can only be added by a rebuild of the history, and a rebuild is possible, it needs all snapshots that are in
-// the history.
+// keepForHistory returns the expired runs that the history does not need, and adds the other expired runs to the
+// report. If only a rebuild of the history can add an expired snapshot, and a rebuild is possible, all snapshots that
+// are in the history are needed.
 func (p *pruner) keepForHistory(
 	ctx context.Context, expired []*snapshot.Manifest, runs map[string]*snapshot.Manifest, history *snapshot.HistoryManifest,
 ) ([]*snapshot.Manifest, error) {
-	dates := make(map[string]bool) // of the published full snapshots
+	dates := make(map[string]bool) // the dates of the published full snapshots
 	for _, m := range runs {
 		if m.Kind == snapshot.Full && m.Status == snapshot.Published {
 			dates[m.SnapshotDate] = true
@@ -205,7 +209,7 @@ func (p *pruner) keepForHistory(
 		case holds, p.opts.LeftOut && unfolded.Reason != "":
 			continue
 		case unfolded.Reason != "":
-		case m.SnapshotDate >= history.Through(): // the last date is folded again if it was replaced
+		case m.SnapshotDate >= history.Through(): // a fold also updates the last date if its snapshot was replaced
 			unfolded.Command = wording.Command("history")
 		case canRebuild:
 			unfolded.Command, rebuilds = wording.Command("history", wording.Setting("rebuild")), true
@@ -223,14 +227,14 @@ func (p *pruner) keepForHistory(
 	}), nil
 }
 
-// holds reports whether a published run is in the history. A run that was pruned and then exported again has the same
-// id, so the hash of its manifest is compared too.
+// holds reports whether a published run is in the history. It also compares the hash of the manifest, because a run
+// that was pruned and then exported again has the same id.
 func (p *pruner) holds(ctx context.Context, history *snapshot.HistoryManifest, m *snapshot.Manifest) (bool, error) {
 	for _, f := range history.Snapshots {
 		if f.RunID != m.RunID || f.Date != m.SnapshotDate {
 			continue
 		}
-		if len(m.Purges) > 0 { // purges change the manifest
+		if len(m.Purges) > 0 { // the hash proves nothing, because purges change the manifest
 			return true, nil
 		}
 		pointer, err := snapshot.ReadIfSound[snapshot.Pointer](ctx, p.catalog, snapshot.PointerPath(m.Kind, m.SnapshotDate))
@@ -259,7 +263,7 @@ func (p *pruner) protected(ctx context.Context) (map[string]bool, error) {
 	return protected, nil
 }
 
-// expired returns the runs of a kind that are to be removed, the oldest first.
+// expired returns the runs of a kind that have to be removed, the oldest first.
 func (p *pruner) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest, protected map[string]bool) []*snapshot.Manifest {
 	all := slices.Collect(maps.Values(runs))
 	all = slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return m.Kind != kind })
@@ -282,11 +286,11 @@ func (p *pruner) expiredByAge(m *snapshot.Manifest) bool {
 }
 
 // expiredByCount returns a function that reports whether a run has expired. A published snapshot has expired if it is
-// not one of the newest ones, which are kept, and a replaced run if it is older than all of these. all must be sorted,
-// the oldest first.
+// not one of the newest snapshots that are kept. A replaced run has expired if it is older than all of these snapshots.
+// The runs in all must be sorted, the oldest first.
 func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
 	kept := make(map[*snapshot.Manifest]bool)
-	oldest := "" // the oldest date that is kept; if it stays empty, no run is older
+	oldest := "" // the oldest date that is kept; no run is older than an empty date
 	for _, m := range slices.Backward(all) {
 		if m.Status == snapshot.Published && len(kept) < p.opts.Keep {
 			kept[m] = true
@@ -298,7 +302,7 @@ func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifes
 	}
 }
 
-// prunedRun returns the report of a removal. m is the manifest of the run; nil if the manifest has already been
+// prunedRun returns the report of a removal. m is the manifest of the run, or nil if the manifest has already been
 // removed.
 func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	pruned := PrunedRun{
@@ -308,14 +312,14 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	if m != nil {
 		pruned.State = m.Status
 		if m.Status == snapshot.Published {
-			pruned.Files = len(m.Paths()) // the change has no list of files if it was written on a full disk
+			pruned.Files = len(m.Paths()) // the change does not list the files if it was written on a full disk
 		}
 	}
 	return pruned
 }
 
 // removal returns the change that removes a run. The change also removes files for the run's date that have the run's
-// id in their names but are not in the manifest.
+// id in their names but are not listed in the manifest.
 func removal(m *snapshot.Manifest) *snapshot.Change {
 	change := &snapshot.Change{FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate}
 	if m.Status == snapshot.Published {

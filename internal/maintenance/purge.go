@@ -15,32 +15,33 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// purgeRounds is the maximum number of times that a purge starts over because its final search has found rows again: in
-// runs that were started or published since the first search, or replaced while they were being purged.
+// purgeRounds is the maximum number of times that a purge starts over because its final search has found rows again.
+// Such rows are in runs that were started or published after the first search, or replaced while they were being
+// purged.
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, of some districts and their schools, or of some students, from every
-// published run at a destination and from the history. Staged files cannot be searched, so it drops those of unfinished
-// runs: the next command for such a run plans and fetches again. The rows of purged schools are also removed from
-// ledgers, and their failures from manifests, so that a rebuilt history does not contain the schools. Plans are kept.
-// erase.Target defines which rows are removed, erase.DistrictIndex the schools of a district, and endedSchools the
-// schools whose agreements have ended. No document that a purge writes identifies a student.
+// published run at a destination and from the history. Staged files cannot be searched, so Purge drops the staged files
+// of unfinished runs. The next command for such a run plans and fetches again. The rows of purged schools are also
+// removed from ledgers, and their failures from manifests, so that a rebuilt history does not contain the schools. The
+// plans of published runs are kept. erase.Target defines which rows are removed, erase.DistrictIndex defines the
+// schools of a district, and endedSchools finds the schools whose agreements have ended. No document that a purge
+// writes identifies a student.
 //
-// Only files that hold such rows are rewritten, run by run: the new files are staged, and a Change replaces the old
+// Only files that contain such rows are rewritten, run by run. The new files are staged, and a Change replaces the old
 // files with them. Calling Purge again finishes a purge that was killed, and any command that changes the destination
-// finishes a change that has begun (Recover). Finally every file is read again, and the report is stored as the proof,
-// _purges/<id>.json. Its state is done, or incomplete if rows of others still mention the students.
+// finishes a change that has begun (Recover). Finally, every file is read again, and the report is stored as the proof,
+// _purges/<id>.json. The state of the report is done, or incomplete if remaining rows still mention the students.
 //
 // Purge cannot reach backups, copies, or old versions of removed objects that the store keeps (NotReached). It fails
 // with a *RefusedError if a process is working on a run or something else blocks the purge, with an *UnknownBidsError
 // if a bid does not occur anywhere, with a *WrongKindError if a school's bid was given as a district's or the other way
 // round, with a *HasBidError if a listed number belongs to a student with a bid, with a *NotIDError if a listed bid or
-// number occurs only in columns that do not hold ids of students, with a *NotAloneError if a listed text holds more
-// than a bid or number, with a *PseudonymError if a student cannot be found everywhere by a listed pseudonym, and with
-// a *KeyNeededError if students cannot be found without a key. In these cases nothing was changed, except that a
-// *RefusedError may also be due to a process that began to work on a run during the purge. Purge also fails if data
-// files that are listed neither in a run nor in the history hold rows: it reports these files, but does not change
-// them.
+// number occurs only in columns that do not contain ids of students, with a *NotAloneError if a listed text contains
+// more than a bid or number, with a *PseudonymError if a student cannot be found everywhere by a listed pseudonym, and
+// with a *KeyNeededError if students cannot be found without a key. In these cases, nothing was changed, except if a
+// *RefusedError is due to a process that began to work on a run during the purge. Purge also fails if data files that
+// are listed neither in a run nor in the history contain such rows. It reports these files, but does not change them.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if opts.kinds() != 1 {
 		return nil, errors.New("purge: say either which schools, districts or students to purge, or for how long agreements must have ended")
@@ -88,7 +89,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	}
 	find := func(ctx context.Context) error { return p.findRows(ctx, nil) }
 	if p.students != nil {
-		find = p.findAndCount // the preview reports the rows that will be left, and all text is read anyway
+		find = p.findAndCount // a dry run reports the rows that will be left, and all text is read anyway
 	}
 	if err := find(ctx); err != nil {
 		return nil, err
@@ -149,8 +150,8 @@ func (p *purger) survey(ctx context.Context) error {
 	return p.findUnfinished(ctx, folders)
 }
 
-// surveyAgain finds runs that have begun since the survey, and returns the runs that have been published since. Both
-// may happen, because reading everything takes a long time.
+// surveyAgain finds the unfinished runs again, and returns the runs that have been published since the survey. Both may
+// have changed, because reading all files takes a long time.
 func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
 	folders, err := p.catalog.Index(ctx)
 	if err != nil {
@@ -177,8 +178,8 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 
 // findUnfinished finds the runs that are neither published nor being published, and that have staged files, documents
 // besides the plan, no readable plan, or a plan with a purged bid. It also finds staged files that processes of
-// published runs or killed folds have left behind. It returns a *RefusedError if one of the runs was published and has
-// lost its manifest.
+// published runs, or killed folds, left behind. It returns a *RefusedError if one of the unfinished runs was once
+// published and has lost its manifest.
 func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) error {
 	list := p.catalog.AllStaged
 	if p.opts.DryRun {
@@ -205,7 +206,7 @@ func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) err
 			p.unfinished[f.Name] = f.Name
 		default:
 			b := p.targetOf(plan.RunID)
-			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the plan is removed last
+			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the killed purge had not yet removed the plan, which is removed last
 			if dropping || b.NamesPlan(plan) {
 				p.unfinished[f.Name] = f.Name
 			}
@@ -214,7 +215,7 @@ func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) err
 	for folder := range staged {
 		switch {
 		case has[folder] != nil:
-		case snapshot.IsHistoryID(folder): // a killed fold
+		case snapshot.IsHistoryID(folder): // a killed fold left the files behind
 			p.leftovers = append(p.leftovers, folder)
 		default:
 			p.unfinished[folder] = folder
@@ -261,7 +262,7 @@ func (p *purger) summarize(ctx context.Context) error {
 		maps.Copy(schools, p.history.Schools)
 		r.Schools = schools.Sorted()
 	}
-	if !p.continues() { // the killed purge had a different list
+	if !p.continues() { // the killed purge had a different list of students
 		p.fresh.NotReached, p.fresh.Verification, p.fresh.Orphans = r.NotReached, r.Verification, r.Orphans
 		p.report = p.fresh
 		return p.summarize(ctx)
@@ -288,9 +289,9 @@ func (p *purger) summarize(ctx context.Context) error {
 	return nil
 }
 
-// carryOut makes the necessary changes, and repeats the search until it finds no more rows, or fails after purgeRounds
-// repetitions. Files that another process has staged since the last search, for a new run or because no lock excluded
-// that process, are found and dropped as well.
+// carryOut makes the necessary changes, and repeats the search until it finds no more rows. It fails if it still finds
+// rows after purgeRounds repetitions. It also finds and drops files that another process has staged since the last
+// search, either for a new run or because no lock excluded that process.
 func (p *purger) carryOut(ctx context.Context) error {
 	if err := p.lockAndRecord(ctx); err != nil {
 		return err
@@ -333,7 +334,7 @@ func (p *purger) carryOut(ctx context.Context) error {
 	}
 }
 
-// rowsRemain returns the error of a purge that keeps finding rows, with the probable cause.
+// rowsRemain returns the error of a purge that keeps finding rows. The error says what the probable cause is.
 func (p *purger) rowsRemain(ctx context.Context, where string) error {
 	if probe, ok := p.catalog.Store().(sink.AbortProber); ok {
 		removes, err := probe.AbortRemoves(ctx)
@@ -348,7 +349,7 @@ func (p *purger) rowsRemain(ctx context.Context, where string) error {
 	return fmt.Errorf("purge: other processes keep writing to the destination, and rows remain, for example in %s: stop these processes, then purge again", where)
 }
 
-// lockAndRecord locks the runs that are to be changed and writes the report, so that the purge can be continued.
+// lockAndRecord locks the runs that have to be changed, and writes the report so that the purge can be resumed.
 func (p *purger) lockAndRecord(ctx context.Context) error {
 	if err := p.lockRuns(ctx, p.toChange()); err != nil {
 		return err
@@ -360,7 +361,7 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 	return p.record(ctx)
 }
 
-// record writes the report once, when the purge begins to change things.
+// record writes the report before the purge makes its first change. Further calls do nothing.
 func (p *purger) record(ctx context.Context) error {
 	if p.report.resumed || p.recorded {
 		return nil
@@ -371,8 +372,8 @@ func (p *purger) record(ctx context.Context) error {
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), begun, sink.Condition{Absent: true})
 }
 
-// changeAndVerify makes the planned changes and reads everything again. disturbed is the error of changes that another
-// process has prevented; the next search finds their rows again.
+// changeAndVerify makes the planned changes and reads all files again. disturbed is the error of changes that another
+// process has prevented. The next search finds the rows of these changes again.
 func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	if err := p.dropUnfinished(ctx); err != nil {
 		return nil, err
@@ -396,7 +397,7 @@ func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	return disturbed, p.verifyPurged(ctx)
 }
 
-// changesLeft returns the runs that another round has to change, or has to wait for.
+// changesLeft returns the runs that the next round has to change or wait for.
 func (p *purger) changesLeft(ctx context.Context) ([]string, error) {
 	newlyPublished, err := p.surveyAgain(ctx)
 	if err != nil {
@@ -410,7 +411,8 @@ func (p *purger) changesLeft(ctx context.Context) ([]string, error) {
 	return changes, err
 }
 
-// writeReports writes the HTML reports of all runs that this purge has changed, also before it was killed.
+// writeReports writes the HTML reports of all runs that this purge has changed, including those that it changed before it
+// was killed.
 func (p *purger) writeReports(ctx context.Context) error {
 	if p.opts.WriteReports == nil {
 		return nil
@@ -428,13 +430,13 @@ func (p *purger) writeReports(ctx context.Context) error {
 	return nil
 }
 
-// writeProof stores the report as the proof. It fails if data files that are not listed hold rows to purge, or if runs
-// are being published.
+// writeProof stores the report as the proof. It fails if unlisted data files contain rows to purge, or if runs are
+// being published.
 func (p *purger) writeProof(ctx context.Context) error {
 	if err := p.report.OrphansError(); err != nil {
 		return err
 	}
-	// Runs that are being published may hold rows too, but they can only be searched once they are published.
+	// Runs that are being published may contain rows too, but can only be searched once they are published.
 	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return err
@@ -442,14 +444,15 @@ func (p *purger) writeProof(ctx context.Context) error {
 	if len(busy) > 0 {
 		return fmt.Errorf("purge: %d runs are being published: purge again when they have been published", len(busy))
 	}
-	if err := p.catalog.Check(ctx); err != nil { // removes leftovers of killed processes
+	if err := p.catalog.Check(ctx); err != nil { // Check removes leftovers of killed processes.
 		return err
 	}
 	p.completeReport()
 	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
-// countChanges adds up the changes of this purge that are recorded in the manifests of the given runs.
+// countChanges replaces the counts with the sums of this purge's changes, as recorded in the manifests of the given
+// runs.
 func (r *PurgeReport) countChanges(runs map[string]*snapshot.Manifest) {
 	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
@@ -462,8 +465,8 @@ func (r *PurgeReport) countChanges(runs map[string]*snapshot.Manifest) {
 	}
 }
 
-// completeReport completes the report from the manifests, which also record what this purge removed before it was
-// killed.
+// completeReport completes the report from the manifests. If the purge was resumed, the manifests also record what it
+// removed before it was killed.
 func (p *purger) completeReport() {
 	r := p.report
 	r.countChanges(p.all)

@@ -37,10 +37,10 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 	return nil
 }
 
-// refuseWorking fails with a *RefusedError while a process is working on any run at the destination, even one without
-// rows to purge: after the purge has searched the run, the process may stage rows that it fetched before. Runs that are
-// not published stay locked until the purge ends. On a store without locks, refuseWorking relies on the heartbeats of
-// the runs.
+// refuseWorking fails with a *RefusedError while a process is working on any run at the destination, even a run without
+// rows to purge, because the process may have fetched rows that it stages after the purge has searched the run. Runs
+// that are not published remain locked until the purge ends. On a store without locks, refuseWorking relies on the
+// heartbeats of the runs.
 func (p *purger) refuseWorking(ctx context.Context) error {
 	for folder, plan := range p.plans {
 		run := plan.RunID
@@ -76,7 +76,7 @@ func (p *purger) refuseActive(ctx context.Context, run string) error {
 		"wait for it to end or stop it, then purge again", sign.PID, sign.Host, run, dead.Minutes())}
 }
 
-// unlockRuns releases the locks of lockRuns.
+// unlockRuns releases the locks that lockRuns has taken.
 func (p *purger) unlockRuns() error {
 	var errs []error
 	for _, release := range p.held {
@@ -85,7 +85,7 @@ func (p *purger) unlockRuns() error {
 	return errors.Join(errs...)
 }
 
-// toChange returns the runs that the purge is about to drop or rewrite.
+// toChange returns the runs that the purge has to drop or rewrite.
 func (p *purger) toChange() []string {
 	runs := make(erase.Set)
 	for _, run := range p.unfinished {
@@ -100,8 +100,8 @@ func (p *purger) toChange() []string {
 	return runs.Sorted()
 }
 
-// dropUnfinished drops the runs that are not published. The plan of a run is removed last; the next command for the run
-// then plans again. Staged files that dead processes of published runs have left behind are dropped too.
+// dropUnfinished drops the runs that are not published. It removes the plan of a run last. The next command for the run
+// then plans again. dropUnfinished also drops staged files that killed processes left behind.
 func (p *purger) dropUnfinished(ctx context.Context) error {
 	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
 		run := p.unfinished[folder]
@@ -116,7 +116,7 @@ func (p *purger) dropUnfinished(ctx context.Context) error {
 	return p.sweepLeftovers(ctx)
 }
 
-// sweepLeftovers drops staged files that processes of published runs, or killed folds, have left behind.
+// sweepLeftovers drops staged files that processes of published runs, or killed folds, left behind.
 func (p *purger) sweepLeftovers(ctx context.Context) error {
 	if err := p.lockRuns(ctx, p.leftovers); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (p *purger) dropRun(ctx context.Context, folder, run string) error {
 		return err
 	}
 	// On a store without locks, a process may have begun to publish the run since it was found. The next search then
-	// treats the run as published. A process that begins to publish it now no longer finds its staged files.
+	// treats the run as published. A process that begins to publish the run from now on no longer finds its staged files.
 	if started, err := p.catalog.PublishingStarted(ctx, run); started || err != nil {
 		return err
 	}

@@ -15,18 +15,18 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// evidence collects the outcomes of schools from ledgers and, for pruned snapshots, from the coverage table of the
-// history.
+// evidence collects the outcomes of requests for schools from ledgers and, for pruned snapshots, from the coverage
+// table of the history.
 type evidence struct {
-	// nights maps the date of each full snapshot of all schools to the datasets that it requested.
+	// nights maps dates to datasets: for each full snapshot of all schools, the datasets that it requested.
 	nights map[string]erase.Set
-	// lastOK is the last night on which any dataset of a school was ok.
+	// lastOK contains, for each school, the last night on which any of its datasets was ok.
 	lastOK map[string]string
-	// okIn is the last night on which a dataset of a school was ok, by school and dataset. A night proves nothing about
-	// a school unless it requested all datasets that were ever ok for the school.
+	// okIn contains, for each school and dataset, the last night on which the dataset was ok. A night proves nothing about
+	// a school unless its snapshot requested all datasets that were ever ok for the school.
 	okIn map[string]map[string]string
-	// lastFailed is the last night on which a dataset of a school failed, which leaves unknown whether the school's
-	// agreement had ended.
+	// lastFailed contains, for each school, the last night on which one of its datasets failed. A failure does not show
+	// whether the school's agreement had ended.
 	lastFailed map[string]string
 }
 
@@ -47,11 +47,12 @@ func (e *evidence) note(school, dataset, night, status string) {
 	}
 }
 
-// endedSchools returns the schools whose agreement ended at least the given number of days ago, sorted by bid: at least
-// two snapshots, spanning that time, requested every dataset that the school once had, and received none of them, and
-// no request for the school has failed since it was last ok. A school that was never exported has no rows and is left
-// out. A school that an earlier purge erased counts as ended until it is ok or fails again, because rows of other
-// schools may contain its bid. The second result lists other schools that lack a dataset they once had.
+// endedSchools returns the schools whose agreement ended at least the given number of days ago, sorted by bid. This is
+// the case if at least two snapshots that span this time requested every dataset that the school once had and received
+// none of them, and if no request for the school has failed since it was last ok. A school that was never exported has
+// no rows and is omitted. A school that an earlier purge erased counts as ended until it is ok or fails again, because
+// rows of other schools may contain its bid. The second result lists other schools that lack a dataset that they once
+// had.
 func endedSchools(
 	ctx context.Context, catalog snapshot.Catalog, days int, earlier []*PurgeReport,
 ) ([]EndedSchool, []NearlyEnded, error) {
@@ -96,8 +97,8 @@ func endedSchools(
 	return ended, nearly, ctx.Err()
 }
 
-// addLedger adds the outcomes in the ledger of a run. Any run shows which schools were exported, but only a full run of
-// all schools shows which schools are missing.
+// addLedger adds the outcomes in the ledger of a run. Every run shows which schools were exported, but only a full run
+// of all schools shows which schools are missing.
 func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *snapshot.Manifest) error {
 	night := m.SnapshotDate
 	if m.Kind == snapshot.AsOf {
@@ -152,7 +153,8 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 	return nil
 }
 
-// noteCoverage records the outcome that a row of the coverage table has for a dataset of a school on the given nights.
+// noteCoverage records the outcome in a row of the coverage table, which applies to a dataset of a school on the given
+// nights.
 func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	dataset, status := erase.TextOf(batch, i, "dataset"), erase.TextOf(batch, i, "status")
 	if len(nights) == 0 {
@@ -160,14 +162,14 @@ func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
 	}
 	e.note(erase.TextOf(batch, i, "requested_school_bid"), dataset, nights[len(nights)-1], status)
 	if status == "absent" {
-		return // absent from the list, or the snapshot had no such dataset
+		return // the school was not listed, or the snapshot did not request the dataset
 	}
 	for _, night := range nights {
 		erase.Put(e.nights, night, dataset)
 	}
 }
 
-// ended finds the schools that endedSchools returns.
+// ended returns the two lists of endedSchools, without the schools that earlier purges erased.
 func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, err error) {
 	for _, school := range slices.Sorted(maps.Keys(e.lastOK)) {
 		lastOK := e.lastOK[school]
@@ -195,8 +197,8 @@ func (e *evidence) ended(days int) (ended []EndedSchool, nearly []NearlyEnded, e
 	return ended, nearly, nil
 }
 
-// addErased adds the schools that earlier purges erased and that have been neither ok nor failed since. The purges are
-// given in order, oldest first.
+// addErased adds the schools that earlier purges erased and that have neither been ok nor failed since. The purges must
+// be sorted, the oldest first.
 func (e *evidence) addErased(ended []EndedSchool, earlier []*PurgeReport) []EndedSchool {
 	for _, purge := range slices.Backward(earlier) {
 		for _, school := range purge.Ended {
@@ -210,8 +212,8 @@ func (e *evidence) addErased(ended []EndedSchool, earlier []*PurgeReport) []Ende
 	return ended
 }
 
-// nearlyEnded returns the datasets that a school once had and now lacks, or nil if it still has all of them. It must
-// not be called for a school whose agreement has ended.
+// nearlyEnded returns the datasets that a school once had and now lacks, or nil if the school still has all of them. It
+// must not be called for a school whose agreement has ended.
 func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	n := NearlyEnded{Bid: school, LastOK: e.lastOK[school]}
 	var nights []string
@@ -228,7 +230,7 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 		return nil, nil
 	}
 	nights = slices.Compact(slices.Sorted(slices.Values(nights)))
-	if len(n.StillRead) == 0 { // before that, some of its datasets were missing, but not all
+	if len(n.StillRead) == 0 { // on nights up to LastOK, only some of the datasets were missing
 		nights = slices.DeleteFunc(nights, func(night string) bool { return night <= n.LastOK })
 	}
 	n.Since = nights[0]
@@ -245,7 +247,7 @@ func (e *evidence) nearlyEnded(school string) (*NearlyEnded, error) {
 	return &n, err
 }
 
-// nightsAfter returns, sorted, the nights after the given night that requested all of the given datasets.
+// nightsAfter returns the nights after the given night whose snapshots requested all of the given datasets, sorted.
 func (e *evidence) nightsAfter(night string, datasets erase.Set) []string {
 	var nights []string
 	for _, other := range slices.Sorted(maps.Keys(e.nights)) {

@@ -19,11 +19,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewriteConcurrency is the maximum number of files that are rewritten at once. Each needs memory for a row group.
+// rewriteConcurrency is the maximum number of files that are rewritten at once. Each file needs memory for a row group.
 const rewriteConcurrency = 2
 
-// rewrittenPath returns the path of the file that replaces the file at path. It fails if the path is not the path of a
-// data file, or has no generation left.
+// rewrittenPath returns the path of the file that replaces the file at path. It fails if path is not the path of a data
+// file, or if the generation does not fit in a name.
 func rewrittenPath(path string, generation int) (string, error) {
 	part, ok := sink.ParsePart(path)
 	next, left := part.Next(generation)
@@ -33,7 +33,7 @@ func rewrittenPath(path string, generation int) (string, error) {
 	return next, nil
 }
 
-// purgeRun removes the rows that were found in a published run. It returns ErrConflict if the run's manifest has
+// purgeRun removes the rows that were found in a published run. It returns sink.ErrConflict if the run's manifest has
 // changed since the rows were found.
 func (p *purger) purgeRun(ctx context.Context, run string) error {
 	m := p.all[run]
@@ -58,8 +58,8 @@ func (p *purger) purgeRun(ctx context.Context, run string) error {
 	return p.catalog.Apply(ctx, change)
 }
 
-// checkPointer returns ErrDamaged if the date's pointer has another hash, so that a purge never makes a manifest valid
-// that was tampered with.
+// checkPointer returns sink.ErrDamaged if the hash in the date's pointer is not the hash of the manifest, because a
+// purge would otherwise make a manifest valid that was tampered with.
 func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash string) error {
 	path := snapshot.PointerPath(m.Kind, m.SnapshotDate)
 	if path == "" {
@@ -68,7 +68,7 @@ func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash st
 	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.catalog, path)
 	switch {
 	case snapshot.Unreadable(err):
-		return nil // The rows are removed anyway; Verify reports the pointer.
+		return nil // The rows are removed anyway, and Verify reports the pointer.
 	case err != nil:
 		return err
 	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
@@ -81,7 +81,7 @@ func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash st
 // Nothing is visible yet.
 func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, found foundRun) (*snapshot.Change, error) {
 	units := found.units
-	// Remove files that a killed purge, or the run itself, has left staged.
+	// Remove staged files that a killed purge, or the run itself, left behind.
 	if err := p.catalog.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
 		Before: hash, Staged: make(map[string]json.RawMessage),
 	}
-	takes := make(map[string]sink.File) // by the path of the file that each one replaces
+	takes := make(map[string]sink.File) // the new files, by the paths of the files that they replace
 	for i := range units {
 		if units[i].emptied > 0 {
 			purge.SchoolsEmptied[units[i].dataset.Name] += units[i].emptied
@@ -144,7 +144,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 	return change, nil
 }
 
-// rewriteUnit rewrites and stages those files of a unit from which rows are removed, or in which rows lose _extra.
+// rewriteUnit rewrites and stages the files of a unit from which rows are removed or in which rows lose _extra.
 func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
 	of := make(erase.Records)
 	for i := range unit.files {
@@ -171,10 +171,10 @@ func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *sn
 	return nil
 }
 
-// census counts the requests that have rows in a file, as the ledger does: the schools in the file, or the districts if
-// the table is fetched per district.
+// census counts the requests that have rows in a file before and after a purge. As in the ledger, there is one request
+// for each school, or for each district if the table is fetched per district.
 type census struct {
-	column       int // the bid that was requested; -1 if the table is fetched as a whole
+	column       int // the index of the column with the requested bid; -1 if the table is fetched as a whole
 	before, left erase.Set
 }
 
@@ -186,7 +186,7 @@ func newCensus(own *schemas.Table) *census {
 	return c
 }
 
-// count counts a row.
+// count counts the request of a row. removed reports whether the row is purged.
 func (c *census) count(batch *rows.Batch, i int, removed bool) {
 	var requested []byte
 	if c.column >= 0 && !batch.Cols[c.column].Null(i) {
@@ -203,8 +203,8 @@ func (c *census) count(batch *rows.Batch, i int, removed bool) {
 // emptied returns how many requests have no rows left.
 func (c *census) emptied() int64 { return int64(len(c.before) - len(c.left)) }
 
-// rewriteFile stages a copy of a file without the purged rows. The columns and the order of the rows stay the same. The
-// bytes depend only on the remaining rows.
+// rewriteFile stages a copy of a file without the purged rows. It keeps the columns and the order of the rows. The
+// bytes of the copy depend only on the remaining rows.
 func (p *purger) rewriteFile(
 	ctx context.Context, tables *snapshot.Tables, old *purgeFile, path string,
 	prepare func(*schemas.Table) (*erase.Match, *census),

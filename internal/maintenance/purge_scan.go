@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// verifyPurged searches every text column of all runs and of the history, and files that are not listed in either, for
-// rows to purge, and adds the result to the report.
+// verifyPurged searches for rows to purge in all text columns of the runs, the history and the data files that are
+// listed in neither, and adds the result to the report.
 func (p *purger) verifyPurged(ctx context.Context) error {
 	if err := p.findAndCount(ctx); err != nil {
 		return err
@@ -30,8 +30,8 @@ func (p *purger) verifyPurged(ctx context.Context) error {
 	return p.findOrphans(ctx, listed)
 }
 
-// findAndCount finds the rows to be purged, and counts the rows of others that mention the schools, districts or
-// students being purged.
+// findAndCount finds the rows to purge, and counts the other rows that mention the schools, districts or students that
+// are purged.
 func (p *purger) findAndCount(ctx context.Context) error {
 	counts := &PurgeVerification{RowsMentioning: make(map[string]int64)}
 	if err := p.findRows(ctx, counts); err != nil {
@@ -41,8 +41,8 @@ func (p *purger) findAndCount(ctx context.Context) error {
 	return nil
 }
 
-// findRows finds the rows to be purged. If again is not nil, all text columns are read and counted in it. Runs that are
-// being pruned are left out.
+// findRows finds the rows to purge. If again is not nil, findRows reads all text columns and adds the counts to again.
+// Runs that are being pruned are omitted.
 func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	if err := p.learnNumbers(ctx); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	return p.searchHistory(ctx, again)
 }
 
-// unlessPruned handles an error that reading a run has returned. If the run was pruned, the run is left out of the
-// search; if it was replaced, only its files are left out. In both cases unlessPruned returns nil, otherwise err.
+// unlessPruned handles the error of reading a run. If the run was pruned, it is excluded from the search. If the run
+// was replaced, only its files are excluded. In both cases, unlessPruned returns nil, otherwise err.
 func (p *purger) unlessPruned(ctx context.Context, run string, err error) error {
 	switch {
 	case p.isPruned(ctx, run, err):
@@ -69,8 +69,9 @@ func (p *purger) unlessPruned(ctx context.Context, run string, err error) error 
 	return nil
 }
 
-// isReplaced reports whether a file of a published run was not found because its date has another snapshot. The
-// manifest does not show this if two commands published the date at the same time on a store that ignores conditions.
+// isReplaced reports whether a file of a published run was not found because the date of the run now has another
+// snapshot. The manifest does not show this if two commands published the date at the same time on a store that ignores
+// conditions.
 func (p *purger) isReplaced(ctx context.Context, run string, err error) bool {
 	m := p.runs[run]
 	if !errors.Is(err, sink.ErrNotFound) || m == nil {
@@ -84,7 +85,7 @@ func (p *purger) isReplaced(ctx context.Context, run string, err error) bool {
 	return err == nil && pointer.RunID != "" && pointer.RunID != run
 }
 
-// searchHistory finds the rows to be purged in the history.
+// searchHistory finds the rows to purge in the history.
 func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (err error) {
 	p.history, err = history.FindErasure(ctx, p.catalog, history.EraseOptions{
 		Target: p.targetOf(""), Districts: erase.SetOf(p.report.Asked.Districts...), Index: p.index, Runs: p.runs, All: again != nil,
@@ -110,15 +111,15 @@ func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (e
 	return nil
 }
 
-// addPseudonyms records the listed bids that occur as ids of students in rows that were exported under a key. Such bids
-// are pseudonyms.
+// addPseudonyms records the listed bids that occur as ids of students in rows that were exported under a privacy key.
+// Such bids are pseudonyms.
 func (p *purger) addPseudonyms(key string, occurs erase.Occurs) {
 	if key != "" && p.students != nil && !p.students.ByNumber {
 		maps.Copy(p.pseudonyms, occurs.IDs)
 	}
 }
 
-// findRowsOf finds the rows of a run.
+// findRowsOf finds the rows to purge in a run.
 func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerification) error {
 	units, ledger, err := p.holdingsOf(ctx, run, again)
 	if err != nil {
@@ -136,7 +137,7 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	})
 	if p.isReplaced(ctx, run, err) {
 		delete(p.runs, run)
-		return p.findRowsOf(ctx, run, again) // with its new ledger
+		return p.findRowsOf(ctx, run, again) // its files are gone, so only its ledger is searched
 	}
 	if err != nil {
 		return err
@@ -158,7 +159,8 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 	return nil
 }
 
-// isPruned reports whether an object of a run was not found because another process has pruned or is pruning the run.
+// isPruned reports whether an object of a run was not found because another process has pruned the run or is pruning
+// it.
 func (p *purger) isPruned(ctx context.Context, run string, err error) bool {
 	if !errors.Is(err, sink.ErrNotFound) {
 		return false
@@ -171,7 +173,8 @@ func (p *purger) isPruned(ctx context.Context, run string, err error) bool {
 	return errors.Is(err, sink.ErrNotFound)
 }
 
-// holdingsOf returns the files of a run, and the purged ledger if the ledger changes. A replaced run has no files.
+// holdingsOf returns the files of a run, and the purged ledger, or nil if the ledger does not change. A replaced run
+// has no files.
 func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerification) ([]purgeUnit, *snapshot.PurgedLedger, error) {
 	ledger, err := p.purgedLedger(ctx, p.all[run])
 	if err != nil {
@@ -207,12 +210,12 @@ func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snaps
 		return true
 	})
 	if errors.Is(err, sink.ErrNotFound) {
-		return nil, nil // Verify reports it.
+		return nil, nil // Verify reports the missing ledger.
 	}
 	return ledger, err
 }
 
-// add adds the counts of a unit.
+// add adds the counts of a unit that was scanned.
 func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 	for i := range unit.files {
 		r.Files++
@@ -225,16 +228,16 @@ func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 	}
 }
 
-// scanner looks for rows in the files of a unit.
+// scanner looks for rows to purge in the files of a unit.
 type scanner struct {
 	target *erase.Target
-	// whole makes the scanner read all text columns and count rows that mention the target.
+	// whole is true if the scanner reads all text columns and counts the rows that mention the target.
 	whole      bool
 	seen       erase.Set
 	mentioning map[string]int64 // by table.column
 	deepest    int              // as in erase.Match
 	occurs     erase.Occurs     // as in erase.Match
-	// byNumber counts the erased rows without a bid that were found only by a number, and numbers holds these numbers.
+	// byNumber counts the rows to purge that have no bid and were found only by a number. numbers contains these numbers.
 	byNumber int64
 	numbers  erase.Set
 }
@@ -243,7 +246,7 @@ func newScanner(of *erase.Target, whole bool) *scanner {
 	return &scanner{target: of, whole: whole, seen: make(erase.Set), mentioning: make(map[string]int64), occurs: erase.NewOccurs(), numbers: make(erase.Set)}
 }
 
-// unit counts the rows to be removed from the files of a dataset and bucket.
+// unit counts the rows to remove from, and to clear in, each file of a unit. The counts are stored in files.
 func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []purgeFile, dataset *schemas.Dataset) error {
 	records := make(erase.Records)
 	for i := range files {
@@ -291,9 +294,10 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 	return nil
 }
 
-// findOrphans looks for data files that are listed neither in a published run nor in the history, because someone may
-// have put them back. It reports those that hold rows to purge or cannot be read, and other files that this program
-// does not know. The files must be listed before the runs, because runs may be published in the meantime.
+// findOrphans looks for data files that are listed neither in a published run nor in the history. For example, a user
+// may have restored them from a backup. It reports the files that contain rows to purge or cannot be read, and other
+// files that this program did not write. The files must be listed before the runs, because a run that is published in
+// between would make its files look unlisted.
 func (p *purger) findOrphans(ctx context.Context, listed []sink.Entry) error {
 	var current *snapshot.HistoryManifest
 	if p.history != nil {
@@ -336,12 +340,12 @@ func (p *purger) findOrphans(ctx context.Context, listed []sink.Entry) error {
 	return nil
 }
 
-// isOwnCheckpoint reports whether a Parquet file of a Delta log was written by this program, whose logs hold no values
-// of students.
+// isOwnCheckpoint reports whether a Parquet file of a Delta log was written by this program, whose logs contain no
+// values from rows of students.
 func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, err error) {
 	object, err := p.catalog.Open(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
-		return true, nil // removed since it was listed
+		return true, nil // the file was removed after it was listed
 	}
 	if err != nil {
 		return false, err
@@ -351,7 +355,7 @@ func (p *purger) isOwnCheckpoint(ctx context.Context, path string) (own bool, er
 	return err == nil && info.CreatedBy == parquetfile.CreatedBy, ctx.Err()
 }
 
-// orphanHolds reports whether a file that is not listed in any run has rows to purge.
+// orphanHolds reports whether an unlisted data file contains rows to purge.
 func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
 	table, dataset, err := tableOf(ctx, p.catalog, path)
 	if err != nil {

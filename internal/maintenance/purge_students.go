@@ -18,8 +18,8 @@ import (
 )
 
 // isOf reports whether a report belongs to a purge of this list of students. The report of a purge without a privacy
-// key has no digest. For such a report, isOf returns true if the purge was killed; once the rows are counted, continues
-// decides.
+// key has no digest. For such a report, isOf returns true if the purge was killed, and the method continues decides
+// once the rows are counted.
 func (p *purger) isOf(r *PurgeReport) bool {
 	asked := r.Asked.Students
 	if asked == nil || asked.ByNumber != p.students.ByNumber || asked.Listed != len(p.students.Listed()) {
@@ -39,9 +39,9 @@ func (p *purger) digest() string {
 	return p.opts.Key.ListDigest(p.students.Listed())
 }
 
-// continues reports whether the purge has the same list as the killed purge that it resumes: the rows already changed
+// continues reports whether the purge has the same list as the killed purge that it resumes. The rows already changed
 // and the rows left must add up to the rows that the killed purge was about to change. Runs that were published after
-// it began do not count.
+// the killed purge began do not count.
 func (p *purger) continues() bool {
 	r := p.report
 	if !r.resumed || r.planned == nil {
@@ -59,8 +59,8 @@ func (p *purger) continues() bool {
 	return maps.Equal(counts.changed(), r.planned)
 }
 
-// learnNumbers finds the numbers in rows of the listed students, in runs and in the history. Rows without a bid are
-// found by these numbers and may contain more numbers, so the search is repeated until it finds no more.
+// learnNumbers finds the numbers in the rows of the listed students, in runs and in the history. Rows without a bid are
+// found by these numbers and may contain further numbers, so the search is repeated until it finds no new numbers.
 func (p *purger) learnNumbers(ctx context.Context) error {
 	if p.students == nil {
 		return nil
@@ -80,7 +80,7 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 			found, err = p.numbersIn(ctx, current.Manifest.Tables)
 			learned = p.learn(found) || learned
 		}
-		if err != nil && !errors.Is(err, sink.ErrDamaged) { // the search reports damage
+		if err != nil && !errors.Is(err, sink.ErrDamaged) { // if the history is damaged, the search for rows reports it
 			return fmt.Errorf("look for student numbers in the history: %w", err)
 		}
 	}
@@ -91,14 +91,14 @@ func (p *purger) learnNumbers(ctx context.Context) error {
 type numbersFound struct {
 	// given are the numbers in rows of the students.
 	given map[string]erase.Given
-	// own are the listed bids and numbers that have rows. ofOthers are the listed bids and numbers that are the number
-	// of a student with another bid.
+	// own are the listed bids and numbers that own rows. ofOthers are the listed bids and numbers that are the number of a
+	// student with another bid.
 	own, ofOthers erase.Set
 	// carriers maps each number by which rows are found to the students with a bid who have it.
 	carriers map[string]erase.Set
 }
 
-// learn adds numbers that were found to the search, and reports whether it may now find more rows.
+// learn adds the numbers that were found to the search, and reports whether the search may now find more rows.
 func (p *purger) learn(found []numbersFound) bool {
 	all, carriers := make(map[string]erase.Given), make(map[string]erase.Set)
 	for _, f := range found {
@@ -111,13 +111,13 @@ func (p *purger) learn(found []numbersFound) bool {
 			}
 		}
 	}
-	for number, bids := range carriers { // not the sum, because another run may hold pseudonyms of the same students
+	for number, bids := range carriers { // not the sum, because another run may contain pseudonyms of the same students
 		p.carriers[number] = max(p.carriers[number], len(bids))
 	}
 	return p.students.Learn(all)
 }
 
-// numbersIn returns the numbers in some tables, by file.
+// numbersIn returns, for each file of the given tables, the numbers that were found in the file.
 func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.ManifestTable) ([]numbersFound, error) {
 	var files []purgeFile
 	for _, table := range schemas.Tables() {
@@ -155,8 +155,8 @@ func (p *purger) numbersIn(ctx context.Context, tables map[string]snapshot.Manif
 }
 
 // purgeRuns removes the rows that were found in runs. Rows that were found by a number are removed from all runs before
-// the rows that give the number, so that a purge that was killed can still find them. disturbed is as in
-// changeAndVerify.
+// the rows that associate the number with the student, so that they can still be found if the purge is killed and
+// resumed. For disturbed, see changeAndVerify.
 func (p *purger) purgeRuns(ctx context.Context) (disturbed, err error) {
 	levels := p.deepest
 	for least := levels; ; least-- {
@@ -185,8 +185,8 @@ func (p *purger) purgeRuns(ctx context.Context) (disturbed, err error) {
 }
 
 // ask returns the request of the purge, and the reports of earlier purges with the same request, oldest first. For a
-// purge of ended schools, the schools come from the report of a killed purge, if there is one; otherwise the caller
-// finds them.
+// purge of ended schools, the schools come from the report of a killed purge. If there is no such report, the caller
+// has to find the schools.
 func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport, err error) {
 	asked = PurgeAsked{
 		Schools:   slices.Compact(slices.Sorted(slices.Values(p.opts.Schools))),
@@ -234,8 +234,8 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 	return asked, same, nil
 }
 
-// inOtherForms returns those listed bids that differ from the bid of a student only in case or hyphens. It reads the
-// tables about students in runs that hold bids rather than pseudonyms.
+// inOtherForms returns the listed bids that differ from the bid of a student only in case or hyphens. It reads the
+// tables about students in the runs that contain bids rather than pseudonyms.
 func (p *purger) inOtherForms(ctx context.Context, listed []string) ([]string, error) {
 	if len(listed) == 0 || p.students.ByNumber {
 		return nil, nil
@@ -269,10 +269,10 @@ func (p *purger) inOtherForms(ctx context.Context, listed []string) ([]string, e
 	return slices.DeleteFunc(slices.Clone(listed), func(bid string) bool { return !found[form(bid)] }), nil
 }
 
-// HasBidError means that listed numbers belong to students with a bid, and to no rows without one. A purge by number
-// would erase none of their rows.
+// HasBidError means that listed numbers belong only to rows of students with a bid. A purge by number would not erase
+// any of these rows.
 type HasBidError struct {
-	// Numbers are not pseudonyms, so they must not be logged.
+	// Numbers are the listed numbers. They must not be logged.
 	Numbers []string
 }
 
@@ -280,14 +280,15 @@ func (e *HasBidError) Error() string {
 	return wording.Many(len(e.Numbers), "listed number") + " found only in rows of students with a bid"
 }
 
-// NotIDError means that listed bids or numbers occur only in columns that do not hold such ids of students: the listed
-// texts are names, or bids of something else. A purge could erase rows that merely mention them.
+// NotIDError means that listed bids or numbers occur only in columns that do not contain such ids of students. The
+// listed texts may be names, or bids of something other than a student. A purge could erase rows that merely mention
+// them.
 type NotIDError struct {
 	// Listed are the bids or numbers. They must not be logged.
 	Listed []string
-	// ByNumber means that the students were listed by number.
+	// ByNumber is true if the students were listed by number.
 	ByNumber bool
-	// Columns are the columns in which they occur, as table.column.
+	// Columns are the columns in which the listed texts occur, as table.column.
 	Columns []string
 }
 
@@ -299,8 +300,8 @@ func (e *NotIDError) Error() string {
 	return wording.Many(len(e.Listed), "listed "+kind) + " found only in columns that do not hold ids of students: " + strings.Join(e.Columns, ", ")
 }
 
-// NotAloneError means that listed texts do not match any row, and contain a bid or number in quotes or braces, or
-// within a line of a table. If they were put on the suppression list, no students would be left out because of them.
+// NotAloneError means that listed texts do not match any row and contain more than a bid or number, such as quotes,
+// braces or a whole line of a table. On the suppression list, such texts would have no effect.
 type NotAloneError struct {
 	// Listed are the texts. They must not be logged.
 	Listed []string
@@ -310,8 +311,8 @@ func (e *NotAloneError) Error() string {
 	return wording.Many(len(e.Listed), "listed text") + " not consisting of just a bid or number"
 }
 
-// isAlone reports whether a text may be just a bid or a number. It returns false only for a bid or number of the usual
-// form to which spreadsheets or programs have added something, such as quotes.
+// isAlone reports whether a text may consist of just a bid or number. It returns false only for a bid or number of the
+// usual form to which a spreadsheet or program has added something, such as quotes.
 func isAlone(text string) bool {
 	value := strings.TrimLeft(text, "\"'{")
 	if end := strings.IndexAny(value, "\"'},;\t"); end >= 0 {
@@ -321,8 +322,8 @@ func isAlone(text string) bool {
 	return value == text || !usual
 }
 
-// trimStudents removes whitespace around listed students that do not occur with it. A bid may begin or end with
-// whitespace, but at the end of a line in a list it is usually a mistake.
+// trimStudents removes the whitespace around listed bids and numbers, except if they occur in rows with the whitespace.
+// A bid may begin or end with whitespace, but whitespace at the end of a line in a list is usually a mistake.
 func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (PurgeOptions, error) {
 	list := &opts.Students
 	if len(opts.StudentNumbers) > 0 {
@@ -364,7 +365,8 @@ func trimStudents(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptio
 	return opts, nil
 }
 
-// KeyNeededError means that runs hold pseudonyms of students, and that the purge does not have their key.
+// KeyNeededError means that runs contain pseudonyms of students, and that the purge does not have the key of these
+// pseudonyms.
 type KeyNeededError struct {
 	// Fingerprints identify the keys of the runs.
 	Fingerprints []string
@@ -379,17 +381,17 @@ func (e *KeyNeededError) Error() string {
 }
 
 // PseudonymError means that listed texts are pseudonyms, with which the students cannot be found in all exports at the
-// destination: some exports hold the bids themselves, or pseudonyms under another key.
+// destination. Some exports contain the bids themselves, or pseudonyms under another key.
 type PseudonymError struct {
 	Listed []string // must not be logged
 }
 
 func (e *PseudonymError) Error() string { return "the list holds pseudonyms of students" }
 
-// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms for which the purge needs another key. A
-// purge without a key cannot search any pseudonyms. A purge with a key leaves rows under other keys to another purge,
-// but only if there are also rows under its own key or rows with bids. If AllowUnknown is set, it leaves them in any
-// case, so that students can be put on the list of a new key.
+// checkKeys returns a *KeyNeededError if runs or the history contain pseudonyms for which the purge needs another key.
+// A purge without a key cannot search for pseudonyms. A purge with a key leaves rows under other keys to another purge,
+// but only if there are also rows under its own key or rows with bids. If AllowUnknown is set, it leaves such rows in
+// any case, so that students can be added to the suppression list of a new key.
 func (p *purger) checkKeys(ctx context.Context) error {
 	if p.students == nil {
 		return nil
@@ -427,7 +429,8 @@ func (p *purger) checkKeys(ctx context.Context) error {
 }
 
 // summarizeStudents adds to the report how many of the students were found, or returns an error if the list must be
-// corrected first. Unpublished runs may hold the students too, and cannot be searched, so these runs are dropped.
+// corrected first. It also adds all unfinished runs to DroppedRuns, because they may contain the students but cannot be
+// searched.
 func (p *purger) summarizeStudents(ctx context.Context) error {
 	own := p.students.Among(p.own)
 	others := slices.DeleteFunc(p.students.Among(p.ofOthers), func(text string) bool { return slices.Contains(own, text) })

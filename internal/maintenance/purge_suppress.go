@@ -10,20 +10,20 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// PurgeSuppression records that the students of a purge are on the suppression list, so that runs with the key leave
-// them out.
+// PurgeSuppression records that the students of a purge are on the suppression list, so that runs with the key omit
+// them.
 type PurgeSuppression struct {
 	// Key is the fingerprint of the privacy key.
 	Key string `json:"key_fingerprint"`
 	// Students is how many of the purge's students are on the list.
 	Students int `json:"students"`
-	// Added is how many of these students this command has added. It is left out of the proof, so that the proof is the
+	// Added is how many of these students this command has added. It is not part of the proof, so that the proof is the
 	// same if the purge was killed and resumed.
 	Added int `json:"-"`
 }
 
-// suppress adds the students of the purge to the suppression list before anything is erased, so that a run that begins
-// later does not bring them back. A dry run changes nothing.
+// suppress adds the students of the purge to the suppression list before any rows are erased, so that a run that begins
+// later does not export them again. In a dry run, it only counts them.
 func (p *purger) suppress(ctx context.Context) error {
 	key := p.opts.Key
 	if p.students == nil || key == nil {
@@ -41,7 +41,7 @@ func (p *purger) suppress(ctx context.Context) error {
 			continue
 		}
 		student := snapshot.SuppressedStudent{Bid: key.SuppressedBid(listed), Numbers: numbers[listed]}
-		// Once the rows are gone, only the list itself shows that a student is on it because of a pseudonym.
+		// Once the rows are gone, only an earlier entry in the suppression list shows that the listed text is a pseudonym.
 		if of := key.SuppressedPseudonym(listed); p.pseudonyms[listed] || before.HasBid(of) {
 			student.Bid = of
 		}
@@ -54,7 +54,7 @@ func (p *purger) suppress(ctx context.Context) error {
 	}
 	r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students)}
 	r.NotReached = p.notReached()
-	if !p.opts.DryRun && !r.Nothing() { // From now on, the report shows that the purge has begun, even if it is killed.
+	if !p.opts.DryRun && !r.Nothing() { // If the purge is killed from now on, the stored report shows that it has begun.
 		if err := p.record(ctx); err != nil {
 			return err
 		}
@@ -71,14 +71,14 @@ func (p *purger) suppress(ctx context.Context) error {
 	return err
 }
 
-// numbersOfStudents returns, for each listed bid, the sorted digests of the numbers in the student's rows.
+// numbersOfStudents returns, for each listed bid, the digests of the numbers in the student's rows, sorted.
 func (p *purger) numbersOfStudents() map[string][]string {
 	key := p.opts.Key
 	found := make(map[string][]string)
 	for bid, numbers := range p.students.NumbersOf() {
 		var digests []string
 		for number := range numbers {
-			// Rows hold the number itself or its pseudonym, which may look the same.
+			// Rows contain either the number or its pseudonym, and a number may look like a pseudonym.
 			digests = append(digests, key.SuppressedNumber(number))
 			if len(number) == privacy.PseudonymLength {
 				digests = append(digests, key.SuppressedPseudonym(number))
@@ -89,14 +89,14 @@ func (p *purger) numbersOfStudents() map[string][]string {
 	return found
 }
 
-// UnsuppressReport is the result of taking students off the suppression list.
+// UnsuppressReport is the result of removing students from the suppression list.
 type UnsuppressReport struct {
 	DryRun bool `json:"dry_run,omitempty"` // nothing was changed
 	// Key is the fingerprint of the privacy key.
 	Key string `json:"key_fingerprint"`
-	// Students is how many students were taken off.
+	// Students is the number of students who were removed from the list.
 	Students int `json:"students"`
-	// Given is how many bids and numbers were given, and NotFound how many of them are not on the list.
+	// Given is the number of bids and numbers that were given. NotFound is how many of them are not on the list.
 	Given    int `json:"given"`
 	NotFound int `json:"not_found"`
 	// Unmatched are the given bids and numbers that are not on the list. They must not be logged.
@@ -105,7 +105,8 @@ type UnsuppressReport struct {
 
 // SharedNumberError means that several students on the suppression list have a given number. Nothing was changed.
 type SharedNumberError struct {
-	// Numbers must not be logged. Students counts, for each of them, the students on the list who have it.
+	// Numbers are the given numbers, which must not be logged. Students contains, for each number, the count of students
+	// on the list who have it.
 	Numbers  []string
 	Students []int
 }
@@ -114,9 +115,9 @@ func (e *SharedNumberError) Error() string {
 	return "several students on the suppression list have the same number"
 }
 
-// Unsuppress takes students, given by bid or number, off the suppression list of a privacy key, so that runs export
-// them again. It fails with an *UnknownBidsError if none of them is on the list, unless allowUnknown is set, and with a
-// *SharedNumberError if a number does not identify one student.
+// Unsuppress removes students, given by bid or number, from the suppression list of a privacy key, so that runs export
+// them again. It returns an *UnknownBidsError if none of the students is on the list and allowUnknown is not set, and a
+// *SharedNumberError if several students on the list have one of the numbers.
 func Unsuppress(ctx context.Context, catalog snapshot.Catalog, key *privacy.Key, students []string, allowUnknown, dryRun bool) (*UnsuppressReport, error) {
 	if key == nil {
 		return nil, errors.New("unsuppress: the privacy key of the list is needed")

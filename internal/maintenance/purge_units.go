@@ -11,22 +11,22 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// purgeUnit holds the files of one dataset and bucket, in the order of the dataset's tables. The rows of these files
-// come from the same records.
+// purgeUnit is the set of files of one dataset and bucket, in the order of the dataset's tables. The rows of these
+// files come from the same records.
 type purgeUnit struct {
 	dataset *schemas.Dataset // nil for a table that is not declared
 	files   []purgeFile
-	emptied int64 // requests in the ledger, such as schools, that have no rows left
+	emptied int64 // the number of requests in the ledger, such as schools, that have no rows left
 }
 
 type purgeFile struct {
 	table   *schemas.Table
 	file    sink.File
-	removed int64 // rows that are to be removed
-	cleared int64 // rows that are to lose _extra
+	removed int64 // the number of rows to remove
+	cleared int64 // the number of rows whose _extra has to be cleared
 }
 
-// changes reports whether the file is to be rewritten.
+// changes reports whether the file has to be rewritten.
 func (f *purgeFile) changes() bool { return f.removed+f.cleared > 0 }
 
 // foundRun describes the rows to purge that were found in a run.
@@ -35,18 +35,18 @@ type foundRun struct {
 	ledger *snapshot.PurgedLedger // without Data; nil if the ledger does not change
 }
 
-// changes reports whether a file of the unit is to be rewritten.
+// changes reports whether a file of the unit has to be rewritten.
 func (u *purgeUnit) changes() bool {
 	return slices.ContainsFunc(u.files, func(f purgeFile) bool { return f.changes() })
 }
 
-// purgeUnits returns the files of a published run as units. Each file of a table that is not declared, because another
-// release wrote it, is a unit of its own.
+// purgeUnits returns the files of a published run as units. A table may not be declared because another release wrote
+// it. Each file of such a table is a unit of its own.
 func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	declared := make(erase.Set)
 	var units []purgeUnit
 	for _, dataset := range schemas.Datasets() {
-		at := make(map[string]int) // in units, by the part
+		at := make(map[string]int) // by part, the index in units
 		for _, table := range dataset.Tables {
 			declared[table.Name] = true
 			for _, file := range m.Tables[table.Name].Files {
@@ -71,8 +71,8 @@ func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	return units
 }
 
-// partOf returns the name of the part of a table that a file holds. The same part has the same name in all tables of a
-// dataset, however often the file was rewritten.
+// partOf returns the name of the part that a file contains. The same part has the same name in all tables of a dataset,
+// regardless of how often its files were rewritten.
 func partOf(path, folder string) string {
 	name := strings.TrimPrefix(path, folder)
 	part, ok := sink.ParsePart(name)

@@ -14,12 +14,12 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// UnknownBidsError means that bids to be purged do not occur in any table, plan, ledger or manifest of the destination.
+// UnknownBidsError means that requested bids do not occur in any table, plan, ledger or manifest of the destination.
 // Most likely they are mistyped.
 type UnknownBidsError struct {
 	Bids []string
-	// Students is the length of a list of students none of whom has a row or, in Unsuppress, is on the suppression list.
-	// The error does not contain their bids.
+	// Students is the length of a list of students if none of them has a row or, in Unsuppress, is on the suppression
+	// list. In this case, Bids is empty.
 	Students int
 	// OtherForms are the listed students whose text differs from the bid of a student only in case or hyphens. They
 	// must not be logged.
@@ -55,8 +55,9 @@ func (e *WrongKindError) Error() string {
 	return fmt.Sprintf("%q is the bid of a school, not of a district", e.Schools[0])
 }
 
-// unknownBids returns the requested bids that do not occur anywhere. It fails with a *WrongKindError if a bid occurs,
-// but not as the kind under which it was listed. Ledgers are read only if a bid has not been found elsewhere.
+// unknownBids returns the requested bids that do not occur anywhere. It returns a *WrongKindError if a bid listed as a
+// school's occurs only as a district's, or the other way round. Ledgers are read only if a bid has not been found
+// elsewhere.
 func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 	missing := func(asked []string) erase.Set {
 		unseen := erase.SetOf(asked...)

@@ -18,46 +18,45 @@ type purger struct {
 	fresh   *PurgeReport // the report of a purge that does not resume an earlier purge
 	index   *erase.DistrictIndex
 
-	runs  map[string]*snapshot.Manifest // published
-	all   map[string]*snapshot.Manifest // published or replaced
+	runs  map[string]*snapshot.Manifest // the published runs, by id
+	all   map[string]*snapshot.Manifest // the published and replaced runs, by id
 	found map[string]foundRun
-	// history holds the matching rows of the history; nil if there is no history.
+	// history describes the rows to purge in the history. It is nil if there is no history.
 	history *history.Erasure
 	plans   map[string]*snapshot.Plan // by folder
-	// unfinished maps the folders of runs that have staged files, or a plan that may contain a purged school, to the
-	// ids of the runs, if these are known.
+	// unfinished maps the folders of the runs that findUnfinished found to the ids of the runs. If an id is unknown, it is
+	// the name of the folder.
 	unfinished map[string]string
-	listed     bool      // the store can list all staged files
-	recorded   bool      // the report was written when the purge began
+	listed     bool      // reports whether the store can list all staged files
+	recorded   bool      // reports whether the report was written when the purge began
 	alive      erase.Set // folders of runs with a heartbeat
 	// leftovers are published runs that still have staged files or checkpoints, because one of their processes was killed,
-	// or was still running when another one published the run. The ids of killed folds with staged files are also among
-	// them.
+	// or was still running when another process published the run. They include the ids of killed folds with staged files.
 	leftovers  []string
-	locks      bool                    // the destination has locks
-	held       map[string]func() error // releases the lock, by run
+	locks      bool                    // reports whether the destination has locks
+	held       map[string]func() error // by run, the function that releases its lock
 	undeclared erase.Set               // tables that this release does not declare
 	seen       erase.Set               // requested bids that were found in a row
-	pseudonyms erase.Set               // listed texts that were found in rows that hold pseudonyms
+	pseudonyms erase.Set               // listed texts that were found in rows that contain pseudonyms
 	own        erase.Set               // listed bids and numbers with rows in tables that give numbers
 	ofOthers   erase.Set               // listed texts that are the number of a student with another bid
 	occurs     erase.Occurs            // listed bids and numbers of students, by column
 	byNumber   int64                   // rows to be purged that have no bid and were found only by a number
 	numbers    erase.Set               // the numbers by which these rows were found
-	carriers   map[string]int          // how many students with a bid have a number by which rows are found
+	carriers   map[string]int          // by number by which rows are found, how many students with a bid have it
 	students   *erase.Students         // nil unless students are purged
-	suppressed *snapshot.Suppression   // the list with the students; nil without a privacy key, and in a dry run
+	suppressed *snapshot.Suppression   // the suppression list with the students; nil without a privacy key, and in a dry run
 	// deepest is the highest level of a row that was found in a run; see erase.Students.
 	deepest int
 	// moved counts schools that have changed districts and whose history could not be rebuilt.
 	moved     int
-	otherKeys erase.Set // fingerprints of keys, other than the given key, under which runs were taken
-	clear     bool      // runs or the history hold bids themselves, not pseudonyms
-	// notSearched are files at the destination that the purge cannot search, for NotReached.
+	otherKeys erase.Set // fingerprints of keys, other than the given key, under which runs or the history were exported
+	clear     bool      // reports whether runs or the history contain bids themselves, not pseudonyms
+	// notSearched describes files at the destination that the purge cannot search, for NotReached.
 	notSearched []string
 }
 
-// newPurger starts a report, or continues the report of a killed purge.
+// newPurger returns a purger with a new report, or with the report of a killed purge that it resumes.
 func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
@@ -93,7 +92,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		if other.State != purgeDone {
 			unsure := asked.Students != nil && other.Asked.Students.Digest == ""
 			if unsure && p.report.resumed && p.report.planned == nil {
-				continue // another report certainly belongs to this list
+				continue // another report is certain to belong to this list
 			}
 			other.DryRun, other.resumed = opts.DryRun, true
 			if unsure {
@@ -103,8 +102,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 			continue
 		}
 		p.report.Earlier = other
-		// Once that purge has erased them, schools and districts may occur only in its request, and must not count as
-		// unknown.
+		// Schools and districts that the earlier purge erased may occur only in its request. They must not count as unknown.
 		for _, bid := range slices.Concat(asked.Schools, asked.Districts) {
 			p.seen[bid] = p.seen[bid] || !slices.Contains(other.Unknown, bid)
 		}
@@ -126,7 +124,7 @@ func (p *purger) targetOf(run string) *erase.Target {
 	return t
 }
 
-// notReached returns the places that the purge does not reach.
+// notReached lists the places that the purge does not reach, for the report.
 func (p *purger) notReached() []string {
 	places := unreachable()
 	if p.report.Asked.Students == nil {
@@ -158,7 +156,7 @@ func (p *purger) notReached() []string {
 	return append(places, p.notSearched...)
 }
 
-// unreachable returns the places that no command reaches.
+// unreachable lists the places that no command reaches, for reports.
 func unreachable() []string {
 	return []string{
 		"versions of removed objects in a store with versioning, soft delete or object lock, and its replicas",

@@ -12,24 +12,25 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// VerifyReport counts the files that were read and lists every problem that was found.
+// VerifyReport is the result of Verify or VerifyHistory. It counts the files that were read and lists every problem
+// that was found.
 type VerifyReport struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
 	SnapshotDate string        `json:"snapshot_date"`
-	// HistoryID is set if the history was verified. SnapshotDate is then the date of the last folded snapshot.
+	// HistoryID is set only if the history was verified. SnapshotDate is then the date of the last folded snapshot.
 	HistoryID string `json:"history_id,omitempty"`
 	// Files, Rows and Bytes count the tables, as in the summary of a run. The ledger is verified too, but not counted.
 	Files    int       `json:"files"`
 	Rows     int64     `json:"rows"`
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"`
-	// MissingProofs are the paths of proofs that no longer exist, although the manifest lists their purges. They are
-	// not among the Problems, because a lost proof cannot be made again.
+	// MissingProofs are the paths of proofs that no longer exist, although the manifest lists their purges. They are not
+	// among the Problems, because a lost proof cannot be restored.
 	MissingProofs []string `json:"missing_proofs,omitempty"`
 }
 
-// Problem describes a damaged, altered or missing file of a destination.
+// Problem describes what is wrong with a damaged, altered or missing file of a destination.
 type Problem struct {
 	Path    string `json:"path"`
 	Problem string `json:"problem"`
@@ -41,14 +42,15 @@ func (p Problem) String() string { return p.Path + ": " + p.Problem }
 // OK reports whether no problem was found.
 func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 
-// Missing is the problem of a file that does not exist.
+// Missing is the text of the problem of a file that does not exist.
 const Missing = "is missing"
 
 type verification struct {
 	catalog snapshot.Catalog
-	// pointers holds the hash of each document that led to the run, by path; "" if it could not be read.
+	// pointers maps the path of each document that led to the run to the document's hash, or to "" if the document could
+	// not be read.
 	pointers map[string]string
-	// manifest is the hash of the manifest, "" if it was not read.
+	// manifest is the hash of the manifest, or "" if it was not read.
 	manifest string
 	mu       sync.Mutex // guards report
 	report   *VerifyReport
@@ -60,8 +62,8 @@ func (v *verification) problem(path, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// pinned reads a document whose bytes are determined by its values. If the bytes differ from that, it reports a
-// problem. If the document is missing or damaged, it reports that and returns nil.
+// pinned reads a document whose bytes are determined by its values. It reports a problem if the bytes are not what the
+// values determine. If the document is missing or damaged, pinned reports a problem and returns nil.
 func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
 	data, err := v.read(ctx, path)
 	if err != nil {

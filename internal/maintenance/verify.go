@@ -20,17 +20,17 @@ const (
 	// hashConcurrency is the maximum number of files that are hashed at once, because a remote store takes tens of
 	// milliseconds to answer each request.
 	hashConcurrency = 16
-	// scanConcurrency is the maximum number of files that are decoded, or whose last bytes are read, at once. Decoding a
-	// file needs memory for a page.
+	// scanConcurrency is the maximum number of files that are decoded, or whose last bytes are read, at once. Decoding
+	// needs memory for a page of each file.
 	scanConcurrency = 4
 )
 
-// Verify reads a published run again and compares it with its manifest, its ledger and its pointer. Missing, damaged or
-// altered objects are listed as problems. An error means that Verify cannot read the destination. A *RefusedError means
-// that no trace of the target exists, or that the target is not published or was replaced.
+// Verify reads a published run again and compares it with its manifest, its ledger and its pointer. It lists missing,
+// damaged or altered objects as problems. It returns a *RefusedError if no trace of the target exists, or if the target
+// is not published or was replaced, and other errors if it cannot read the destination.
 //
-// A snapshot that another process replaces or purges at the same time is not reported as damaged. If a problem is
-// found, the pointers are read again, and if they have changed, everything else is read again too.
+// A snapshot that another process replaces or purges at the same time is not reported as damaged. If Verify finds a
+// problem, it reads the pointers and the manifest again. If they have changed, it starts over.
 func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) (*VerifyReport, error) {
 	for {
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}
@@ -62,7 +62,7 @@ func (v *verification) verify(ctx context.Context, target VerifyTarget) (*Verify
 	return v.report, nil
 }
 
-// unchanged reports whether the pointers and the manifest are still the ones that were verified.
+// unchanged reports whether the pointers and the manifest still have the hashes that were verified.
 func (v *verification) unchanged(ctx context.Context, target VerifyTarget) (bool, error) {
 	again := &verification{catalog: v.catalog, report: &VerifyReport{}}
 	found, err := again.locate(ctx, target)
@@ -76,7 +76,7 @@ func (v *verification) unchanged(ctx context.Context, target VerifyTarget) (bool
 	return data == nil && v.manifest == "" || data != nil && sink.Hash(data) == v.manifest, err
 }
 
-// run verifies the run that was found.
+// run verifies the run that locate found.
 func (v *verification) run(ctx context.Context, found located) error {
 	path := snapshot.ManifestPath(found.run)
 	data, err := v.read(ctx, path)
@@ -147,7 +147,7 @@ func (v *verification) plan(ctx context.Context, path, run string, manifest *sna
 	return nil
 }
 
-// tables compares the manifest's totals with its files.
+// tables compares the row count of each table in a manifest with the sum over the table's files.
 func (v *verification) tables(path string, tables map[string]snapshot.ManifestTable) {
 	for name, table := range tables {
 		var sum int64
@@ -160,7 +160,7 @@ func (v *verification) tables(path string, tables map[string]snapshot.ManifestTa
 	}
 }
 
-// file compares a file with its entry in the manifest.
+// file compares a file with its entry in the manifest, and reports whether they match.
 func (v *verification) file(ctx context.Context, file sink.File) (sound bool, err error) {
 	object, err := v.catalog.Open(ctx, file.Path)
 	switch {
@@ -209,12 +209,12 @@ func (v *verification) file(ctx context.Context, file sink.File) (sound bool, er
 	return sound, nil
 }
 
-// ledger compares the sums of the ledger with the manifest.
+// ledger compares the totals of the ledger with the manifest.
 func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) error {
 	path := manifest.Ledger.Path
 	object, err := v.catalog.Open(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
-		v.problem(path, Missing) // removed since it was hashed
+		v.problem(path, Missing) // the ledger was removed after it was hashed
 		return nil
 	}
 	if err != nil {
@@ -227,7 +227,7 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 	}
 	for name, counts := range manifest.Datasets {
 		removed := manifest.LedgerRemoved(name)
-		// The ledger counts schools as they were when the run was published, except those that a purge removed from the
+		// The ledger counts schools as they were when the run was published, except for schools that a purge removed from the
 		// ledger.
 		counts.SchoolsWithRow += manifest.SchoolsEmptied(name) - removed.SchoolsWithRow
 		if found := totals.Datasets[name]; found != counts {

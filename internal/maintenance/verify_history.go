@@ -9,8 +9,8 @@ import (
 )
 
 // VerifyHistory reads the files of the history again and compares them with its manifest. It returns a *RefusedError if
-// there is no history. If it finds a problem and another process has replaced the history in the meantime, everything
-// is read again.
+// there is no history. If it finds a problem and another process has replaced the history in the meantime, it starts
+// over.
 func VerifyHistory(ctx context.Context, catalog snapshot.Catalog) (*VerifyReport, error) {
 	for {
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}

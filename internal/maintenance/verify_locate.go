@@ -11,24 +11,24 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// VerifyTarget selects a run, the snapshot of a date, the enrollment as of a date, or, if all are empty, the latest
-// snapshot.
+// VerifyTarget selects a run, the snapshot of a date or the enrollment as of a date. If all fields are empty, it
+// selects the latest snapshot.
 type VerifyTarget struct {
 	RunID         string
 	SnapshotDate  string
 	EffectiveDate string
 }
 
-// located describes the run to verify. If run is empty, no run was found.
+// located describes the run to verify. Its field run is empty if no run was found.
 type located struct {
 	run string
-	// pointer is the document that refers to the run, and hash the hash of the manifest in that document. Both are empty
-	// if no readable pointer refers to the run.
+	// pointer is the path of the document that refers to the run, and hash is the hash of the manifest in that document.
+	// Both are empty if no readable pointer refers to the run.
 	pointer, hash string
 }
 
 // publishing reports whether publishing the run is in progress or was interrupted. In both cases, some of the steps
-// that follow the pointer may be missing.
+// that come after the pointer may not have been done.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
 	change, _, err := v.catalog.CurrentChange(ctx, run)
 	return change != nil && change.Publishes(), err
@@ -69,7 +69,7 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 		return located{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return located{run: run}, nil //nolint:nilerr // run reads it again and reports the problem.
+		return located{run: run}, nil //nolint:nilerr // run reads the manifest again and reports the problem.
 	}
 	path := snapshot.PointerPath(manifest.Kind, manifest.SnapshotDate)
 	if path == "" {
@@ -97,14 +97,14 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 }
 
 // locateUnpublished finds a run without a manifest. If the run was published, Verify reports that its manifest is
-// missing; other runs are refused.
+// missing. If it was planned but never published, locateUnpublished returns a *RefusedError.
 func (v *verification) locateUnpublished(ctx context.Context, run string) (located, error) {
 	plan, err := v.catalog.ReadPlan(ctx, run)
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
 		return located{}, nil // neither planned nor published
 	case err != nil:
-		return located{run: run}, nil //nolint:nilerr // Verifying reports the missing manifest.
+		return located{run: run}, nil //nolint:nilerr // Verify reports the missing manifest.
 	}
 	published, err := v.catalog.WasPublished(ctx, plan)
 	if err != nil || published {
@@ -136,7 +136,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 	if pointer != nil {
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	// The pointer is unusable: search all runs for the run that it should refer to.
+	// The pointer is unusable, so search all runs for the run to which it should refer.
 	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err
@@ -158,8 +158,8 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}
-	// _latest.json is written after the pointer of the date. The change of the newest run is read after both: if
-	// publishing ends before that, _latest.json has changed, and everything is read again.
+	// _latest.json is written after the pointer of the date, and the change of the newest run is read after both. If
+	// publishing has ended before the change is read, _latest.json has changed, and Verify starts over.
 	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
 		follows, err := v.publishing(ctx, newest.RunID)
 		if err != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 // UnnamedFiles are data files in the folders of the tables that are not listed in a published run, the history or a
-// change in progress. Readers that find files with globs read these files too.
+// change in progress. Readers that find files by a glob pattern read these files too.
 type UnnamedFiles struct {
-	// Run is the id of a run, from the names of the files; empty if that run cannot be abandoned.
+	// Run is the id of the run in the names of the files. It is empty if that run cannot be abandoned.
 	Run   string   `json:"run_id,omitempty"`
 	Paths []string `json:"paths"`
 }
 
-// String returns the path of the first file and describes the problem.
+// String returns a message with the path of the first file and the number of other files.
 func (u *UnnamedFiles) String() string {
 	text := u.Paths[0] + ": neither a published run nor the history lists this file"
 	if n := len(u.Paths) - 1; n > 0 {
@@ -33,9 +33,9 @@ func (u *UnnamedFiles) String() string {
 	return text
 }
 
-// FindUnnamed finds data files that are not listed anywhere, by run. Files that belong to a damaged or missing document
-// are left out, because Verify and VerifyHistory report the document. Other processes may publish, replace or purge
-// runs at the same time, so the files count only if they are found twice.
+// FindUnnamed finds data files that are not listed anywhere, grouped by run. It omits files that belong to a damaged or
+// missing document, because Verify and VerifyHistory report the document. Other processes may publish, replace or purge
+// runs at the same time, so FindUnnamed searches twice and returns only files that it found both times.
 func FindUnnamed(ctx context.Context, catalog snapshot.Catalog) ([]*UnnamedFiles, error) {
 	found, err := findUnnamed(ctx, catalog)
 	if len(found) == 0 || err != nil {
@@ -64,10 +64,10 @@ func FindUnnamed(ctx context.Context, catalog snapshot.Catalog) ([]*UnnamedFiles
 	return unnamed, nil
 }
 
-// findUnnamed returns the data files that are not listed anywhere, each with the run that can be abandoned to remove
-// it.
+// findUnnamed returns the data files that are not listed anywhere. It maps each file to the run that can be abandoned
+// to remove the file, or to "".
 func findUnnamed(ctx context.Context, catalog snapshot.Catalog) (map[string]string, error) {
-	listed, err := sink.ListAll(ctx, catalog, "") // before the runs, because runs may be published in the meantime
+	listed, err := sink.ListAll(ctx, catalog, "") // before the runs, because runs may be published in between
 	if err != nil {
 		return nil, err
 	}
@@ -138,24 +138,24 @@ type unnamedFinder struct {
 	changes   map[string]*snapshot.Change
 }
 
-// runOf returns the run that can be abandoned to remove a file; empty if there is none. elsewhere is true if the file
-// is part of a change in progress, or of a snapshot whose pointer or manifest is damaged or missing.
+// runOf returns the run that can be abandoned to remove a file, or "" if there is no such run. elsewhere is true if the
+// file is part of a change in progress, or of a snapshot whose pointer or manifest is damaged or missing.
 func (f *unnamedFinder) runOf(ctx context.Context, file string) (run string, elsewhere bool, err error) {
 	kind, date, ok := snapshot.FileOfRun(file)
 	if !ok {
 		return "", false, nil
 	}
-	for _, change := range f.changes { // it may replace the run of the file
+	for _, change := range f.changes { // the change may replace the run of the file
 		if change.Kind == kind && change.SnapshotDate == date {
 			return "", true, nil
 		}
 	}
 	owner := sink.Owner(file)
 	if slices.Contains(f.manifests, owner) {
-		return "", f.runs[owner] == nil, nil // its manifest is damaged
+		return "", f.runs[owner] == nil, nil // if the run is not in runs, its manifest is damaged
 	}
 	if slices.Contains(f.ledgers, owner) {
-		return "", true, nil // its manifest is missing
+		return "", true, nil // the run has a ledger, so its manifest is missing
 	}
 	if pointer := snapshot.PointerPath(kind, date); pointer != "" {
 		named, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, f.catalog, pointer, sink.ErrNotFound)

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Ahead opens objects in a known order, some of them before they are needed, because opening an object on a remote
-// store takes tens of milliseconds.
+// Ahead opens objects before they are needed, because opening an object on a remote store takes tens of milliseconds.
 type Ahead struct {
 	open  func(ctx context.Context, path string) (Object, error)
 	paths []string
@@ -19,7 +18,7 @@ type Ahead struct {
 	closed bool
 }
 
-// opening is an object that is being opened.
+// opening is an object that is being opened. Its result may be read once done is closed.
 type opening struct {
 	done   chan struct{}
 	object Object
@@ -55,7 +54,7 @@ func (a *Ahead) Open(ctx context.Context, path string) (Object, error) {
 	return found.object, found.err
 }
 
-// openInBackground starts to open an object, unless it has already been started. The caller holds a.mu.
+// openInBackground starts to open an object unless that was already started. The caller holds a.mu.
 func (a *Ahead) openInBackground(ctx context.Context, path string) {
 	if a.closed || a.begun[path] != nil {
 		return
@@ -68,7 +67,7 @@ func (a *Ahead) openInBackground(ctx context.Context, path string) {
 	}()
 }
 
-// Close closes the objects that were opened ahead and never used.
+// Close closes the objects that were opened ahead but never requested.
 func (a *Ahead) Close() error {
 	a.mu.Lock()
 	begun := a.begun

@@ -10,7 +10,7 @@ import (
 // milliseconds.
 const MaxConcurrency = 64
 
-// ListAll returns the entries that List yields.
+// ListAll collects the entries that List yields.
 func ListAll(ctx context.Context, store Reader, prefix string) ([]Entry, error) {
 	var entries []Entry
 	for entry, err := range store.List(ctx, prefix) {
@@ -22,12 +22,12 @@ func ListAll(ctx context.Context, store Reader, prefix string) ([]Entry, error) 
 	return entries, nil
 }
 
-// RemoveAll removes objects concurrently.
+// RemoveAll removes objects concurrently until a removal fails. It returns the first error.
 func RemoveAll(ctx context.Context, store Store, paths []string) error {
 	return ForEach(ctx, paths, store.Remove)
 }
 
-// ForEach calls do for every item, concurrently, until one fails. It returns the first error.
+// ForEach calls do for every item, concurrently, until a call fails. It returns the first error.
 func ForEach[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	_, err := Map(ctx, MaxConcurrency, items, func(ctx context.Context, item T) (struct{}, error) {
 		return struct{}{}, do(ctx, item)
@@ -35,8 +35,8 @@ func ForEach[T any](ctx context.Context, items []T, do func(context.Context, T) 
 	return err
 }
 
-// Map calls do for every item, up to limit calls at once, until one fails. It returns the results in the order of the
-// items, or the first error.
+// Map calls do for every item, with up to limit concurrent calls, until a call fails. It returns the results in the
+// order of the items, or the first error.
 func Map[T, R any](
 	ctx context.Context, limit int, items []T, do func(context.Context, T) (R, error),
 ) ([]R, error) {

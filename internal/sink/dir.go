@@ -16,23 +16,23 @@ import (
 
 // DirOptions are the options of a Dir.
 type DirOptions struct {
-	// GroupReadable means that files are created with mode 0640 and folders with mode 0750, instead of 0600 and 0700.
-	// It is ignored if the destination was created without it, so that all files and folders of a destination have the
-	// same modes.
+	// GroupReadable is true if files are created with mode 0640 and folders with mode 0750, instead of 0600 and 0700. It
+	// is ignored if the destination was created without group access, so that all files and folders of a destination have
+	// the same modes.
 	GroupReadable bool
-	// Log receives warnings, for example while the Dir waits for a lock; nil discards them.
+	// Log receives warnings, for example while the Dir waits for a lock. If Log is nil, warnings are discarded.
 	Log *slog.Logger
-	// Command is the name of the running command, which lock files show to other processes.
+	// Command is the name of the running command. Lock files contain it, so that other processes can name the holder.
 	Command string
 	// WrapFileSystem lets tests observe the calls of a Dir and make them fail.
 	WrapFileSystem func(FileSystem) FileSystem
 }
 
-// Dir is a Store on a file system. Staged files are in _staging/<owner>/ under random names and become visible by a
-// rename. A listing never descends into _staging. Symbolic links that lead out of the root are refused.
+// Dir is a Store on a file system. Staged files have random names in _staging/<owner>/, and committing a staged file
+// renames it to its path. List never descends into _staging. A Dir does not follow symbolic links out of the root.
 //
-// The root and every folder are created when something is written. They have the modes of the options, regardless of
-// the umask. Existing folders keep their modes.
+// The root and its folders are created when something is written. Their modes depend on the options but not on the
+// umask. Existing folders keep their modes.
 type Dir struct {
 	name       string // as given, for messages
 	path       string // absolute
@@ -42,16 +42,16 @@ type Dir struct {
 	command    string
 	wrap       func(FileSystem) FileSystem
 
-	// writing admits one locked write of this process at a time, so that goroutines do not have to poll for the lock
-	// that excludes other processes.
+	// writing is held during a locked write, so that the goroutines of this process do not have to poll for the lock that
+	// excludes other processes.
 	writing chan struct{}
-	// syncing admits one goroutine at a time that syncs folders: a goroutine whose folder is already being synced by
-	// another goroutine must not return before that is done.
+	// syncing is held while folders are synced: a goroutine must not return while another goroutine is still syncing its
+	// folder.
 	syncing chan struct{}
 
 	mu   sync.Mutex
-	root FileSystem // nil until it is opened, which requires that the folder exists
-	// made lists the root and the folders above it if this Dir has created them, the outermost first.
+	root FileSystem // nil until the folder exists and has been opened
+	// made lists the folders that this Dir has created, of the root and the folders above it, the outermost first.
 	made []string
 	// unsynced are the folders whose entries have changed since they were last synced.
 	unsynced map[string]struct{}
@@ -64,7 +64,7 @@ var (
 	_ StagedReader = (*Dir)(nil)
 )
 
-// NewDir returns the store at a path of the file system. It does not access the file system.
+// NewDir returns a store whose root is the folder at a path. It does not access the file system.
 func NewDir(name string, opts DirOptions) (*Dir, error) {
 	if name == "" {
 		return nil, errors.New("the destination path is empty")
@@ -147,7 +147,8 @@ func (d *Dir) reopen() {
 	d.root = nil
 }
 
-// makeRoot creates the root and the folders missing above it, durably, and returns them, the outermost first.
+// makeRoot creates a folder and the missing folders above it, makes them durable, and returns the folders that it
+// created, the outermost first.
 func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	if isFolder(folder) {
 		return nil, nil
@@ -181,8 +182,8 @@ func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	return made, nil
 }
 
-// unmakeRoot removes the root and the folders above it, as far as this Dir has created them and they are empty. A run
-// that fails before it writes anything therefore leaves nothing behind.
+// unmakeRoot removes the root and the folders above it that this Dir has created and that are empty, so that a run that
+// fails before it writes anything leaves nothing behind.
 func (d *Dir) unmakeRoot() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -199,7 +200,8 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// failed adds the operation, the path and advice to an error. Of the error itself, it keeps only the system's reason.
+// failed adds the operation, the path and advice to an error. It keeps only the reason that the system gave, without
+// the paths in the error; see cause.
 func (d *Dir) failed(verb, name string, err error) error {
 	remedy := ""
 	switch {

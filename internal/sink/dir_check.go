@@ -15,12 +15,12 @@ import (
 	"syscall"
 )
 
-// checkName is the prefix of the names of files that checks create. They have no extension, so readers of *.parquet skip
-// them.
+// checkName is the prefix of the names of files that checks create. The names have no extension, so readers of
+// *.parquet skip the files.
 const checkName = ".growth-export-check-"
 
-// Check creates and removes a file in the root, or in the nearest existing folder above it. It also removes the files of
-// checks, locks and documents that killed processes left behind.
+// Check creates and removes a file in the root, or in the nearest existing folder above it. It also removes the check
+// files, lock files and temporary documents that killed processes left behind.
 func (d *Dir) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (d *Dir) checkFolder(folder string) error {
 	if entries, err := os.ReadDir(folder); err == nil {
 		for _, entry := range entries {
 			if strings.HasPrefix(entry.Name(), checkName) {
-				_ = os.Remove(filepath.Join(folder, entry.Name())) // It may be another user's.
+				_ = os.Remove(filepath.Join(folder, entry.Name())) // This fails if the file belongs to another user.
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (d *Dir) checkFolder(folder string) error {
 		return fmt.Errorf("destination %s: cannot create files in %s: %w", d.name, folder, cause(err))
 	}
 	err = f.Close()
-	if removed := os.Remove(f.Name()); !missing(removed) { // if it is missing, another process's Check has removed it
+	if removed := os.Remove(f.Name()); !missing(removed) { // if the file is missing, Check in another process has removed it
 		err = errors.Join(err, removed)
 	}
 	if err != nil {
@@ -88,8 +88,8 @@ func (d *Dir) checkFolder(folder string) error {
 	return nil
 }
 
-// CheckCommit checks that the root is still at its path, and moves an empty staged file into the folder of each path,
-// or the nearest existing folder above it.
+// CheckCommit checks that the root is still at its path. It also checks that an empty file can be moved from the
+// staging folder to the folder of each path, or to the nearest existing folder above it.
 func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) error {
 	root, err := d.open(true)
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) err
 		}
 		if entries, err := readFolder(root, folder); err == nil {
 			for _, entry := range entries {
-				if strings.HasPrefix(entry.Name(), checkName) { // A killed CheckCommit left it.
+				if strings.HasPrefix(entry.Name(), checkName) { // A process that was killed in CheckCommit left it.
 					_ = root.Remove(path.Join(folder, entry.Name()))
 				}
 			}
@@ -131,8 +131,8 @@ func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) err
 	return nil
 }
 
-// nearestFolder returns the folder, or the nearest existing folder above it. It fails if something that is not a folder
-// is in the way.
+// nearestFolder returns the folder, or the nearest existing folder above it. It fails if part of the path exists but is
+// not a folder.
 func nearestFolder(root FileSystem, folder string) (string, error) {
 	if folder == "." {
 		return folder, nil
@@ -159,7 +159,7 @@ func nearestFolder(root FileSystem, folder string) (string, error) {
 	return folder, nil
 }
 
-// tryMove moves an empty file from a staging folder to another folder, and removes it.
+// tryMove creates an empty file in a staging folder, moves it to another folder and removes it.
 func (d *Dir) tryMove(root FileSystem, staging, folder string) error {
 	from, to := staging+"/"+rand.Text(), path.Join(folder, checkName+rand.Text())
 	err := d.inFolder(root, staging, func() error {
@@ -192,7 +192,8 @@ func (d *Dir) tryMove(root FileSystem, staging, folder string) error {
 	return errors.Join(fmt.Errorf("cannot move files to %s: %w: %s", folder, cause(err), advice), removeIfThere(root, from))
 }
 
-// explainMove returns an error that explains why no file can be moved to folder, or err if it finds no obstacle there.
+// explainMove returns an error that explains why no file can be moved to folder, or err if nothing on the path to
+// folder prevents it.
 func explainMove(root FileSystem, folder string, err error) error {
 	if _, obstacle := nearestFolder(root, folder); obstacle != nil {
 		return obstacle

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// documentsFolder is the folder in which documents are written before they are renamed. Only the holder of
-	// documentsLock writes there.
+	// documentsFolder is the folder in which documents are written before they are moved to their paths. Only the holder
+	// of documentsLock writes there.
 	documentsFolder = StagingPrefix + "~documents"
 	documentsLock   = "documents"
-	// documentsPatience is the maximum wait for a lock that is held for one small write. A process that holds it for
-	// longer hangs.
+	// documentsPatience is the maximum wait for documentsLock. The lock is held only for one small write, so a process
+	// that holds it for longer has hung.
 	documentsPatience = time.Minute
 )
 
-// Read returns a document; its version is the hash of its bytes.
+// Read returns a document and its version, which is the hash of its bytes.
 func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	if err := ready(ctx, name); err != nil {
 		return nil, "", err
@@ -47,9 +47,9 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	return data, Hash(data), nil
 }
 
-// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. If when.Absent is set,
-// the document is created with a hard link instead, where the file system supports them, so that only one of several
-// writers can create it even if locks do not exclude other processes.
+// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock. If when.Absent is set
+// and the file system supports hard links, the file is linked instead of renamed, so that only one of several writers
+// can create the document even if locks do not exclude other processes.
 func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
 	if err := ready(ctx, name); err != nil {
 		return err
@@ -58,13 +58,13 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	if err != nil {
 		return err
 	}
-	// The document may state that files were committed, so they must be durable first.
+	// The document may state that files were committed, so these files must be durable first.
 	if err := d.sync(root); err != nil {
 		return err
 	}
 	folder := documentsFolder
 	if when == (Condition{}) && isDetail(name) {
-		folder = StagingPrefix + Owner(name) // Such documents are written often and swept with the owner's files, so no lock is needed.
+		folder = StagingPrefix + Owner(name) // Such a document is written often and needs no lock, because its temporary file is swept with the owner's files.
 	} else {
 		unlock, lockErr := d.lockDocuments(ctx, root)
 		if lockErr != nil {
@@ -87,7 +87,7 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	return d.sync(root)
 }
 
-// lockDocuments takes the lock for writes, and removes the leftovers of a killed holder.
+// lockDocuments takes documentsLock, and removes the temporary files of a holder that was killed.
 func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
 	select {
 	case d.writing <- struct{}{}:
@@ -141,7 +141,7 @@ func (d *Dir) writeTemporary(root FileSystem, folder, name string, data []byte) 
 	})
 }
 
-// replace moves the temporary file to its name. It returns ErrConflict if the name must be absent and is not.
+// replace moves the temporary file to name. It returns ErrConflict if when.Absent is set and name exists.
 func replace(root FileSystem, temporary, name string, when Condition) error {
 	if !when.Absent {
 		return root.Rename(temporary, name)
@@ -162,9 +162,9 @@ func replace(root FileSystem, temporary, name string, when Condition) error {
 	return root.Rename(temporary, name)
 }
 
-// Remove removes a file and the folders that become empty. To other processes, a missing document may mean that files
-// were committed or removed, and these processes may then remove further files. The removal of a document, unless it is
-// a detail, therefore becomes durable after every earlier change and before every later change.
+// Remove removes a file and the folders that become empty. Other processes may conclude from a missing document that
+// files were committed or removed, and may then remove further files. The removal of a document therefore becomes
+// durable after every earlier change and before every later change, except for details; see isDetail.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := ready(ctx, name); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 	return d.openFile(root, name)
 }
 
-// openFile opens a regular file. It fails with ErrNotFound if the path does not exist.
+// openFile opens a regular file. It returns ErrNotFound if the path does not exist.
 func (d *Dir) openFile(root FileSystem, name string) (Object, error) {
 	f, err := openToRead(root, name)
 	if missing(err) {
@@ -231,7 +231,8 @@ func (d *Dir) openFile(root FileSystem, name string) (Object, error) {
 	return dirObject{FileHandle: f, size: info.Size()}, nil
 }
 
-// List walks the folders except _staging. It skips links and everything else that is neither a file nor a folder.
+// List walks all folders except _staging. It skips symbolic links and everything else that is neither a regular file
+// nor a folder.
 func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		root, err := d.existing()
@@ -259,7 +260,7 @@ func (d *Dir) walk(ctx context.Context, root FileSystem, folder, prefix string, 
 	if err != nil {
 		return yield(Entry{}, d.failed("list", folder, err))
 	}
-	// Complete paths must be in order, so a folder sorts by its name with a slash.
+	// List has to yield complete paths in order, so a folder is sorted by its name with a slash.
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(sortName(a), sortName(b)) })
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
@@ -276,7 +277,7 @@ func (d *Dir) walk(ctx context.Context, root FileSystem, folder, prefix string, 
 		case entry.Type().IsRegular() && strings.HasPrefix(name, prefix):
 			info, err := entry.Info()
 			if missing(err) {
-				continue // It was removed while the folder was listed.
+				continue // The file was removed while the folder was listed.
 			}
 			if err != nil {
 				return yield(Entry{}, d.failed("list", name, err))

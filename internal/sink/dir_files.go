@@ -17,8 +17,8 @@ type stagedName struct {
 	Name string `json:"name"`
 }
 
-// stagedPath returns the path of a staged file; empty if file.Staged is nil. If it is not valid, the error is
-// ErrDamaged.
+// stagedPath returns the path of a staged file, or "" if file.Staged is nil. It returns ErrDamaged if file.Staged is
+// not valid.
 func stagedPath(owner string, file File) (string, error) {
 	if file.Staged == nil {
 		return "", nil
@@ -107,8 +107,9 @@ func (f *dirDraft) Abort() error {
 // fileCheck reports whether the file at name is the file that was staged at from.
 type fileCheck func(ctx context.Context, root FileSystem, name, from string, file File) (bool, error)
 
-// locate returns the path at which a file exists and passes the check, or "" if there is none, and the path at which it
-// was staged. Another process may commit the file at any moment, so its final path is checked last.
+// locate returns the path at which a file exists and passes the check, or "" if there is no such path, and from, the
+// path at which the file was staged. Another process may commit the file at any moment, so its final path is checked
+// last.
 func (d *Dir) locate(
 	ctx context.Context, owner string, file File, check fileCheck,
 ) (root FileSystem, name, from string, err error) {
@@ -179,13 +180,14 @@ func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) 
 	return name != "", err
 }
 
-// Intact also compares the SHA-256 of the file with the hash recorded when it was staged, if sameBytes has to read it.
+// Intact reports whether a staged or committed file of the right size and hash exists. It reads the file only if it has
+// to; see sameBytes.
 func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
 	_, name, _, err := d.locate(ctx, owner, file, d.sameBytes)
 	return name != "", err
 }
 
-// markIntact records that a staged file need not be read again.
+// markIntact records that the file that was staged at from need not be read again.
 func (d *Dir) markIntact(from string) {
 	if from != "" {
 		d.mu.Lock()
@@ -219,8 +221,8 @@ func (d *Dir) OpenStaged(ctx context.Context, owner string, file File) (Object, 
 	return nil, d.failed("open the staged file of", file.Path, ErrStagedLost)
 }
 
-// Commit renames a staged file to its path. It returns ErrStagedLost if neither the staged file nor the committed file
-// is there and intact.
+// Commit renames a staged file to its path, unless that was already done. It returns ErrStagedLost if the file is
+// missing or damaged at both paths.
 func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 	root, name, from, err := d.locate(ctx, owner, file, d.sameBytes)
 	if err != nil {
@@ -249,8 +251,8 @@ func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 			return d.failed("publish", file.Path, err)
 		}
 	}
-	// Sync even if the file was committed before, because the process that did so may have been killed before it synced
-	// the folder.
+	// The folder is synced even if the file was committed before, because the process that committed it may have been
+	// killed before it synced the folder.
 	d.changed(folder)
 	return nil
 }
@@ -276,8 +278,8 @@ func (d *Dir) Abort(ctx context.Context, owner string, file File) error {
 	return nil
 }
 
-// Sweep removes the staging folder of the owner, or everything in it except the files to keep, and leftover locks and
-// documents of killed processes.
+// Sweep removes the staging folder of the owner, or everything in it except the files to keep. It also removes the lock
+// files and temporary documents of killed processes.
 func (d *Dir) Sweep(ctx context.Context, owner string, keep ...File) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -301,7 +303,7 @@ func (*Dir) sweepStaging(root FileSystem, owner string, keep []File) error {
 	}
 	kept := make(map[string]bool)
 	for _, file := range keep {
-		if name, err := stagedPath(owner, file); err == nil { // Commit reports a damaged name
+		if name, err := stagedPath(owner, file); err == nil { // Commit reports an error if the name is damaged
 			kept[name] = true
 		}
 	}
@@ -317,8 +319,8 @@ func (*Dir) sweepStaging(root FileSystem, owner string, keep []File) error {
 // ListsStaged returns true.
 func (d *Dir) ListsStaged(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
-// Staged returns, by owner, the time at which the newest file in the staging folder was written; zero if the folder is
-// empty.
+// Staged returns, for each owner, the time at which the newest file in the staging folder was written. The time is zero
+// if the folder is empty.
 func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	root, err := d.existing()
 	if root == nil {

@@ -15,8 +15,8 @@ import (
 // stagingFolder returns the folder of the owner's staged files.
 func stagingFolder(owner string) string { return StagingPrefix + Escape(owner) }
 
-// inFolder creates the folder and calls do. It starts over if another process removes the folder, still empty, in
-// between.
+// inFolder creates the folder if it is missing, and calls do. It starts over if another process removes the empty
+// folder in between.
 func (d *Dir) inFolder(root FileSystem, folder string, do func() error) error {
 	var err error
 	for range 100 {
@@ -56,9 +56,8 @@ func (d *Dir) makeFolder(root FileSystem, folder string) error {
 	return err
 }
 
-// create creates a file that will be renamed to target, with its final mode: the mode of the options, plus the
-// permissions of the file that it replaces or, if there is no such file, the read permissions that it inherits from a
-// folder.
+// create creates a file that will be renamed to target. The file gets its final mode: the mode of the options, plus the
+// permissions of the file at target or, if there is no such file, the read permissions inherited from a folder.
 func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 	mode := d.fileMode
 	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {
@@ -78,7 +77,7 @@ func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 
 // inherited returns the read permissions of group and others on the nearest folder above name, as bits of a folder's
 // mode, so that a destination created with GroupReadable stays readable by the group. The user may have created the
-// root with any mode, so the mode of _runs, which is created first, is used instead of the mode of the root.
+// root with any mode. For the root, the result is therefore taken from _runs, which is created first.
 func inherited(root FileSystem, name string) fs.FileMode {
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 		if info, err := root.Stat(folder); err == nil {
@@ -119,7 +118,7 @@ func removeIfThere(root FileSystem, name string) error {
 	return nil
 }
 
-// readFolder returns the entries of a folder, or none if the folder is missing.
+// readFolder returns the entries of a folder. A missing folder has no entries.
 func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
 	f, err := openToRead(root, folder)
 	if missing(err) {
@@ -129,7 +128,7 @@ func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	entries, err := f.ReadDir(-1)
-	if missing(err) { // It is not a folder, or was removed since it was opened.
+	if missing(err) { // The path is not a folder, or the folder was removed after it was opened.
 		entries, err = nil, nil
 	}
 	return entries, errors.Join(err, f.Close())
@@ -145,7 +144,7 @@ func readAll(root FileSystem, name string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// changed marks a folder to be synced, and also the folders above it, because a killed process may have created those
+// changed marks a folder and the folders above it to be synced. A killed process may have created the folders above
 // without syncing them.
 func (d *Dir) changed(folder string) {
 	d.mu.Lock()
@@ -164,11 +163,12 @@ func (d *Dir) sync(root FileSystem) error {
 	folders := d.unsynced
 	d.unsynced = make(map[string]struct{})
 	d.mu.Unlock()
-	// A folder is synced before its subfolders: files moved to a durable folder are lost if its parent is not durable.
+	// A folder is synced before its subfolders, because after a power loss a synced subfolder would be lost with its files
+	// if its entry in the parent folder were not durable.
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		f, err := openToRead(root, folder)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // It was removed because it was empty.
+			continue // The folder was removed because it was empty.
 		}
 		if err == nil {
 			err = errors.Join(flushFolder(f), f.Close())
@@ -183,7 +183,7 @@ func (d *Dir) sync(root FileSystem) error {
 	return nil
 }
 
-// flushFolder syncs a folder if that is possible. Some file systems do not support it, and on Windows folders cannot be
+// flushFolder syncs a folder if the system supports this. Some file systems do not, and on Windows folders cannot be
 // opened for syncing.
 func flushFolder(f FileHandle) error {
 	if runtime.GOOS == "windows" {

@@ -14,34 +14,35 @@ import (
 	"time"
 )
 
-// locksFolder contains a file for each lock that is held. Escape never returns its name, so it cannot be the folder of
-// an owner.
+// locksFolder contains a file for each lock that is held. Escape never returns the name "~locks", so no owner can have
+// this staging folder.
 const locksFolder = StagingPrefix + "~locks"
 
 const (
 	lockPoll = 20 * time.Millisecond
-	// minLockWait is how long Lock waits even if patience is 0, because Sweep briefly holds unused locks.
+	// minLockWait is how long Lock waits even if patience is 0, because Sweep briefly takes locks that are not in use.
 	minLockWait = 100 * time.Millisecond
-	// lockLogAfter is the time after which a wait is first logged, and lockLogInterval how often it is logged after that.
+	// lockLogAfter is the time after which a wait is first logged. lockLogInterval is the time between further logs of the
+	// wait.
 	lockLogAfter    = 10 * time.Second
 	lockLogInterval = time.Minute
-	// maxLockTries is the maximum number of attempts to lock a file that is still at its path once it is locked, and of
-	// attempts of Lock to open a root that other processes remove.
+	// maxLockTries is the maximum number of times that tryLock tries again because the file was replaced before it was
+	// locked, and that Lock tries again because another process removed the root.
 	maxLockTries = 100
-	// maxLockFile is the maximum number of bytes of a lock's file that are read.
+	// maxLockFile is the maximum number of bytes that are read from a lock's file.
 	maxLockFile = 1 << 20
 )
 
-// Lock takes a file system lock on a file in _staging/~locks. The system releases it when the process ends, however it
-// ends, so a file that a killed process has left is not locked. The last holder removes the file.
+// Lock takes a file system lock on a file in _staging/~locks. The system releases the lock when the process ends, even
+// if it is killed, so a file that a killed process left behind is not locked. The last holder removes the file.
 //
 // Some file systems do not support locks, nor do operating systems other than Linux, macOS, the BSDs and Windows. In
 // both cases, the lock does not exclude other processes, and the user must run only one command at a time on the
 // destination.
 //
-// Locks are taken on files that the root has opened. Packages such as gofrs/flock open a path themselves, which follows
-// links out of the root. On Windows they also lock the bytes that identify the holder, so that other processes cannot
-// read them. Such a package would replace only dir_lock_unix.go and dir_lock_windows.go.
+// Locks are taken on files that were opened through the root. Packages such as gofrs/flock open a path themselves and
+// would follow links out of the root. On Windows they also lock the bytes that identify the holder, so other processes
+// could not read these bytes. Such a package would replace only dir_lock_unix.go and dir_lock_windows.go.
 func (d *Dir) Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (func() error, error) {
 	var unlock func() error
 	for try := 0; ; try++ {
@@ -55,7 +56,7 @@ func (d *Dir) Lock(ctx context.Context, name string, mode LockMode, patience tim
 		if !missing(err) || try == maxLockTries {
 			return nil, fmt.Errorf("lock %q in %s: %w", name, d.name, cause(err))
 		}
-		d.reopen() // Another process created the root, held a lock, and has removed both.
+		d.reopen() // Another process created the root, took and released a lock, and removed the root again.
 	}
 	return func() error {
 		err := unlock()
@@ -106,9 +107,10 @@ func (d *Dir) waitForLock(
 
 func lockPath(name string) string { return locksFolder + "/" + Escape(name) }
 
-// tryLock takes the lock whose file is at path, or fails with a *LockedError. The last holder removes the file, so the
-// file may no longer be at its path once it is locked here. A lock on such a file does not exclude other processes, so
-// tryLock tries again. Where locks are not supported, it succeeds without a lock.
+// tryLock takes the lock whose file is at path, or fails with a *LockedError if other processes hold it. Because the
+// last holder removes the file, the file may no longer be at its path once it is locked here. A lock on such a file
+// does not exclude other processes, so tryLock tries again. If locks are not supported, tryLock succeeds without a
+// lock.
 func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error, error) {
 	for range maxLockTries {
 		var f FileHandle
@@ -155,8 +157,8 @@ func sameFile(root FileSystem, name string, f FileHandle) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// unlock closes a lock's file, which releases the lock. Before that, while it still holds the lock, the last holder
-// removes the file, unless there is a different file at path because the folder was removed by hand.
+// unlock closes a lock's file, which releases the lock. If this is the last holder, unlock first removes the file,
+// unless there is a different file at path because the folder was removed by hand.
 func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) error {
 	var err error
 	if last && sameFile(root, path, f) {
@@ -170,8 +172,8 @@ func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) erro
 	return nil
 }
 
-// sweepKilled removes the files of locks that no process holds, and the documents that no process is writing. Files
-// that cannot be removed are left to the next sweep.
+// sweepKilled removes the files of locks that no process holds, and the temporary files of documents that no process is
+// writing. Files that it cannot remove are left for the next sweep.
 func (d *Dir) sweepKilled(root FileSystem) {
 	if _, err := root.Lstat(documentsFolder); err == nil {
 		if unlock, err := d.tryLock(root, lockPath(documentsLock), Exclusive); err == nil {
@@ -202,8 +204,8 @@ type holderRecord struct {
 	Released bool `json:"released,omitempty"`
 }
 
-// signLock records the holder in a lock's file, and signOff records the release. The file is read only for messages, so
-// errors are ignored.
+// signLock records this process as a holder in a lock's file. The returned function records the release. The file is
+// read only for messages, so errors are ignored.
 func (d *Dir) signLock(f FileHandle, mode LockMode) (signOff func()) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -254,7 +256,7 @@ func readHolders(f FileHandle) []LockHolder {
 	return holders
 }
 
-// control calls do with the descriptor of an open file.
+// control calls do with the file descriptor of an open file, and returns the error of do.
 func control(f FileHandle, do func(fd uintptr) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -4,7 +4,7 @@ package sink
 
 import "errors"
 
-// lockFile fails: this system has no lock that is certain to end with its process.
+// lockFile always fails, because this system has no locks that are certain to be released when their process ends.
 func lockFile(FileHandle, LockMode) error { return errors.ErrUnsupported }
 
 func processRuns(int) bool { return true }

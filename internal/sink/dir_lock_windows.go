@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockOffset is the offset of the byte that is locked. Windows prevents other processes from reading locked bytes, and
-// the first bytes of the file identify the holder.
+// lockOffset is the offset of the byte that is locked. Windows prevents other processes from reading locked bytes, so
+// the locked byte comes after the records of the holders.
 const lockOffset = 1 << 30
 
 // lockFile locks an open file until the file is closed or the process ends. It replaces a lock that this process
@@ -21,7 +21,7 @@ func lockFile(f FileHandle, mode LockMode) error {
 	}
 	err := control(f, func(fd uintptr) error {
 		handle, at := windows.Handle(fd), &windows.Overlapped{Offset: lockOffset}
-		_ = windows.UnlockFileEx(handle, 0, 1, 0, at) // It fails if the file is not locked.
+		_ = windows.UnlockFileEx(handle, 0, 1, 0, at) // This fails if the file is not locked.
 		return windows.LockFileEx(handle, flags, 0, 1, 0, at)
 	})
 	switch {

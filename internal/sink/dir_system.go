@@ -35,7 +35,7 @@ type FileHandle interface {
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// systemRoot is a FileSystem that calls the operating system.
+// systemRoot is the FileSystem of the operating system.
 type systemRoot struct{ *os.Root }
 
 // OpenFile opens a file or folder.

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// DraftFile is the file to which a Draft is written, with the state of the draft. A store embeds it in its own Draft,
+// DraftFile is the file to which a Draft is written, with the state of the draft. A store embeds it in its own type,
 // which implements Stage and Abort.
 type DraftFile struct {
 	File interface {
@@ -14,7 +14,7 @@ type DraftFile struct {
 		io.Closer
 		Name() string
 	}
-	// Path is where the file will be visible.
+	// Path is the path at which the file will be visible.
 	Path string
 	// Failed adds the store's context to a write error.
 	Failed func(err error) error
@@ -63,8 +63,8 @@ func (f *DraftFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
-// StageOnce calls stage with the size of the finished file, unless the file is already staged, and returns the result.
-// After an error it can be called again.
+// StageOnce calls stage with the size of the finished file and returns the result. If the file is already staged, it
+// returns the earlier result. After an error, it can be called again.
 func (f *DraftFile) StageOnce(stage func(size int64) ([]byte, error)) ([]byte, error) {
 	switch f.state {
 	case draftStaged:
@@ -81,7 +81,7 @@ func (f *DraftFile) StageOnce(stage func(size int64) ([]byte, error)) ([]byte, e
 	return staged, nil
 }
 
-// AbortOnce calls drop, unless the file is staged or dropped.
+// AbortOnce calls drop, unless the draft is already staged or aborted.
 func (f *DraftFile) AbortOnce(drop func() error) error {
 	if f.state >= draftStaged {
 		return nil

@@ -35,7 +35,7 @@ func HashFile(ctx context.Context, file io.ReaderAt, size int64) (string, error)
 	}
 }
 
-// CheckHash returns ErrDamaged if the SHA-256 of a file is not the wanted one, which comes from a manifest.
+// CheckHash returns ErrDamaged if the SHA-256 of a file is not want, the hash in a manifest.
 func CheckHash(ctx context.Context, file Object, want string) error {
 	hash, err := HashFile(ctx, file, file.Size())
 	if err == nil && hash != want {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// LockMode is shared or exclusive.
+// LockMode determines whether other holders can have the lock at the same time.
 type LockMode uint8
 
 const (
-	// Shared admits other holders that share the lock.
+	// Shared allows other holders in the same mode.
 	Shared LockMode = iota
-	// Exclusive does not admit other holders.
+	// Exclusive does not allow other holders.
 	Exclusive
 )
 
@@ -34,14 +34,14 @@ func (h LockHolder) String() string {
 
 // LockedError reports that other processes hold a lock. It wraps ErrLocked.
 type LockedError struct {
-	// Holders are the processes listed in the lock's file, the latest first, except for processes of this host that
-	// have ended.
+	// Holders are the processes listed in the lock's file, the latest first, except for processes on this host that have
+	// ended.
 	Holders []LockHolder
-	// Waited is how long Lock waited; zero if it was not asked to wait.
+	// Waited is how long Lock waited, or zero if its patience was zero.
 	Waited time.Duration
 }
 
-// Error returns a message with the holder. If Lock waited, it also says what to do.
+// Error returns a message that names the latest holder. If Lock waited, the message also says what to do.
 func (e *LockedError) Error() string {
 	text := "held by another process"
 	if len(e.Holders) > 0 {

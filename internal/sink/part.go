@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// maxRewritten is the maximum number of times that a part may be rewritten. The name of a file has four digits for the
-// count.
+// maxRewritten is the maximum number of times that a part may be rewritten. A file name has four digits for the count.
 const maxRewritten = 9999
 
-// Part is the path of a data file: <folder>part-<number>-<owner>.parquet. A rewritten file has four more digits after
-// its number, so that its name keeps the form from which a store derives the owner.
+// Part is the path of a data file: <folder>part-<number>-<owner>.parquet. In the name of a rewritten file, the count of
+// rewrites follows the number as four more digits, so that Owner can still parse the name.
 type Part struct {
 	Folder    string // with a trailing slash; empty if there is only a name
 	Number    int
@@ -54,7 +53,7 @@ func ParsePart(path string) (Part, bool) {
 }
 
 // Next returns the path of the file that replaces the part when it is rewritten for the n-th time. It returns false if
-// no name is left.
+// n does not fit in a name.
 func (p Part) Next(n int) (string, bool) {
 	p.Rewritten = n
 	return p.String(), n <= maxRewritten

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// ownersPrefix is the folder in which every owner has a folder of documents.
+	// ownersPrefix is the prefix of all documents that belong to an owner. Each owner has a folder there.
 	ownersPrefix = "_runs/"
-	// StagingPrefix is the folder of a Dir's staged files. The names below it are reserved in every store.
+	// StagingPrefix is the prefix of a Dir's staged files. Paths that start with it are reserved in every store.
 	StagingPrefix = "_staging/"
 )
 
@@ -25,9 +25,9 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// Owner returns the owner of the object at a path, escaped as in the path: the folder below _runs/, or for a file named
-// part-<number>-<owner>.parquet the end of its name; otherwise "". Stores that cannot list the staged files of one
-// owner recognize these by Owner.
+// Owner returns the owner of the object at a path, escaped as in the path, or "" if the object has no owner. The owner
+// is the name of the folder below _runs/ or, for a file named part-<number>-<owner>.parquet, the end of its name. A
+// store that cannot list the staged files of a single owner lists all of them and selects by Owner.
 func Owner(path string) string {
 	if below, ok := strings.CutPrefix(path, ownersPrefix); ok {
 		owner, _, inside := strings.Cut(below, "/")
@@ -48,21 +48,21 @@ func isDetail(path string) bool {
 }
 
 const (
-	// nullValue is the name that Hive, Spark and DuckDB give to the partition of null values.
+	// nullValue is the name that Hive, Spark and DuckDB use for the partition of null values.
 	nullValue = "__HIVE_DEFAULT_PARTITION__"
 	// maxEscaped is the maximum length of an escaped value in bytes: file systems limit a path segment to 255, and a
 	// prefix such as "district=" comes before the value.
 	maxEscaped = 200
-	// hashBytes is the number of bytes of a long value's hash that are used.
+	// hashBytes is the number of bytes of a long value's hash that are part of the escaped value.
 	hashBytes = 16
 )
 
-// Escape returns a value as a path segment, or the end of one. ASCII outside [A-Za-z0-9._-] is percent-encoded, which
-// Hive, Spark and DuckDB decode. Other characters are kept, because Spark would decode each of their bytes to a
-// character. The exceptions are invalid UTF-8, characters that a store's lists cannot contain, and characters that
-// control a terminal; see isUnsafe. The result is never empty, "." or "..". Only an empty value becomes a word that
-// DuckDB reads as null. A long value is cut between characters and ends in a tilde and the value's hash, so that
-// different values stay different.
+// Escape returns a value as a path segment or as the end of a path segment. ASCII outside [A-Za-z0-9._-] is
+// percent-encoded, which Hive, Spark and DuckDB decode. Other characters are kept, because Spark would decode each of
+// their bytes to a character. The exceptions are invalid UTF-8, characters that a store's lists cannot contain, and
+// characters that control a terminal; see isUnsafe. The result is never empty, "." or "..". Only an empty value is
+// escaped as a word that DuckDB reads as null. A long value is cut between characters, and a tilde and the value's hash
+// are appended, so that different values remain different.
 func Escape(value string) string {
 	switch value {
 	case "":

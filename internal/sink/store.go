@@ -13,7 +13,8 @@ import (
 var (
 	// ErrNotFound reports that there is no object at a path.
 	ErrNotFound = errors.New("object not found")
-	// ErrConflict reports that the condition of a write does not hold: the object exists, or has another version.
+	// ErrConflict reports that the condition of a write does not hold: the object exists, is missing or has another
+	// version.
 	ErrConflict = errors.New("another process wrote this object first")
 	// ErrStagedLost reports that a staged file is gone or has changed, so it has to be staged again.
 	ErrStagedLost = errors.New("the staged file is gone or damaged")
@@ -21,43 +22,44 @@ var (
 	ErrLocked = errors.New("another process holds the lock")
 	// ErrUnavailable reports that a store is overloaded, is failing or cannot be reached.
 	ErrUnavailable = errors.New("the store is unavailable")
-	// ErrDamaged reports that a document, a file or File.Staged is not as this program has written it.
+	// ErrDamaged reports that a document, a file or File.Staged is not as this program wrote it.
 	ErrDamaged = errors.New("the document is damaged")
 )
 
-// Store is a destination. Paths are relative to its root, use slashes and cannot leave it.
+// Store is a destination. Paths are relative to its root, are separated by slashes and cannot lead out of the root.
 //
 // Files take two steps: staging a Draft makes it durable but keeps it invisible, and committing the staged file makes
 // it visible as a whole. A staged file belongs to an owner, such as a run, and can be dropped with all other staged
-// files of the owner. Documents are small and are written in one step, conditionally if two writers could collide.
+// files of the owner. Documents are small and are written in one step. The write is conditional if two writers could
+// collide.
 //
 // All methods may be called concurrently.
 type Store interface {
 	Reader
 
-	// Draft starts a file that becomes visible at path once it is committed. The path must contain the owner; see
-	// Owner.
+	// Draft starts a file that becomes visible at path once it is committed. The path must contain the owner so that Owner
+	// returns it.
 	Draft(ctx context.Context, owner, path string) (Draft, error)
-	// Holds reports whether a file is staged or already committed. It makes only comparisons that are cheap, such as
-	// the size.
+	// Holds reports whether a file is staged or already committed. It compares only what is cheap to compare, such as the
+	// size.
 	Holds(ctx context.Context, owner string, file File) (bool, error)
-	// Intact reports whether a file is staged or already committed with the bytes that were staged. A store that
-	// verifies checksums on upload does the same as Holds; others read the file, once per Store. For files that it has
-	// staged itself, a Store may answer from memory, provided that Commit notices the loss of a file.
+	// Intact reports whether a file is staged or already committed with the bytes that were staged. In a store that
+	// verifies checksums on upload, Intact does the same as Holds. Other stores read the file, once per Store. For a file
+	// that it has staged itself, a Store may return true from memory, provided that Commit notices the loss of the file.
 	Intact(ctx context.Context, owner string, file File) (bool, error)
 	// Commit makes a staged file visible. It is idempotent: committing a committed file of the same size does nothing. It
 	// returns ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when
 	// the next Write returns.
 	Commit(ctx context.Context, owner string, file File) error
-	// Abort drops a staged file; a missing file is not an error. When Abort returns nil, the file is known to be gone,
-	// unless dropping it would also remove another file at its path: Abort then drops neither.
+	// Abort drops a staged file. A missing file is not an error. When Abort returns nil, the file is known to be gone,
+	// unless dropping it would also remove another file at its path. In that case, Abort drops neither.
 	Abort(ctx context.Context, owner string, file File) error
 	// Sweep drops all uncommitted staged files and abandoned drafts of the owner, except the files to keep. If
 	// ListsStaged is false, it may find only the files that this Store has staged. If dropping a file would also remove
 	// another file at its path, Sweep drops neither.
 	Sweep(ctx context.Context, owner string, keep ...File) error
 
-	// Write replaces a document in one step if the condition holds; otherwise it fails with ErrConflict. The document is
+	// Write replaces a document in one step if the condition holds. Otherwise it returns ErrConflict. The document is
 	// durable when Write returns. If the response was lost and the document has since been replaced, Write may return
 	// ErrConflict although it succeeded.
 	Write(ctx context.Context, path string, data []byte, when Condition) error
@@ -67,10 +69,10 @@ type Store interface {
 	Remove(ctx context.Context, path string) error
 
 	// Lock takes the named lock until unlock is called or the process ends. The lock applies to other processes and to
-	// other users of this Store. While others hold the lock, Lock waits for up to patience or until ctx is done. It
-	// then fails with a *LockedError that contains the holders, unless ctx was done before the first attempt. It logs
-	// waits of more than ten seconds. Stores with conditional writes do not need locks, and may return a lock that does
-	// not exclude other processes.
+	// other users of this Store. While another holder has a conflicting lock, Lock waits for up to patience or until ctx
+	// is done. It then fails with a *LockedError that contains the holders, unless ctx was done before the first attempt.
+	// Lock logs waits of more than ten seconds. Stores with conditional writes do not need locks, and may return a lock
+	// that does not exclude other processes.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
@@ -84,8 +86,8 @@ type Reader interface {
 	// CheckReading verifies, within seconds, that the destination exists and can be read. A missing folder or bucket is
 	// an error: it does not count as an empty destination.
 	CheckReading(ctx context.Context) error
-	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder, and removes
-	// leftovers of killed processes except staged files.
+	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder. It also removes
+	// what killed processes left behind, except staged files.
 	Check(ctx context.Context) error
 	// CheckCommit verifies, as far as possible, that Commit can make files visible at these paths. It leaves nothing
 	// behind. The error says what prevents this and what to do.
@@ -102,13 +104,13 @@ type Reader interface {
 	// ListsStaged reports whether Sweep and Staged find every staged file. If they do not, staged files must be aborted
 	// one by one or found by their paths; see PathLister. The first call tests the server.
 	ListsStaged(ctx context.Context) (bool, error)
-	// Staged returns the owners of staged files and drafts, escaped as in paths, with the time of each owner's newest
+	// Staged returns the owners of staged files and drafts, escaped as in paths, each with the time of the owner's newest
 	// file.
 	Staged(ctx context.Context) (map[string]time.Time, error)
 }
 
 // Condition describes the document that a Write expects to replace. With the zero Condition, Write replaces any
-// document, or creates it.
+// document or creates a new one.
 type Condition struct {
 	// Absent requires that there is no object at the path.
 	Absent bool
@@ -116,13 +118,13 @@ type Condition struct {
 	Version string
 }
 
-// Draft is a file that is being written. It is invisible. The caller must call Stage or Abort. Once Stage has
-// succeeded, further calls to either have no effect. After Abort, Stage fails.
+// Draft is an invisible file that is being written. The caller must call Stage or Abort. Once Stage has succeeded,
+// further calls to these methods have no effect. After Abort, Stage fails.
 type Draft interface {
 	io.Writer
-	// Finish ends writing and returns the size.
+	// Finish ends writing and returns the size of the file in bytes.
 	Finish() (size int64, err error)
-	// ReadAt reads written bytes. It may only be called after Finish and before Stage or Abort.
+	// ReadAt reads bytes that were written. It may only be called after Finish and before Stage or Abort.
 	io.ReaderAt
 	// Stage makes the finished file durable and returns File.Staged. It may return ErrStagedLost if another process has
 	// swept the owner's files.
@@ -134,11 +136,11 @@ type Draft interface {
 // File is a file that is staged or committed.
 type File struct {
 	Path string `json:"path"` // relative to the destination
-	// Rows counts the rows; stores ignore it.
+	// Rows is the number of rows. Stores ignore it.
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`  // the size
 	SHA256 string `json:"sha256"` // in hexadecimal
-	// Staged is the state that the store needs to commit the file; callers keep it until then.
+	// Staged is the state that the store needs to commit the file. Callers keep it until then.
 	Staged json.RawMessage `json:"staged,omitempty"`
 }
 
@@ -147,10 +149,11 @@ type Info struct {
 	// URL is the destination in the form that DuckDB and other readers expect, without a trailing slash: an absolute
 	// path with slashes, or a URL. HadoopURL is the form that Spark and other readers based on Hadoop expect.
 	URL, HadoopURL string
-	// Session holds the statements that a DuckDB session needs before it reads the destination; empty if it needs none.
+	// Session contains the statements that a DuckDB session must run before it reads the destination, or "" if none are
+	// needed.
 	Session string
-	// Folder is the destination's folder. It is empty if the destination is not on a file system, which means that
-	// every access takes requests.
+	// Folder is the destination's folder. It is empty if the destination is not on a file system, so that every access
+	// requires requests to a server.
 	Folder string
 	// Locks reports whether Lock excludes other processes. If not, only conditional writes keep two publishers from
 	// overwriting each other, and it may be necessary to test whether such writes work.
@@ -158,9 +161,11 @@ type Info struct {
 	// Conditions is advice for a server that ignores the conditions of writes. It is empty if the only remedy is to let
 	// one process publish at a time.
 	Conditions string
-	// PlainEndpoint is the URL of a server on another machine to which data is sent unencrypted; empty if there is none.
+	// PlainEndpoint is the URL of the server if it is on another machine and data is sent to it unencrypted. Otherwise it
+	// is empty.
 	PlainEndpoint string
-	// Permissions lists the permissions that the user needs, for advice. It is empty if errors contain them.
+	// Permissions lists the permissions that the user needs, for use in advice. It is empty if the store's own errors list
+	// them.
 	Permissions string
 }
 
@@ -172,7 +177,7 @@ type StagedReader interface {
 	OpenStaged(ctx context.Context, owner string, file File) (Object, error)
 }
 
-// ConditionAdapter can make conditional writes in different ways, for servers that do not treat conditions like S3.
+// ConditionAdapter can make conditional writes in different ways, for servers that do not handle conditions as S3 does.
 type ConditionAdapter interface {
 	// Conditions returns how conditional writes are currently made. The response to a write may change this.
 	Conditions() Conditions
@@ -193,14 +198,15 @@ const (
 	EmulatedConditions
 )
 
-// AbortProber can test whether aborting a staged file removes a committed file at its path.
+// AbortProber can test whether aborting a staged file would also remove a committed file at its path.
 type AbortProber interface {
 	AbortRemoves(ctx context.Context) (bool, error)
 }
 
 // PathLister finds staged files by their exact paths, for servers whose lists are not complete; see Store.ListsStaged.
 type PathLister interface {
-	// StagedAt returns when the newest file at any of the paths was staged; zero if there is no staged file.
+	// StagedAt returns the time at which the newest file at any of the paths was staged, or the zero time if no file is
+	// staged.
 	StagedAt(ctx context.Context, paths []string) (time.Time, error)
 	// SweepAt drops the staged files at the paths, except the files to keep, like Sweep.
 	SweepAt(ctx context.Context, paths []string, keep ...File) error
@@ -208,7 +214,7 @@ type PathLister interface {
 
 // Encrypter reports how an object is encrypted at rest.
 type Encrypter interface {
-	// Encryption returns the kind of encryption of a visible object; empty if the server does not say.
+	// Encryption returns the kind of encryption of a visible object, or "" if the server does not report it.
 	Encryption(ctx context.Context, path string) (string, error)
 }
 

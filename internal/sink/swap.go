@@ -14,19 +14,19 @@ var ErrVersionRefused = errors.New("the store refuses to replace the version tha
 	"a proxy may be rewriting ETags, or the store may not support conditional writes; run growth-export doctor")
 
 const (
-	// maxSwaps is the maximum number of attempts to replace one document. Real conflicts, with other publishers, are
-	// over after a few attempts.
+	// maxSwaps is the maximum number of attempts to replace one document. Real conflicts with other publishers end after a
+	// few attempts.
 	maxSwaps = 10
-	// minSwapWait is the limit of the first wait between attempts; see Pause. The limit doubles up to maxSwapWait. The
-	// total stays below ten seconds.
+	// minSwapWait is the limit of the first wait between attempts; see Pause. The limit doubles after each wait, up to
+	// maxSwapWait. The waits of a Swap add up to less than ten seconds.
 	minSwapWait = 25 * time.Millisecond
 	maxSwapWait = 2 * time.Second
 )
 
-// Swap runs a compare-and-swap on the document at path: attempt reads the document, decides, and writes on condition
-// that the document still has the version that was read. On ErrConflict attempt runs again after a pause. After
-// maxSwaps attempts Swap gives up with ErrVersionRefused, which is not an ErrConflict: trying again later does not
-// help.
+// Swap runs a compare-and-swap on the document at path: attempt reads the document, decides what to write, and writes
+// it on condition that the document still has the version that was read. On ErrConflict, Swap calls attempt again after
+// a pause. After maxSwaps attempts, it gives up with ErrVersionRefused. This is not an ErrConflict, because trying
+// again later would not help.
 func Swap(ctx context.Context, path string, attempt func() error) error {
 	wait := minSwapWait
 	for n := 1; ; n++ {

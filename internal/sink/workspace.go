@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// NewWorkspace returns a store in a new folder, and a function that removes the folder. The new folder is in the given
-// folder or, if that is empty, in the system's temporary folder.
+// NewWorkspace returns a store in a new folder, and a function that removes the folder. The new folder is created in
+// the folder within or, if within is "", in the system's temporary folder.
 func NewWorkspace(within string) (Store, func() error, error) {
 	folder, err := os.MkdirTemp(within, "growth-export-history-")
 	if err != nil {

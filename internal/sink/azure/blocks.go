@@ -23,23 +23,24 @@ import (
 )
 
 const (
-	// minBlock is the size of a file's blocks, unless a file would then have more than maxBlocks, the limit of the
-	// service. Larger blocks are multiples of blockStep.
+	// minBlock is the size of a file's blocks in bytes, unless the file would then have more than maxBlocks blocks, the
+	// limit of the service. Sizes above minBlock are multiples of blockStep.
 	minBlock  = 8 << 20
 	maxBlocks = 50_000
 	blockStep = 1 << 20
 )
 
-// stagedBlocks is the File.Staged of a Store.
+// stagedBlocks is the File.Staged of a Store: the blocks of a staged file.
 type stagedBlocks struct {
-	// ID is part of the ids of the blocks, and is in the metadata of the blob that they become.
+	// ID is part of the id of every block, and is in the metadata of the blob once the blocks are committed.
 	ID        string `json:"id"`
 	Begun     int64  `json:"begun"` // Unix time in seconds
 	Bytes     int64  `json:"bytes"`
 	BlockSize int64  `json:"block_size"`
 }
 
-// decodeStaged decodes File.Staged. If that is nil, the result is zero. If it is not valid, the error is ErrDamaged.
+// decodeStaged decodes file.Staged. It returns the zero value if file.Staged is nil, and sink.ErrDamaged if it is not
+// valid.
 func decodeStaged(file sink.File) (token stagedBlocks, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -53,13 +54,14 @@ func decodeStaged(file sink.File) (token stagedBlocks, err error) {
 	return token, nil
 }
 
-// blockSizeOf returns the size of the blocks of a file, the last of which may be smaller.
+// blockSizeOf returns the size of the blocks of a file. The last block may be smaller.
 func blockSizeOf(size int64) int64 {
 	needed := (size + maxBlocks - 1) / maxBlocks
 	return max(minBlock, (needed+blockStep-1)/blockStep*blockStep)
 }
 
-// blocks returns the blocks of the file in order. An empty file has a block of one byte, which is not committed.
+// blocks returns the blocks of the file in order. An empty file is staged as a block of one byte, which is not
+// committed.
 func (t *stagedBlocks) blocks() []block {
 	blocks := make([]block, max(1, (t.Bytes+t.BlockSize-1)/t.BlockSize))
 	for i := range blocks {
@@ -68,7 +70,7 @@ func (t *stagedBlocks) blocks() []block {
 	return blocks
 }
 
-// block holds the parts of a block's id.
+// block identifies a block. Its fields are the parts of the block's id.
 type block struct {
 	upload string
 	begun  int64
@@ -76,7 +78,8 @@ type block struct {
 	size   int64
 }
 
-// blockFormat makes ids of equal length, which the service requires for the blocks of a path.
+// blockFormat is the format of a block's id. All ids have the same length, which the service requires for the blocks of
+// a path.
 const blockFormat = "%s.%010d.%05d.%010d"
 
 // id returns the id of the block.
@@ -84,7 +87,7 @@ func (b block) id() string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, blockFormat, b.upload, b.begun, b.number, b.size))
 }
 
-// parseBlock parses the id of a block. It returns false if another program has made the id.
+// parseBlock parses the id of a block. It returns false if another program made the id.
 func parseBlock(id string) (b block, ok bool) {
 	text, err := base64.StdEncoding.DecodeString(id)
 	parts := strings.Split(string(text), ".")
@@ -99,7 +102,7 @@ func parseBlock(id string) (b block, ok bool) {
 	return b, errors.Join(err, err2, err3) == nil && b.id() == id
 }
 
-// crcTable is the table of the CRC-64 that the service verifies.
+// crcTable is the table of the variant of CRC-64 that the service uses.
 var crcTable = crc64.MakeTable(0x9A6C9329AC4BC9B5)
 
 // upload uploads the blocks of a file and returns File.Staged. If it fails or is cancelled, it drops the blocks.
@@ -126,7 +129,8 @@ func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size 
 	return text, nil
 }
 
-// uploadBlocks uploads the blocks concurrently, within the limit for all files together.
+// uploadBlocks uploads the blocks concurrently. The blocks of all files together are subject to the limit of
+// s.uploading.
 func (s *Store) uploadBlocks(ctx context.Context, path string, file io.ReaderAt, token *stagedBlocks) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, b := range token.blocks() {
@@ -146,7 +150,7 @@ func (s *Store) uploadBlocks(ctx context.Context, path string, file io.ReaderAt,
 	return group.Wait()
 }
 
-// uploadBlock uploads a block with its checksum.
+// uploadBlock uploads a block with its checksum, which the service verifies.
 func (s *Store) uploadBlock(ctx context.Context, path string, b block, content io.ReadSeeker) error {
 	sum := crc64.New(crcTable)
 	_, err := io.Copy(sum, content)
@@ -167,7 +171,8 @@ func (s *Store) overwrite(ctx context.Context, path string, b block, bytes int64
 	return s.uploadBlock(ctx, path, b, strings.NewReader(strings.Repeat("-", int(bytes))))
 }
 
-// staged returns the blocks that this program has uploaded to a path and that are neither committed nor dropped.
+// staged returns the set of blocks that this program uploaded to a path and that have been neither committed nor
+// dropped.
 func (s *Store) staged(ctx context.Context, path string) (map[block]bool, error) {
 	list, err := s.blob(path).GetBlockList(ctx, blockblob.BlockListTypeUncommitted, nil)
 	if err != nil && !noBlob(err) {
@@ -208,7 +213,8 @@ func (s *Store) drop(ctx context.Context, path, upload string) error {
 	return err
 }
 
-// dropBlocks drops the staged blocks at a path for which match returns true; the package comment says how.
+// dropBlocks drops the staged blocks at a path for which match returns true. It overwrites them as the package comment
+// describes.
 func (s *Store) dropBlocks(ctx context.Context, path string, match func(block) bool) error {
 	found, err := s.staged(ctx, path)
 	if err != nil {

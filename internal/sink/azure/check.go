@@ -15,11 +15,11 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// checkFolder is the folder in which checks write blobs and blocks, which they remove again.
+// checkFolder is the folder in which checks write blobs and blocks. Each check removes what it wrote.
 const checkFolder = "_check/"
 
 // Check verifies that the credentials are valid, that the container can be listed, and that blobs can be written and
-// removed under the prefix. It also removes the blobs that a killed Check has left.
+// removed under the prefix. It also removes the blobs that a killed process left behind in Check.
 func (s *Store) Check(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
@@ -43,8 +43,8 @@ func (s *Store) checkWriting(ctx context.Context) error {
 	return s.replaceAndRemove(ctx, paths)
 }
 
-// replaceAndRemove commits an empty list of blocks at the first path, which removes the uncommitted blocks there, and
-// then removes the blobs at all paths. If the service rejects the commit, it removes nothing.
+// replaceAndRemove commits an empty list of blocks at the first path, which removes the uncommitted blocks there. It
+// then removes the blobs at all paths, unless the service has rejected the commit.
 func (s *Store) replaceAndRemove(ctx context.Context, paths []string) error {
 	_, written := s.blob(paths[0]).CommitBlockList(ctx, nil, nil)
 	if written != nil {
@@ -58,7 +58,7 @@ func (s *Store) replaceAndRemove(ctx context.Context, paths []string) error {
 	return errors.Join(written, sink.RemoveAll(ctx, s, paths))
 }
 
-// CheckReading verifies, within seconds, that the credentials are valid and that the container exists. It also passes
+// CheckReading verifies, within seconds, that the credentials are valid and that the container exists. It succeeds even
 // if the credentials do not allow listing the container, because they may still allow reading.
 func (s *Store) CheckReading(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -73,9 +73,9 @@ func (s *Store) CheckReading(ctx context.Context) error {
 	return nil
 }
 
-// ListsStaged uploads a block and reports whether a list then shows its blob, because the documentation describes
-// accounts with a flat namespace, and other accounts may behave differently. The block counts as dropped, so that a
-// killed process leaves nothing staged.
+// ListsStaged uploads a block and reports whether a list then contains its blob. It needs this test because the
+// documentation describes only accounts with a flat namespace, and other accounts may behave differently. The block has
+// the form of a dropped block, so that a killed process leaves nothing staged.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.Ask(func() (listed bool, err error) {
 		path := checkFolder + rand.Text()

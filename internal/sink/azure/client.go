@@ -22,7 +22,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// connect creates the SDK's client.
+// connect creates the client of the SDK for the container.
 func (s *Store) connect() error {
 	a, err := s.opts.access()
 	if err != nil {
@@ -78,8 +78,8 @@ func answersDocument(req *http.Request) bool {
 	return req.Method == http.MethodGet && (comp == "list" || comp == "blocklist")
 }
 
-// transport wraps the errors of a client, and shortens the waits that the service asks for: the SDK gives up if these
-// are longer than its own.
+// transport wraps the errors of a client and shortens the waits that the service requests, because the SDK gives up if
+// such a wait exceeds its own maximum.
 type transport struct {
 	next    remote.Doer
 	maxWait time.Duration
@@ -103,8 +103,8 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// attemptBody is the body of one attempt. The connection may continue to read after the attempt has ended, while the
-// SDK rewinds the body for the next attempt.
+// attemptBody is the body of one attempt. It ends reads with the attempt, because the connection might otherwise read
+// on while the SDK rewinds the body for the next attempt.
 type attemptBody struct {
 	io.ReadCloser
 
@@ -134,7 +134,7 @@ type transportError struct{ cause error }
 func (e *transportError) Error() string { return e.cause.Error() }
 func (e *transportError) Unwrap() error { return e.cause }
 
-// namedCredential wraps the errors of a credential, so that they can be recognized.
+// namedCredential wraps the errors of a credential in credentialError, so that they can be recognized.
 type namedCredential struct{ azcore.TokenCredential }
 
 // GetToken requests a token.
@@ -146,17 +146,17 @@ func (c namedCredential) GetToken(ctx context.Context, options policy.TokenReque
 	return token, err
 }
 
-// credentialError is the error of a credential that did not get a token.
+// credentialError reports that a credential did not get a token.
 type credentialError struct{ cause error }
 
 func (e *credentialError) Error() string { return fmt.Sprintf("sign in to Azure: %v", e.cause) }
 func (e *credentialError) Unwrap() error { return e.cause }
 
-// NonRetriable keeps the SDK from trying again, because the credential has already done so.
+// NonRetriable marks the error so that the SDK does not retry, because the credential has already retried.
 func (e *credentialError) NonRetriable() {}
 
-// retries returns options for the SDK's retries, with waits that differ from the SDK's own and without retries that
-// cannot help.
+// retries returns options for the SDK's retries. They replace the SDK's default waits and exclude retries that cannot
+// help.
 func retries(attempts int, maxBackoff time.Duration) policy.RetryOptions {
 	return policy.RetryOptions{
 		MaxRetries: cmp.Or(int32(attempts-1), -1), RetryDelay: min(firstWait, maxBackoff), MaxRetryDelay: maxBackoff,
@@ -174,12 +174,13 @@ func retries(attempts int, maxBackoff time.Duration) policy.RetryOptions {
 
 const firstWait = 100 * time.Millisecond
 
-// shortRetries returns a context that limits attempts and waits, for checks that a user waits for.
+// shortRetries returns a context that limits attempts and waits, for checks whose result a user is waiting for.
 func (s *Store) shortRetries(ctx context.Context) context.Context {
 	return policy.WithRetryOptions(ctx, retries(min(cmp.Or(s.opts.Attempts, remote.Attempts), remote.CheckAttempts), min(s.maxBackoff(), remote.CheckMaxBackoff)))
 }
 
-// pauseRead waits before a body that was cut short is requested again. After the last attempt it returns the cause.
+// pauseRead waits before a body that was cut short is requested again. After the last attempt, it returns an error that
+// wraps cause.
 func (s *Store) pauseRead(ctx context.Context, attempt int, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -16,8 +16,9 @@ import (
 // maxCommits is the maximum number of attempts to commit a file while other processes commit other files at its path.
 const maxCommits = 5
 
-// Commit commits the list of the blocks of a staged file. The result depends only on the blob that is then at the path:
-// the file may have been committed before by another process, or by this process if the response was lost.
+// Commit commits the list of the blocks of a staged file. Its result depends only on the blob that is at the path
+// afterwards, because another process may already have committed the file, or this process may have done so and lost
+// the response.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
@@ -46,8 +47,8 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error
 	return nil
 }
 
-// commit commits the blocks of a token, unless that was done before. It returns sink.ErrStagedLost if the blocks are
-// gone, or if other processes keep committing other files at the path.
+// commit commits the blocks of a token, unless they have already been committed. It returns sink.ErrStagedLost if the
+// blocks are gone, or if other processes keep committing other files at the path.
 func (s *Store) commit(ctx context.Context, path string, token *stagedBlocks) error {
 	held, err := s.holds(ctx, path, token)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *Store) commit(ctx context.Context, path string, token *stagedBlocks) er
 	return sink.ErrStagedLost
 }
 
-// discard removes a blob whose blocks another process has dropped while they were being committed, and returns
+// discard removes a blob whose blocks another process dropped while they were being committed, and returns
 // sink.ErrStagedLost.
 func (s *Store) discard(ctx context.Context, path string, version azcore.ETag) error {
 	_, err := s.blob(path).Delete(ctx, &blob.DeleteOptions{AccessConditions: matches(version)})
@@ -102,7 +103,7 @@ func (s *Store) discard(ctx context.Context, path string, version azcore.ETag) e
 
 // properties are the properties of a committed blob.
 type properties struct {
-	id   string // of its upload or document; empty if another program wrote it
+	id   string // the random id of its upload or document; empty if another program wrote it
 	size int64
 	etag azcore.ETag
 }
@@ -126,7 +127,7 @@ func (s *Store) head(ctx context.Context, path string) (properties, error) {
 	return p, nil
 }
 
-// isCommitted reports whether the blob at the file's path is the file: it must have the same size and, if both the blob
+// isCommitted reports whether the blob at the file's path is the file. The blob must have the same size and, if both it
 // and the token have an id, the same id.
 func (s *Store) isCommitted(ctx context.Context, file sink.File, token *stagedBlocks) (bool, error) {
 	there, err := s.head(ctx, file.Path)
@@ -136,7 +137,8 @@ func (s *Store) isCommitted(ctx context.Context, file sink.File, token *stagedBl
 	return err == nil && there.size == file.Bytes && (there.id == token.ID || there.id == "" || token.ID == ""), err
 }
 
-// Holds compares the list of blocks with the staged blocks, or looks for the committed blob.
+// Holds compares the service's list of blocks with the staged blocks. If blocks are missing, it looks for the committed
+// blob.
 func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, error) {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
@@ -160,9 +162,9 @@ func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, erro
 	return there, nil
 }
 
-// Intact does the same as Holds for files of other processes, because the service has verified the checksum of every
-// block. Files that this Store has staged are assumed to be intact, without a request, until Commit finds that a file
-// was lost.
+// Intact does the same as Holds for files that this Store did not stage, because the service has verified the checksum
+// of every block. It assumes without a request that the files that this Store has staged are intact, until Commit finds
+// that a file was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes && !s.lost.Load() {
 		if _, own := s.own.Load(token.ID); own {

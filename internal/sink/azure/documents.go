@@ -18,7 +18,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// idName is the name of the metadata with the random id of a blob. Such names cannot contain dashes.
+// idName is the name under which a blob's metadata contains the blob's random id. Names of metadata cannot contain
+// dashes.
 const idName = "growth_export_id"
 
 // absent returns the condition that there is no blob.
@@ -31,7 +32,8 @@ func matches(etag azcore.ETag) *blob.AccessConditions {
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}
 }
 
-// metadata returns a value of a blob's metadata. The service may return the names in upper or lower case.
+// metadata returns the value of a name in a blob's metadata, or "". The case of the name is ignored, because the
+// service may change it.
 func metadata(of map[string]*string, name string) string {
 	for key, value := range of {
 		if strings.EqualFold(key, name) && value != nil {
@@ -45,7 +47,7 @@ func metadata(of map[string]*string, name string) string {
 // blob.
 func isFolder(of map[string]*string) bool { return metadata(of, "hdi_isfolder") == "true" }
 
-// Read returns a document; its version is the ETag.
+// Read returns a document and its version, which is the ETag.
 func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, "", err
@@ -60,7 +62,7 @@ func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
 	return data, etag, nil
 }
 
-// read reads a whole blob. It retries bodies that are cut short, which the SDK does not.
+// read returns a whole blob and its ETag. Unlike the SDK, it sends the request again if the body is cut short.
 func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := s.blob(path).DownloadStream(ctx, nil)
@@ -86,8 +88,8 @@ func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 	}
 }
 
-// Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
-// Write, whose response was lost, has written the blob.
+// Write writes a document in one request. If the condition does not hold, it checks whether an earlier attempt of the
+// same Write, whose response was lost, has written the blob.
 func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err
@@ -119,7 +121,7 @@ func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.C
 	return nil
 }
 
-// Remove removes a blob; a missing blob is not an error.
+// Remove removes a blob. A missing blob is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err
@@ -148,7 +150,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 				Range: blob.HTTPRange{Offset: from, Count: to - from}, AccessConditions: matches(there.etag),
 			})
 			if err != nil {
-				if noBlob(err) { // it was there when it was opened
+				if noBlob(err) { // the blob was removed after Open
 					err = sink.ErrNotFound
 				}
 				return nil, s.failed("read", path, err)
@@ -163,8 +165,8 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 		}), nil
 }
 
-// Encryption returns how the service says it has encrypted a blob: "scope" and the name of an encryption scope, or
-// "AES256"; empty if it says neither.
+// Encryption returns the encryption that the service reports for a blob: "scope" and the name of an encryption scope,
+// "AES256", or "" if the service does not report any.
 func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return "", err

@@ -22,10 +22,11 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// errFolder reports that there is a folder at a path rather than a blob.
+// errFolder reports that the object at a path is a folder, not a blob.
 var errFolder = errors.New("it is a folder")
 
-// failed adds the operation and the blob to an error, in one line, unless the error has been described before.
+// failed adds the operation and the blob to an error and describes it in one line, unless it has already been
+// described.
 func (s *Store) failed(verb, path string, err error) error {
 	if _, done := errors.AsType[*remote.DescribedError](err); done {
 		return err
@@ -33,8 +34,8 @@ func (s *Store) failed(verb, path string, err error) error {
 	return fmt.Errorf("%s %s/%s: %w", verb, s, path, s.describe(err))
 }
 
-// describe returns an error of the SDK as one line that says what happened and what to do, without request ids, URLs and
-// signatures. errors.Is and errors.As still find the cause. Other errors are returned as they are.
+// describe returns an error of the SDK as one line that says what happened and what to do, without request ids, URLs
+// and signatures. errors.Is and errors.As still find the cause. It returns other errors unchanged.
 func (s *Store) describe(err error) error {
 	_, response := errors.AsType[*azcore.ResponseError](err)
 	_, unsent := errors.AsType[*transportError](err)
@@ -57,7 +58,7 @@ func (s *Store) describe(err error) error {
 	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
-// explain returns the cause of an error and the remedy; both are empty if there is no advice.
+// explain returns the cause of an error and the remedy. Both are "" if there is no advice.
 func (s *Store) explain(err error) (what, step string) {
 	code, status, detail := bloberror.Code(codeOf(err)), statusOf(err), answerOf(err).Detail
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -65,7 +66,7 @@ func (s *Store) explain(err error) (what, step string) {
 	_, unsent := errors.AsType[*transportError](err)
 	const dest, endpoint = wording.Setting("dest"), wording.Setting("azure-endpoint")
 	const variables = ConnectionStringVariable + ", " + KeyVariable + " or " + SASTokenVariable
-	const application = "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET" // which the SDK reads
+	const application = "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET" // the variables that the SDK reads
 	where := "check the account in " + dest.String() + " and the network"
 	if s.endpoint != "" {
 		where = "check " + endpoint.String() + " and the network"
@@ -115,7 +116,7 @@ func (s *Store) explain(err error) (what, step string) {
 	return "", ""
 }
 
-// reason returns the service's or the system's own words.
+// reason returns an error in the words of the service or of the system.
 func reason(err error) string {
 	unsent, isUnsent := errors.AsType[*transportError](err)
 	credential, isCredential := errors.AsType[*credentialError](err)
@@ -136,7 +137,7 @@ func reason(err error) string {
 	return fmt.Sprintf("the store answered %d %s", status, http.StatusText(status))
 }
 
-// chainFailed is the start of the error of Azure's default chain; the errors of the members of the chain follow.
+// chainFailed is the start of the error of Azure's default chain. The errors of the members of the chain follow it.
 const chainFailed = "DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:"
 
 // answer is the body of an error response.
@@ -145,18 +146,18 @@ type answer struct {
 	Detail  string `xml:"AuthenticationErrorDetail"`
 }
 
-// answerOf returns the body of the response behind an error, as far as it can be decoded.
+// answerOf returns the body of the response that caused an error. Fields that cannot be decoded are empty.
 func answerOf(err error) (a answer) {
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok && e.RawResponse != nil {
 		if body, err := runtime.Payload(e.RawResponse); err == nil {
-			_ = xml.Unmarshal(body, &a) // A proxy may answer anything.
+			_ = xml.Unmarshal(body, &a) // The response may come from a proxy and contain anything.
 		}
 	}
 	return a
 }
 
 // signInOf returns the reason why Azure or the machine's metadata service did not issue a token, in Azure's own words
-// if it gave any; empty if there was no response.
+// if the response contains them. It returns "" if there was no response.
 func signInOf(err error) string {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	if !ok || e.RawResponse == nil {
@@ -166,7 +167,7 @@ func signInOf(err error) string {
 		Description string `json:"error_description"`
 	}
 	if body, err := runtime.Payload(e.RawResponse); err == nil {
-		_ = json.Unmarshal(body, &answer) // A proxy may answer anything.
+		_ = json.Unmarshal(body, &answer) // The response may come from a proxy and contain anything.
 	}
 	if fromMachine(err) {
 		return "the metadata service answered " + e.RawResponse.Status
@@ -175,8 +176,8 @@ func signInOf(err error) string {
 	return cmp.Or(strings.TrimSpace(description), "the status is "+e.RawResponse.Status)
 }
 
-// missingOf returns the variable that is missing although other variables of an application are set; empty if there is
-// none. It recognizes the SDK's own messages.
+// missingOf returns the variable that is missing although other variables of an application are set, or "" if no
+// variable is missing. It recognizes the messages of the SDK.
 func missingOf(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, "missing environment variable AZURE_CLIENT_ID"):
@@ -187,14 +188,14 @@ func missingOf(err error) string {
 	return ""
 }
 
-// fromMachine reports whether it was the machine's metadata service, rather than Azure's sign-in, that did not issue a
-// token. Only requests to the metadata service use GET.
+// fromMachine reports whether the machine's metadata service, rather than Azure's sign-in, did not issue a token. Only
+// requests to the metadata service use GET.
 func fromMachine(err error) bool {
 	e, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	return ok && e.RawResponse != nil && e.RawResponse.Request != nil && e.RawResponse.Request.Method == http.MethodGet
 }
 
-// statusOf returns the HTTP status of the response behind an error, or 0 if there was none.
+// statusOf returns the HTTP status of the response that caused an error, or 0 if there was no response.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return e.StatusCode
@@ -202,7 +203,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// codeOf returns the service's code for an error; empty if there is none.
+// codeOf returns the service's code for an error, or "" if there is no code.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return e.ErrorCode
@@ -210,18 +211,18 @@ func codeOf(err error) string {
 	return ""
 }
 
-// answered reports whether an error is a response which means that the request was not carried out.
+// answered reports whether an error is a response that shows that the request was not carried out.
 func answered(err error) bool {
 	status := statusOf(err)
 	return status >= 400 && status < 500
 }
 
-// denied reports whether an error means that the credentials are valid, but do not allow the request.
+// denied reports whether an error means that the credentials are valid but do not allow the request.
 func denied(err error) bool {
 	return bloberror.HasCode(err, bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions)
 }
 
-// noBlob reports whether an error says that there is no blob at the path. A missing container is a different error.
+// noBlob reports whether an error says that there is no blob at the path. It returns false if the container is missing.
 func noBlob(err error) bool {
 	return errors.Is(err, errFolder) || statusOf(err) == http.StatusNotFound && codeOf(err) != string(bloberror.ContainerNotFound)
 }

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// List lists the blobs under a prefix, except folders and those whose names are not valid paths. It reads the whole
-// list first, because the order is different in a hierarchical namespace.
+// List lists the blobs under a prefix, except folders and blobs whose names are not valid paths. It reads and sorts the
+// whole list first, because the service uses a different order in a hierarchical namespace.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
 	return func(yield func(sink.Entry, error) bool) {
 		entries, err := s.list(ctx, prefix, false)
@@ -31,8 +31,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, e
 	}
 }
 
-// list lists the blobs under a prefix. If uncommitted is set, it lists instead the blobs that are empty or have only
-// uncommitted blocks, because a list does not distinguish the two.
+// list lists the blobs under a prefix. If uncommitted is set, it instead lists the blobs that have only uncommitted
+// blocks. It then also lists empty blobs, because the service's list does not distinguish the two.
 func (s *Store) list(ctx context.Context, prefix string, uncommitted bool) ([]sink.Entry, error) {
 	var entries []sink.Entry
 	pages := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
@@ -76,8 +76,8 @@ func (s *Store) stagedPaths(ctx context.Context, owner string) ([]string, error)
 	return paths, nil
 }
 
-// Sweep drops the blocks at the paths of the owner that the service lists, and at the paths where this Store has staged
-// files. Paths of files to keep are left alone, because committing a file drops everything else that is staged at its
+// Sweep drops the blocks at the paths of the owner that the service lists or at which this Store has staged files. It
+// leaves the paths of the files to keep alone, because committing a file drops everything else that is staged at its
 // path.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
@@ -94,7 +94,7 @@ func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) erro
 	return s.SweepAt(ctx, paths, keep...)
 }
 
-// SweepAt drops the blocks at the paths, except at paths of files to keep.
+// SweepAt drops the blocks at the paths, except at the paths of the files to keep.
 func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) error {
 	kept := make(map[string]bool)
 	for _, file := range keep {
@@ -116,7 +116,8 @@ func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) 
 	})
 }
 
-// StagedAt returns the time at which the newest staged file at the paths was begun; zero if there is none.
+// StagedAt returns the time at which the newest staged file at the paths was begun, or the zero time if there is no
+// staged file.
 func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time, err error) {
 	times, err := s.stagedTimes(ctx, paths)
 	for _, staged := range times {
@@ -127,7 +128,8 @@ func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time,
 	return newest, err
 }
 
-// Staged returns, by owner, the time at which the newest staged file was begun, for all paths that the service lists.
+// Staged returns, for each owner, the time at which the newest staged file was begun. It considers only paths that the
+// service lists.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	paths, err := s.stagedPaths(ctx, "")
 	if err != nil {
@@ -146,7 +148,8 @@ func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	return newest, nil
 }
 
-// stagedTimes returns, for each path, the time at which its newest staged file was begun; zero if there is none.
+// stagedTimes returns, for each path, the time at which the newest staged file there was begun, or the zero time if
+// there is no staged file.
 func (s *Store) stagedTimes(ctx context.Context, paths []string) ([]time.Time, error) {
 	return sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, path string) (newest time.Time, err error) {
 		found, err := s.staged(ctx, path)

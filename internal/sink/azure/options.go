@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Scheme starts the URL of a destination on Azure.
+// Scheme is the start of the URL of a destination on Azure.
 const Scheme = "abfss://"
 
 // The environment variables that may contain credentials.
@@ -30,13 +30,13 @@ type Place struct {
 }
 
 // Options say where the destination is and how to access it. The credentials are the first of ConnectionString, Key and
-// SASToken that is not empty, otherwise Azure's default chain: environment variables, workload identity, managed identity
-// and the command-line tools.
+// SASToken that is not empty. If all are empty, Azure's default chain applies: environment variables, workload
+// identity, managed identity and the command-line tools.
 type Options struct {
 	Place
 	remote.Settings
 
-	// Endpoint is the root of the service, such as http://127.0.0.1:10000/devstoreaccount1. If it is empty, it follows
+	// Endpoint is the root of the service, such as http://127.0.0.1:10000/devstoreaccount1. If it is empty, it is derived
 	// from the connection string or from the account.
 	Endpoint         string
 	ConnectionString string
@@ -46,8 +46,8 @@ type Options struct {
 	Credential azcore.TokenCredential
 }
 
-// ParseURL splits a destination such as abfss://container@account.dfs.core.windows.net/some/prefix. It does not
-// percent-decode.
+// ParseURL splits a destination such as abfss://container@account.dfs.core.windows.net/some/prefix. It does not decode
+// percent-encoded characters.
 func ParseURL(text string) (Place, error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	if !ok {
@@ -84,15 +84,15 @@ func (p Place) check() error {
 	return remote.CheckPrefix(p.Prefix)
 }
 
-// access describes how the service is reached.
+// access is the endpoint of the service and the credentials for it.
 type access struct {
 	endpoint string
 	key      string
 	sas      string
 }
 
-// access returns the endpoint and the credentials. If there is neither a key nor a signature, Azure's default chain is
-// used. Errors do not contain any part of a credential.
+// access returns the endpoint and the credentials. If it returns neither a key nor a signature, Azure's default chain
+// applies. Its errors do not contain any part of a credential.
 func (o *Options) access() (access, error) {
 	a := access{endpoint: "https://" + strings.Replace(o.Host, ".dfs.", ".blob.", 1)}
 	switch {
@@ -124,8 +124,8 @@ func (o *Options) access() (access, error) {
 	return a, nil
 }
 
-// source returns the name of the setting that a credential comes from: a member of the connection string, or a
-// variable.
+// source returns the name of the setting that a credential comes from: a member of the connection string or an
+// environment variable.
 func (o *Options) source(member, variable string) string {
 	if o.ConnectionString != "" {
 		return member + " in " + ConnectionStringVariable
@@ -157,7 +157,7 @@ func (a *access) parseConnectionString(text, account string) error {
 	return nil
 }
 
-// check validates the options before any request.
+// check validates the options without sending requests.
 func (o *Options) check() error {
 	if err := o.CheckLimits(); err != nil {
 		return err

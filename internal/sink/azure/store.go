@@ -21,15 +21,14 @@ type Store struct {
 
 	opts     Options
 	prefix   string // empty, or ends in a slash
-	endpoint string // for messages; empty for Azure's own
+	endpoint string // for messages; empty unless Options.Endpoint is set
 	access   access
 	client   *container.Client
 	// uploading holds a token for each block that is being uploaded.
 	uploading chan struct{}
-	// own maps the ids of the files that this Store has begun to stage, and has neither committed nor dropped, to their
-	// paths.
+	// own maps ids to paths, for the files that this Store has begun to stage and has neither committed nor dropped.
 	own sync.Map
-	// lost is set once a staged file is found to be lost, because others may be lost too. See Intact.
+	// lost is set once a staged file is found to be lost, because further files may be lost too. See Intact.
 	lost atomic.Bool
 	// listing records whether the service lists blobs that have only uncommitted blocks.
 	listing remote.Answer
@@ -61,9 +60,9 @@ func New(opts Options) (*Store, error) {
 // String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return s.opts.String() }
 
-// Info returns how readers reach the container, and the permissions that a run needs. DuckDB can reach a non-default
-// endpoint only with az:// and a connection string. The user has to put the key or the signature into the connection
-// string.
+// Info describes how readers access the container, and the permissions that a run needs. DuckDB can use an endpoint
+// other than the default only with az:// and a connection string. In that string, the user has to replace the
+// placeholder with the key or the signature.
 func (s *Store) Info() sink.Info {
 	info := sink.Info{URL: s.String(), HadoopURL: s.String(), Permissions: roles, PlainEndpoint: remote.Plain(s.endpoint)}
 	account := s.opts.account()
@@ -88,7 +87,7 @@ func (s *Store) Info() sink.Info {
 const roles = "the role Storage Blob Data Contributor on the container, or with a shared access signature " +
 	"read, add, create, write, delete and list"
 
-// Draft starts a file in the scratch folder, which Stage uploads as uncommitted blocks.
+// Draft starts a file in the scratch folder. Stage uploads the file as uncommitted blocks.
 func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err

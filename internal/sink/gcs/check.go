@@ -10,7 +10,7 @@ import (
 )
 
 // Check verifies that the credentials are valid, that the bucket can be listed, and that objects can be staged and
-// removed under the prefix. It also removes the objects that a killed Check has left.
+// removed under the prefix. It also removes the objects that a killed process left behind in Check.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if err == nil {
@@ -25,7 +25,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// CheckReading verifies, within seconds, that the credentials are valid and that the bucket exists. It also passes if
+// CheckReading verifies, within seconds, that the credentials are valid and that the bucket exists. It succeeds even if
 // the credentials do not allow listing the bucket, because they may still allow reading.
 func (s *Store) CheckReading(ctx context.Context) error {
 	err := s.checkBucket(ctx)
@@ -52,10 +52,11 @@ func (s *Store) checkBucket(ctx context.Context) error {
 	return nil
 }
 
-// bucketMissing is the service's message for a missing bucket. The messages of emulators are shorter.
+// bucketMissing is the service's message for a missing bucket. It replaces the messages of emulators, which are
+// shorter.
 const bucketMissing = "The specified bucket does not exist."
 
-// checkStaging stages an object and removes it.
+// checkStaging checks that an object can be staged and removed.
 func (s *Store) checkStaging(ctx context.Context) error {
 	id := rand.Text()
 	name := s.stagedFolder(checkFolder) + id

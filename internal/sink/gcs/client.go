@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// maxRetryAfter bounds the wait that the service asks for.
+// maxRetryAfter is the maximum wait that the service can request.
 const maxRetryAfter = 5 * time.Minute
 
 // operation is the name of an API method, for errors.
@@ -38,12 +38,12 @@ type call struct {
 	path      string // escaped, below the endpoint
 	query     url.Values
 	header    http.Header
-	// body returns the body, which has size bytes, for each attempt; it is nil if there is no body.
+	// body returns the body for an attempt, which has size bytes. It is nil if the request has no body.
 	body func() io.Reader
 	size int64
-	// session marks a request to the URL of an upload, which needs no token.
+	// session is true for a request to the session URL of an upload, which needs no token.
 	session bool
-	// short limits attempts and waits, because a user is waiting.
+	// short is true if attempts and waits are limited because a user is waiting.
 	short bool
 }
 
@@ -54,8 +54,8 @@ type answer struct {
 	body   io.ReadCloser
 }
 
-// request sends a request, with retries, and passes the response to use, which closes the body. If the body was cut
-// short, use may be called again. If the last attempt fails, the error is a *requestError.
+// request sends a request, with retries, and calls use with the response. The function use must close the body, and may
+// be called again if the body was cut short. If the last attempt fails, request returns a *requestError.
 func (s *Store) request(ctx context.Context, c call, use func(answer) error) error {
 	bounds := s.limits
 	if c.short {
@@ -70,7 +70,7 @@ func (s *Store) request(ctx context.Context, c call, use func(answer) error) err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case statusOf(err) == http.StatusUnauthorized && s.tokens != nil && !renewed:
-			renewed = true // The token may have expired on the way or been revoked.
+			renewed = true // The token may have expired in transit, or may have been revoked.
 			s.tokens.renew()
 			continue
 		case attempt >= bounds.attempts || !retryable(err):
@@ -82,7 +82,7 @@ func (s *Store) request(ctx context.Context, c call, use func(answer) error) err
 	}
 }
 
-// pause waits before a request is tried again.
+// pause waits before a request is sent again. The wait depends on the attempt and on the response.
 func (s *Store) pause(ctx context.Context, attempt int, cause error, maxBackoff time.Duration) error {
 	wait := remote.Backoff(attempt, throttled(cause), maxBackoff)
 	if e, ok := errors.AsType[*serviceError](cause); ok {
@@ -91,7 +91,7 @@ func (s *Store) pause(ctx context.Context, attempt int, cause error, maxBackoff 
 	return remote.Pause(ctx, wait)
 }
 
-// attempt sends a request once.
+// attempt sends a request once and calls use with a response that is not an error.
 func (s *Store) attempt(ctx context.Context, c call, use func(answer) error) error {
 	target := s.endpoint + c.path
 	if len(c.query) > 0 {
@@ -126,7 +126,7 @@ func (s *Store) attempt(ctx context.Context, c call, use func(answer) error) err
 	return use(got)
 }
 
-// decode returns a function that decodes the body of a response.
+// decode returns a function that decodes the body of a response into a value and closes the body.
 func decode(into any) func(answer) error {
 	return func(got answer) error {
 		err := json.NewDecoder(got.body).Decode(into)
@@ -138,17 +138,17 @@ func decode(into any) func(answer) error {
 	}
 }
 
-// discard drops the body of a response.
+// discard closes the body of a response without using it.
 func discard(got answer) error {
-	_, _ = io.Copy(io.Discard, io.LimitReader(got.body, maxErrorBody)) // So that the connection can be used again.
-	_ = got.body.Close()                                               // It does not matter.
+	_, _ = io.Copy(io.Discard, io.LimitReader(got.body, maxErrorBody)) // This allows the connection to be used again.
+	_ = got.body.Close()                                               // The body is not used.
 	return nil
 }
 
-// readError returns the error in a response of the service.
+// readError returns an error response of the service as a *serviceError, and closes the body.
 func readError(got answer) error {
-	data, _ := io.ReadAll(io.LimitReader(got.body, maxErrorBody)) // A part of the message is better than none.
-	_ = got.body.Close()                                          // It has been read.
+	data, _ := io.ReadAll(io.LimitReader(got.body, maxErrorBody)) // Part of a message is better than nothing.
+	_ = got.body.Close()                                          // The body has been read.
 	failure := &serviceError{status: got.status, retryAfter: retryAfter(got.header.Get("Retry-After"))}
 	var document struct {
 		Error struct {
@@ -169,7 +169,7 @@ func readError(got answer) error {
 	return failure
 }
 
-// retryAfter returns the wait that a response asks for, or 0 if it does not ask for one.
+// retryAfter returns the wait that a response requests, or 0 if it does not request a wait.
 func retryAfter(header string) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
 		return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
@@ -180,7 +180,7 @@ func retryAfter(header string) time.Duration {
 	return 0
 }
 
-// retryable reports whether trying again may help.
+// retryable reports whether a request that failed with this error may succeed if it is sent again.
 func retryable(err error) bool {
 	if e, ok := errors.AsType[*serviceError](err); ok {
 		return retryableStatus(e.status) || throttled(err) || e.isDamaged()
@@ -194,7 +194,7 @@ func retryable(err error) bool {
 	return !untrusted && (sent || cut)
 }
 
-// retryableStatus reports whether Google's documentation says to try again after a status.
+// retryableStatus reports whether a request should be retried after this status, according to Google's documentation.
 func retryableStatus(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests ||
 		status >= http.StatusInternalServerError && status != http.StatusNotImplemented

@@ -19,7 +19,7 @@ import (
 // path.
 const maxReplacements = 5
 
-// stagedObject is the File.Staged of a Store.
+// stagedObject is the File.Staged of a Store: the staged object of a file.
 type stagedObject struct {
 	// ID is the last segment of the staged object's name. It is also in the object's metadata, which the committed
 	// object keeps.
@@ -29,7 +29,8 @@ type stagedObject struct {
 	CRC32C     string `json:"crc32c"`
 }
 
-// decodeStaged decodes File.Staged. If that is nil, the result is zero. If it is not valid, the error is ErrDamaged.
+// decodeStaged decodes file.Staged. It returns the zero value if file.Staged is nil, and sink.ErrDamaged if it is not
+// valid.
 func decodeStaged(file sink.File) (token stagedObject, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -43,7 +44,7 @@ func decodeStaged(file sink.File) (token stagedObject, err error) {
 	return token, nil
 }
 
-// stagedFolder returns the prefix of the names of the objects in a folder of _staging/.
+// stagedFolder returns the prefix of the names of the objects in a folder below _staging/.
 func (s *Store) stagedFolder(folder string) string {
 	return s.prefix + sink.StagingPrefix + folder + "/"
 }
@@ -65,7 +66,8 @@ func (s *Store) Draft(ctx context.Context, owner, path string) (sink.Draft, erro
 	})
 }
 
-// stage uploads a staged object. If it fails, it removes what it may have uploaded.
+// stage uploads a file as a staged object. If it fails, it removes the object, which may have been written
+// nevertheless.
 func (s *Store) stage(ctx context.Context, owner string, file io.ReaderAt, size int64) (stagedObject, error) {
 	select {
 	case s.uploading <- struct{}{}:
@@ -90,18 +92,19 @@ func (s *Store) stage(ctx context.Context, owner string, file io.ReaderAt, size 
 	return stagedObject{ID: id, Generation: found.Generation, Bytes: size, CRC32C: found.CRC32C}, nil
 }
 
-// lateContext returns a context for cleaning up that remains valid if ctx is done.
+// lateContext returns a context for cleaning up. It is limited by remote.CleanUpPatience, and not affected when ctx is
+// done.
 func lateContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 }
 
 // Commit makes the service copy the staged object to its path, and then removes the staged object. If there is already
-// an object at the path, its id shows whether it is this file: it may have been committed before by another process, or
-// by this process if the response was lost.
+// an object at the path, its id shows whether it is this file. Another process may have committed the file, or this
+// process may have done so and lost the response.
 func (s *Store) Commit(ctx context.Context, owner string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
-			s.own.Clear() // The others may be lost too.
+			s.own.Clear() // Other staged files may be lost too.
 		}
 	}()
 	if err := remote.Ready(ctx, file.Path); err != nil {
@@ -147,13 +150,14 @@ func (s *Store) commit(ctx context.Context, staged string, file sink.File, token
 		case isFile(there, file, token):
 			return s.remove(ctx, staged, token.Generation)
 		default:
-			replaced = there.Generation // Another process of the owner has committed a file that it staged for this path.
+			replaced = there.Generation // Another process of the owner has committed a different file at this path.
 		}
 	}
 	return errors.New("other processes keep replacing the file")
 }
 
-// isFile reports whether an object is the committed file. Copies made by other tools may lack the id.
+// isFile reports whether the object at a file's path is the file. An object without an id may be a copy that another
+// tool made, so only its size is compared.
 func isFile(there resource, file sink.File, token stagedObject) bool {
 	id := there.Metadata[idName]
 	return there.Size == file.Bytes && (id == token.ID || id == "" || token.ID == "")
@@ -168,8 +172,8 @@ func (s *Store) requireCommitted(ctx context.Context, file sink.File, token stag
 	return err
 }
 
-// rewrite makes the service copy a generation of an object to another name, if the object there has the generation that
-// the condition requires.
+// rewrite makes the service copy a generation of an object to another name, if the condition on the object there holds;
+// see conditions.
 func (s *Store) rewrite(ctx context.Context, from string, generation int64, to string, condition int64) error {
 	query := conditions(condition)
 	query.Set("sourceGeneration", strconv.FormatInt(generation, 10))
@@ -190,11 +194,12 @@ func (s *Store) rewrite(ctx context.Context, from string, generation int64, to s
 		case progress.Token == "":
 			return errors.New("the service has copied part of the file and does not say how to continue")
 		}
-		query.Set("rewriteToken", progress.Token) // A large file that has to be moved to other disks takes several requests.
+		query.Set("rewriteToken", progress.Token) // Several requests are needed if the service has to copy a large file to other disks.
 	}
 }
 
-// Holds compares the size and the checksum of the staged object, or looks for the committed object.
+// Holds compares the size and the checksum of the staged object. If they differ or the object is missing, it looks for
+// the committed object.
 func (s *Store) Holds(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
@@ -221,8 +226,9 @@ func (s *Store) Holds(ctx context.Context, owner string, file sink.File) (bool, 
 	return true, nil
 }
 
-// Intact does the same as Holds for files of other processes, because the service has verified their checksums. Files
-// that this Store has staged are assumed to be intact, without a request, until Commit finds that a file was lost.
+// Intact does the same as Holds for files that this Store did not stage, because the service has verified their
+// checksums. It assumes without a request that the files that this Store has staged are intact, until Commit finds that
+// a file was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
 		if _, own := s.own.Load(token.ID); own {

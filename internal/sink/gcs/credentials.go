@@ -18,7 +18,7 @@ import (
 const (
 	// scope allows reading and writing objects.
 	scope = "https://www.googleapis.com/auth/devstorage.read_write"
-	// tokenTimeout bounds one request for a token.
+	// tokenTimeout is the maximum time for one request for a token.
 	tokenTimeout = 30 * time.Second
 )
 
@@ -31,8 +31,8 @@ type tokens struct {
 	source oauth2.TokenSource // nil until it is found
 }
 
-// newTokens returns a source of tokens. It looks for credentials when the first token is needed. The context applies to
-// all requests for tokens.
+// newTokens returns a source of tokens that looks for credentials when the first token is needed. The context applies
+// to all requests for tokens.
 func newTokens(ctx context.Context, client *http.Client) *tokens {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: client.Transport, Timeout: tokenTimeout})
 	return &tokens{find: func() (oauth2.TokenSource, error) {
@@ -77,7 +77,7 @@ func (t *tokens) found() (oauth2.TokenSource, error) {
 	return source, nil
 }
 
-// renew discards the token, so that the next request gets a new token.
+// renew discards the source with its cached token, so that the next request gets a new token.
 func (t *tokens) renew() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *tokens) renew() {
 type credentialError struct {
 	text      string
 	cause     error
-	temporary bool // trying again may help
+	temporary bool // a later attempt may succeed
 }
 
 func (e *credentialError) Error() string { return e.text }
@@ -112,8 +112,8 @@ func explainToken(err error) error {
 		Code        string `json:"error"`
 		Description string `json:"error_description"`
 	}{refused.ErrorCode, refused.ErrorDescription}
-	if answer.Code == "" { // The library does not decode the responses to service accounts.
-		_ = json.Unmarshal(refused.Body, &answer) // Without a code, the status is reported.
+	if answer.Code == "" { // The library does not decode error responses to service accounts.
+		_ = json.Unmarshal(refused.Body, &answer) // If this fails, the status is reported instead.
 	}
 	text := answer.Code
 	switch {

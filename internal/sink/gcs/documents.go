@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// noVersion is the version of a document whose generation is unknown, as it is behind some proxies.
+	// noVersion is the version of a document whose generation is unknown, as is the case behind some proxies.
 	noVersion = "none"
 	// noGeneration is a generation that no object has, because generations are microseconds since 1970.
 	noGeneration = 1
 )
 
-// Read returns a document; its version is the generation.
+// Read returns a document and its version, which is the generation.
 func (s *Store) Read(ctx context.Context, path string) (data []byte, version string, err error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, "", err
@@ -52,7 +52,7 @@ func (s *Store) Read(ctx context.Context, path string) (data []byte, version str
 	return data, version, nil
 }
 
-// checkSum compares downloaded data with the checksum in the header of the response, if there is one.
+// checkSum compares downloaded data with the checksum in the header of the response, if it has a checksum.
 func checkSum(header http.Header, data []byte) error {
 	for _, value := range header.Values("X-Goog-Hash") {
 		for hash := range strings.SplitSeq(value, ",") {
@@ -77,8 +77,8 @@ func (s *Store) download(name string, generation int64) call {
 	}
 }
 
-// Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
-// Write, whose response was lost, has written the object.
+// Write writes a document in one request. If the condition does not hold, it checks whether an earlier attempt of the
+// same Write, whose response was lost, has written the object.
 func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err
@@ -108,7 +108,7 @@ func generationOf(when sink.Condition) int64 {
 	return generation
 }
 
-// Remove removes an object; a missing object is not an error.
+// Remove removes an object. A missing object is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *Store) Remove(ctx context.Context, path string) error {
 	return nil
 }
 
-// remove removes a generation of an object, or the latest one; a missing object is not an error.
+// remove removes a generation of an object, or with anyGeneration the latest. A missing object is not an error.
 func (s *Store) remove(ctx context.Context, name string, generation int64) error {
 	query := url.Values{}
 	if generation != anyGeneration {
@@ -159,7 +159,7 @@ func (s *Store) openObject(ctx context.Context, path string) (sink.Object, error
 			body = got.body
 			return nil
 		})
-		if noObject(err) { // it was there when it was opened
+		if noObject(err) { // the object was removed after Open
 			err = sink.ErrNotFound
 		}
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// maxErrorBody bounds how much of an error's body is read.
+// maxErrorBody is the maximum number of bytes that are read from the body of an error response.
 const maxErrorBody = 64 << 10
 
 // serviceError is a response with an error status.
@@ -39,12 +39,12 @@ func (e *serviceError) Error() string {
 	return e.reason + ": " + message
 }
 
-// isDamaged reports whether the service has refused an upload because the checksum differs.
+// isDamaged reports whether the service rejected an upload because the checksum differs.
 func (e *serviceError) isDamaged() bool {
 	return e.status == http.StatusBadRequest && strings.Contains(strings.ToLower(e.message), "crc32c")
 }
 
-// sendError is an error of a request that got no response.
+// sendError is the error of a request that got no response.
 type sendError struct{ cause error }
 
 func (e *sendError) Error() string {
@@ -55,7 +55,7 @@ func (e *sendError) Error() string {
 }
 func (e *sendError) Unwrap() error { return e.cause }
 
-// bodyError reports a body that was cut short or cannot be decoded.
+// bodyError reports that the body of a response was cut short or cannot be decoded.
 type bodyError struct {
 	status int
 	cause  error
@@ -69,7 +69,7 @@ func (e *bodyError) Error() string {
 }
 func (e *bodyError) Unwrap() error { return e.cause }
 
-// requestError is an error of a request after its last attempt.
+// requestError is the error of a request whose last attempt failed.
 type requestError struct {
 	operation operation
 	attempts  int
@@ -79,7 +79,7 @@ type requestError struct {
 func (e *requestError) Error() string { return string(e.operation) + ": " + e.cause.Error() }
 func (e *requestError) Unwrap() error { return e.cause }
 
-// withoutURL removes the URL from an error: it may contain the id of an upload.
+// withoutURL removes the URL from an error, because it may contain the id of an upload.
 func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
@@ -87,8 +87,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// describe returns an error of a request as one line that says what happened and what to do. errors.Is and errors.As
-// still find the cause. Other errors are returned as they are.
+// describe returns a *requestError as one line that says what happened and what to do. errors.Is and errors.As still
+// find the cause. It returns other errors unchanged.
 func (s *Store) describe(err error) error {
 	request, ok := errors.AsType[*requestError](err)
 	_, described := errors.AsType[*remote.DescribedError](err)
@@ -115,7 +115,7 @@ func (s *Store) describe(err error) error {
 	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
-// explain returns the cause of an error and the remedy; both are empty if there is no advice.
+// explain returns the cause of an error and the remedy. Both are "" if there is no advice.
 func (s *Store) explain(err *requestError) (what, step string) {
 	answer, answered := errors.AsType[*serviceError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -149,7 +149,7 @@ func (s *Store) explain(err *requestError) (what, step string) {
 	return "", ""
 }
 
-// throttled reports whether the service asks to slow down.
+// throttled reports whether the service asked for fewer requests.
 func throttled(err error) bool {
 	e, ok := errors.AsType[*serviceError](err)
 	return ok && (e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable ||
@@ -159,7 +159,7 @@ func throttled(err error) bool {
 // permissionName matches the name of a permission in a message of the service.
 var permissionName = regexp.MustCompile(`storage\.[a-zA-Z]+\.[a-zA-Z]+`)
 
-// permission returns the permission that a denied operation needs.
+// permission returns the permissions that a denied operation needs.
 func permission(op operation, message string) string {
 	if name := permissionName.FindString(message); name != "" {
 		return name
@@ -178,7 +178,7 @@ func permission(op operation, message string) string {
 	}
 }
 
-// statusOf returns the status of the response behind an error, or 0 if there was none.
+// statusOf returns the HTTP status of the response that caused an error, or 0 if there was no response.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*serviceError](err); ok {
 		return e.status
@@ -192,8 +192,8 @@ func noBucket(err error) bool {
 	return ok && e.status == http.StatusNotFound && strings.Contains(e.message, "bucket does not exist")
 }
 
-// noObject reports whether an error says that the object, or its generation, does not exist. A missing bucket is a
-// different error.
+// noObject reports whether an error says that the object, or its generation, does not exist. It returns false if the
+// bucket is missing.
 func noObject(err error) bool { return statusOf(err) == http.StatusNotFound && !noBucket(err) }
 
 // refused reports whether an error says that the condition of a request does not hold.

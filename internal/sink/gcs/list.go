@@ -11,7 +11,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// checkFolder is the folder in which Check stages objects. No owner's folder has this name, because owners are escaped.
+// checkFolder is the folder in which Check stages objects. No owner can have this folder, because Escape never returns
+// "~check".
 const checkFolder = "~check"
 
 // objects yields the objects whose names start with prefix.
@@ -43,8 +44,8 @@ func (s *Store) objects(ctx context.Context, prefix string, short bool) iter.Seq
 	}
 }
 
-// List lists the objects under a prefix, except those whose names are not valid paths, such as the empty objects that
-// some tools create for folders.
+// List lists the objects under a prefix. It skips objects whose names are not valid paths, such as the empty objects
+// that some tools create for folders.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
 	return func(yield func(sink.Entry, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -67,10 +68,10 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, e
 	}
 }
 
-// ListsStaged returns true: the service's lists are complete.
+// ListsStaged returns true, because the service's lists are complete.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
-// Staged returns, by owner, the time at which the newest staged object was written.
+// Staged returns, for each owner, the time at which the newest staged object was written.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	staged := make(map[string]time.Time)
 	for object, err := range s.objects(ctx, s.prefix+sink.StagingPrefix, false) {
@@ -85,8 +86,8 @@ func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	return staged, nil
 }
 
-// Sweep removes the owner's staged objects, except those of files to keep. It lists these objects until it finds no new
-// ones, because an upload whose response was lost may complete while Sweep is running.
+// Sweep removes the owner's staged objects, except the objects of files to keep. It repeats the listing until it finds
+// no new objects, because an upload whose response was lost may complete while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	done := make(map[string]bool)
 	for _, file := range keep {
@@ -105,7 +106,8 @@ func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) erro
 	}
 }
 
-// removeStaged removes the objects below a folder that are not in done yet, and returns how many it has removed.
+// removeStaged removes the objects below a folder that are not in done, adds them to done, and returns how many it
+// found.
 func (s *Store) removeStaged(ctx context.Context, folder string, done map[string]bool, short bool) (int, error) {
 	var names []string
 	for object, err := range s.objects(ctx, folder, short) {

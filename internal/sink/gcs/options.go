@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Scheme starts the URL of a destination on Google Cloud Storage.
+// Scheme is the start of the URL of a destination on Google Cloud Storage.
 const Scheme = "gs://"
 
 // DefaultEndpoint is the root of the service.
@@ -21,12 +21,13 @@ type Options struct {
 	// Bucket and Prefix locate the destination; see ParseURL.
 	Bucket string
 	Prefix string
-	// Endpoint is the root of the service or of an emulator; DefaultEndpoint if empty. No credentials are sent to an
-	// endpoint with http://.
+	// Endpoint is the root of the service or of an emulator. If it is empty, DefaultEndpoint is used. Credentials are not
+	// sent to an endpoint that starts with http://.
 	Endpoint string
 }
 
-// ParseURL splits a destination such as gs://bucket/some/prefix. Like Google's own tools, it does not percent-decode.
+// ParseURL splits a destination such as gs://bucket/some/prefix. Like Google's own tools, it does not decode
+// percent-encoded characters.
 func ParseURL(text string) (bucket, prefix string, err error) {
 	if bucket, prefix, err = remote.SplitURL(text, Scheme); err != nil {
 		return "", "", err
@@ -47,7 +48,7 @@ func checkPlace(bucket, prefix string) error {
 	return remote.CheckPrefix(prefix)
 }
 
-// check validates the options before any request.
+// check validates the options without sending requests.
 func (o *Options) check() error {
 	if err := checkPlace(o.Bucket, o.Prefix); err != nil {
 		return err

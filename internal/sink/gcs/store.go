@@ -21,17 +21,17 @@ type Store struct {
 	opts     Options
 	bucket   string
 	prefix   string // empty, or ends in a slash
-	endpoint string // without a slash at its end
+	endpoint string // without a trailing slash
 	client   remote.Doer
 	tokens   *tokens // nil if no credentials are sent
 	limits   limits
 	// uploading holds a token for each file that is being uploaded.
 	uploading chan struct{}
-	// own holds the ids of the objects that this Store has staged and has not tried to commit or drop; see Intact.
+	// own contains the ids of the objects that this Store has staged and has not yet tried to commit or drop; see Intact.
 	own sync.Map
 }
 
-// limits bounds the attempts of a request.
+// limits are the limits on the attempts of a request and on the waits between them.
 type limits struct {
 	attempts   int
 	maxBackoff time.Duration
@@ -42,8 +42,8 @@ var (
 	_ sink.StagedReader = (*Store)(nil)
 )
 
-// New returns the store that the options describe. It does not send a request; credentials are looked for when the
-// first request is sent. The context bounds the requests for tokens.
+// New returns the store that the options describe. It does not send a request, and looks for credentials only when the
+// first request is sent. The context applies to the requests for tokens.
 func New(ctx context.Context, opts Options) (*Store, error) {
 	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
 	if err := opts.check(); err != nil {
@@ -61,7 +61,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	if next == nil {
 		next = remote.NewHTTPClient()
 	}
-	s.client = opts.Watch(next, func(*http.Request) bool { return false }) // Decoding an empty document fails.
+	s.client = opts.Watch(next, func(*http.Request) bool { return false }) // An empty document needs no check, because decoding it fails.
 	remote.WarnIfPlain(opts.Log, s.endpoint)
 	if strings.HasPrefix(s.endpoint, "https://") {
 		s.tokens = newTokens(ctx, next)
@@ -72,7 +72,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 // String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
-// Info returns how readers reach the bucket, and the permissions that a run needs.
+// Info describes how readers access the bucket, and the permissions that a run needs.
 func (s *Store) Info() sink.Info {
 	place := Scheme + strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
 	return sink.Info{
@@ -84,7 +84,7 @@ func (s *Store) Info() sink.Info {
 	}
 }
 
-// secret returns the options of a DuckDB secret for an endpoint other than the default.
+// secret returns additional options of a DuckDB secret, which are needed for an endpoint other than the default.
 func (s *Store) secret() string {
 	if s.endpoint == DefaultEndpoint {
 		return ""
@@ -97,7 +97,7 @@ func (s *Store) secret() string {
 	return options
 }
 
-// CheckCommit does nothing: the service copies objects to any path.
+// CheckCommit does nothing, because the service can copy objects to any path.
 func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
 
 // objectPath returns the escaped path of an object in the API.
@@ -105,7 +105,7 @@ func (s *Store) objectPath(name string) string {
 	return "/storage/v1/b/" + url.PathEscape(s.bucket) + "/o/" + url.PathEscape(name)
 }
 
-// failed adds the operation and the object to an error, in one line.
+// failed adds the operation and the object to an error and describes it in one line.
 func (s *Store) failed(verb, path string, err error) error {
 	return fmt.Errorf("%s %s%s/%s%s: %w", verb, Scheme, s.bucket, s.prefix, path, s.describe(err))
 }

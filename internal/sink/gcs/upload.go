@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// chunkSize is how much of a larger file is sent in one request, so that little has to be sent again after a
+	// chunkSize is the maximum number of bytes of a file in one request, so that little has to be sent again after a
 	// failure. It is a multiple of 256 KiB, as the service requires.
 	chunkSize = 8 << 20
 	// maxSessions is the maximum number of sessions in which an upload is attempted, because the service may drop a
 	// session.
 	maxSessions = 3
-	// idName is the name of the metadata with the random id of an object.
+	// idName is the name under which an object's metadata contains the object's random id.
 	idName = "growth-export-id"
 
 	uploadPrefix = "/upload"
@@ -52,7 +52,7 @@ type newObject struct {
 	Metadata     map[string]string `json:"metadata"`
 }
 
-// castagnoli is the table of the service's checksums.
+// castagnoli is the table of the variant of CRC-32 that the service uses.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encodeCRC encodes a checksum as the service does.
@@ -61,7 +61,7 @@ func encodeCRC(sum uint32) string {
 }
 
 // insert uploads an object if the condition holds. The condition is anyGeneration, or the generation of the object to
-// replace; 0 means that there must not be an object. The service verifies the checksum. If the condition is refused,
+// replace, or 0 if there must not be an object. The service verifies the checksum. If the condition does not hold,
 // insert returns sink.ErrConflict, unless an earlier attempt of this insert, whose response was lost, has written the
 // object.
 func (s *Store) insert(
@@ -90,10 +90,10 @@ func (s *Store) insert(
 	return found, err
 }
 
-// anyGeneration stands for no condition, and for the latest generation of an object.
+// anyGeneration means that a write has no condition, or that a read is of the latest generation of an object.
 const anyGeneration = -1
 
-// conditions returns the parameters of a request that writes under a condition.
+// conditions returns the query parameters of a conditional write.
 func conditions(condition int64) url.Values {
 	query := url.Values{}
 	if condition != anyGeneration {
@@ -127,10 +127,10 @@ func (s *Store) insertAtOnce(
 	return found, err
 }
 
-// errSessionLost reports that the service has dropped the session of an upload.
+// errSessionLost reports that the service no longer has the session of an upload.
 var errSessionLost = errors.New("the service has dropped an upload in progress")
 
-// insertInChunks uploads an object with several requests, which belong to a session of the service.
+// insertInChunks uploads an object with several requests, which belong to a session on the service.
 func (s *Store) insertInChunks(
 	ctx context.Context, object newObject, content io.ReaderAt, size, condition int64,
 ) (found resource, err error) {
@@ -167,7 +167,7 @@ func (s *Store) startSession(ctx context.Context, object newObject, size, condit
 		body: func() io.Reader { return bytes.NewReader(description) }, size: int64(len(description)),
 	}, func(got answer) error {
 		_ = discard(got)
-		// Only the path is used: the host may be wrong behind a proxy that does not know its own name.
+		// Only the path and the query are used, because the host may be wrong behind a proxy that does not know its own name.
 		location, err := url.Parse(got.header.Get("Location"))
 		if err != nil || location.Path == "" {
 			return &bodyError{status: got.status, cause: errors.New("the address of the upload is missing")}
@@ -178,8 +178,8 @@ func (s *Store) startSession(ctx context.Context, object newObject, size, condit
 	return session, err
 }
 
-// sendChunks sends the content to a session. After a failure it asks the service how much has arrived. It returns
-// errSessionLost if the session has to be started again.
+// sendChunks sends the content to a session. After a failure, it asks the service how much it has received. It returns
+// errSessionLost if a new session has to be started.
 func (s *Store) sendChunks(ctx context.Context, session call, content io.ReaderAt, size int64) (resource, error) {
 	var offset int64
 	asking := false
@@ -217,11 +217,11 @@ func (s *Store) sendChunks(ctx context.Context, session call, content io.ReaderA
 // chunkProgress is the progress of a session.
 type chunkProgress struct {
 	done     bool
-	object   resource // if done
-	received int64    // bytes, if not
+	object   resource // set if done
+	received int64    // the number of bytes, if not done
 }
 
-// sendChunk sends the chunk at an offset, or nothing if asking is set, and returns the progress of the session.
+// sendChunk sends the chunk at an offset and returns the progress of the session. If asking is set, it sends no data.
 func (s *Store) sendChunk(
 	ctx context.Context, session call, content io.ReaderAt, offset, size int64, asking bool,
 ) (progress chunkProgress, err error) {
@@ -239,7 +239,8 @@ func (s *Store) sendChunk(
 			progress.done = true
 			return decode(&progress.object)(got)
 		}
-		// The service reports the bytes that it has received, such as "bytes=0-99". If it has none, there is no header.
+		// The service reports the bytes that it has received, such as "bytes=0-99". If it has received none, there is no
+		// header.
 		_, last, some := strings.Cut(got.header.Get("Range"), "-")
 		if n, err := strconv.ParseInt(last, 10, 64); some && err == nil && n < size {
 			progress.received = n + 1
@@ -249,18 +250,18 @@ func (s *Store) sendChunk(
 	return progress, err
 }
 
-// dropSession drops the data that was sent to a session, which otherwise expires after a week.
+// dropSession drops a session and the data that was sent to it. Otherwise the session expires after a week.
 func (s *Store) dropSession(ctx context.Context, session call) {
 	ctx, cancel := lateContext(ctx)
 	defer cancel()
 	session.method = http.MethodDelete
-	_ = s.attempt(ctx, session, discard) // It expires by itself.
+	_ = s.attempt(ctx, session, discard) // If this fails, the session expires later.
 }
 
 // bucketPath returns the escaped path of the bucket's objects in the API.
 func (s *Store) bucketPath() string { return "/storage/v1/b/" + url.PathEscape(s.bucket) + "/o" }
 
-// stat returns the description of a generation of an object, or of its latest generation.
+// stat returns the description of a generation of an object, or with anyGeneration of the latest.
 func (s *Store) stat(ctx context.Context, name string, generation int64) (found resource, err error) {
 	query := url.Values{}
 	if generation != anyGeneration {

@@ -1,4 +1,4 @@
-// Package remote contains the parts that cloud stores share: a draft in a scratch file, an object that is read by
-// ranges, requests that are cancelled when they transfer nothing, and waits. It does not depend on the protocol of a
+// Package remote contains the code that the cloud stores share: drafts in scratch files, objects that are read in
+// ranges, a client that cancels stalled requests, and waits between attempts. It does not depend on the protocol of a
 // store.
 package remote

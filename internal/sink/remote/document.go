@@ -8,7 +8,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// ContentType returns the type of a document, so that a browser shows a page instead of downloading it.
+// ContentType returns the content type of a document. A browser shows an HTML page only if the type is correct, and
+// otherwise downloads it.
 func ContentType(path string) string {
 	if strings.HasSuffix(path, ".html") {
 		return "text/html; charset=utf-8"
@@ -19,7 +20,7 @@ func ContentType(path string) string {
 // NoLocks is embedded by stores that use conditional writes instead of locks.
 type NoLocks struct{}
 
-// Lock does not exclude other processes.
+// Lock always succeeds and does not exclude other processes.
 func (NoLocks) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Duration) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

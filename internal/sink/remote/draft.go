@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// draft is a file in the scratch folder. If the system allows it, the file is unlinked at once, so that a killed
+// draft is a sink.Draft in a scratch file. If the system allows it, the file is unlinked at once, so that a killed
 // process leaves nothing behind.
 type draft struct {
 	sink.DraftFile
@@ -43,7 +43,7 @@ func (d *draft) Stage(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		_ = d.remove() // The upload is complete; the scratch file does not matter.
+		_ = d.remove() // The upload is complete, so errors of the scratch file do not matter.
 		return staged, nil
 	})
 }
@@ -62,10 +62,10 @@ func (d *draft) remove() error {
 	return nil
 }
 
-// scratchError adds the scratch folder to an error, such as a full disk.
+// scratchError adds the operation and the scratch folder to an error, such as a full disk.
 func (d *draft) scratchError(verb string, err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
-		err = e.Err // The path in the error no longer exists.
+		err = e.Err // The path in the error may no longer exist.
 	}
 	return fmt.Errorf("%s the scratch file of %s in %s: %w", verb, d.Path, cmp.Or(d.scratch, os.TempDir()), err)
 }

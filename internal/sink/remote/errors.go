@@ -21,29 +21,28 @@ func Shorten(text string) string {
 	return text
 }
 
-// DescribedError is an error of a client, described in words that an operator understands.
+// DescribedError is an error of a store's client, described in words that an operator understands.
 type DescribedError struct {
 	Text  string
 	Cause error
-	// Status is the HTTP status of the response; 0 if there was no response.
+	// Status is the HTTP status of the response, or 0 if there was no response.
 	Status int
 }
 
 func (e *DescribedError) Error() string { return e.Text }
 func (e *DescribedError) Unwrap() error { return e.Cause }
 
-// Is makes errors.Is report sink.ErrUnavailable for a store that throttles or fails, or to which there is no
-// connection.
+// Is makes errors.Is report sink.ErrUnavailable if the store throttles requests, fails or cannot be reached.
 func (e *DescribedError) Is(target error) bool {
 	return target == sink.ErrUnavailable &&
 		(e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError || unconnected(e.Cause))
 }
 
-// unconnected reports whether an error means that there is no connection, for a reason other than an unknown host.
+// unconnected reports whether an error means that no connection could be made, for a reason other than an unknown host.
 func unconnected(err error) bool {
 	if host, ok := errors.AsType[*net.DNSError](err); ok {
 		return !host.IsNotFound
 	}
 	connection, ok := errors.AsType[*net.OpError](err)
-	return ok && connection.Op != "remote error" // of TLS
+	return ok && connection.Op != "remote error" // "remote error" is an alert of TLS
 }

@@ -8,29 +8,29 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Window is the number of bytes that are fetched for a smaller read that does not continue the previous read, such as
-// the read of a Parquet footer.
+// Window is the number of bytes that are fetched for a small read that does not continue the previous read, such as the
+// read of a Parquet footer.
 const Window = 256 << 10
 
-// object is an Object that is read by ranges. Consecutive reads, such as those for a hash, share one request. Other
-// small reads fetch a window. Concurrent reads are served one after the other.
+// object is a sink.Object that is read in ranges. Consecutive reads, such as the reads for a hash, share one request.
+// Other small reads fetch a window. Concurrent reads are served one after another.
 type object struct {
 	size  int64
 	open  func(from, to int64) (io.ReadCloser, error)
 	pause func(attempt int, cause error) error
 
 	mu     sync.Mutex
-	stream io.ReadCloser // nil if none is open
+	stream io.ReadCloser // the body of the open request; nil if there is none
 	next   int64         // the stream's offset
 	end    int64         // the stream's end
 	ended  int64         // where the last read ended
-	held   []byte        // the window
+	held   []byte        // the bytes of the window
 	heldAt int64         // the window's offset
 }
 
-// NewObject returns an object of the given size. Its last bytes may already be known. open returns the bytes from an
-// offset up to an end. If a body breaks off, pause waits before open is called again; an error from pause ends the
-// read.
+// NewObject returns an object of the given size, whose last bytes are tail if these are already known. open returns the
+// bytes in the half-open range between two offsets. If a body breaks off, pause waits before open is called again. If
+// pause returns an error, the read returns it.
 func NewObject(
 	size int64, tail []byte, open func(from, to int64) (io.ReadCloser, error), pause func(attempt int, cause error) error,
 ) sink.Object {
@@ -48,7 +48,7 @@ func (o *object) Close() error {
 	return nil
 }
 
-// ReadAt reads from an offset.
+// ReadAt reads bytes at an offset. It may send a request.
 func (o *object) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, errors.New("read at a negative offset")
@@ -67,7 +67,7 @@ func (o *object) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// read reads all of p, from the window, the open stream, or a new stream or window.
+// read fills p from the window, the open stream, a new stream or a new window.
 func (o *object) read(p []byte, offset int64) (int, error) {
 	if offset >= o.heldAt && offset+int64(len(p)) <= o.heldAt+int64(len(o.held)) {
 		return copy(p, o.held[offset-o.heldAt:]), nil
@@ -88,8 +88,8 @@ func (o *object) read(p []byte, offset int64) (int, error) {
 	return copy(p, o.held[offset-o.heldAt:]), nil
 }
 
-// readStream reads all of p from the stream. It opens a new stream, from offset to end, if the current one is at a
-// different offset or breaks off.
+// readStream fills p from the stream. It opens a new stream, up to end, if there is none, or if the current stream is
+// at a different offset or breaks off.
 func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
 	if o.stream != nil && o.next != offset {
 		o.closeStream()
@@ -126,7 +126,8 @@ func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
 	}
 }
 
-// closeStream closes the stream. If the stream has not been read to its end, its connection cannot be used again.
+// closeStream closes the stream, if one is open. If the stream was not read to its end, its connection cannot be used
+// again.
 func (o *object) closeStream() {
 	if o.stream != nil {
 		_ = o.stream.Close() // The data read so far is valid.

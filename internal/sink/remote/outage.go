@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// outageQuiet is how long a store may fail before that is logged.
+	// outageQuiet is how long a store may fail before the outage is logged.
 	outageQuiet = 10 * time.Second
 	// outageAgain is the time until a continuing outage is logged again.
 	outageAgain = time.Minute
 )
 
-// outage logs that a store keeps failing while its client repeats requests. It is safe for concurrent use.
+// outage logs that a store keeps failing while its client retries requests. It is safe for concurrent use.
 type outage struct {
 	log *slog.Logger // may be nil
 
 	mu    sync.Mutex
-	since time.Time   // the first failure after the last success; zero if there is none
-	told  time.Time   // when the outage was last logged; zero if it was not
+	since time.Time   // the time of the first failure after the last success; zero if there was no failure
+	told  time.Time   // when the outage was last logged; zero if it has not been logged
 	timer *time.Timer // logs the outage for the first time
 	host  string
 	cause string // of the last failure

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// SplitURL splits the URL of a destination into bucket and prefix, which it does not check.
+// SplitURL splits the URL of a destination into bucket and prefix. It does not validate them.
 func SplitURL(text, scheme string) (bucket, prefix string, err error) {
 	rest, ok := strings.CutPrefix(text, scheme)
 	if !ok {
@@ -21,7 +21,7 @@ func SplitURL(text, scheme string) (bucket, prefix string, err error) {
 	return bucket, strings.TrimSuffix(prefix, "/"), nil
 }
 
-// CheckPrefix returns an error if the paths of a destination cannot start with the prefix, which may be empty.
+// CheckPrefix returns an error if the paths of a destination cannot start with the prefix. The empty prefix is valid.
 func CheckPrefix(prefix string) error {
 	switch {
 	case prefix != "" && !fs.ValidPath(prefix) || prefix == ".":
@@ -32,10 +32,11 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// unlisted reports whether a character may be missing from a store's lists of keys, which are XML.
+// unlisted reports whether some stores cannot list keys with this character, because their lists are XML.
 func unlisted(r rune) bool { return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' }
 
-// ParseEndpoint checks the URL of a store and returns it. Its error does not repeat the text, which may hold a password.
+// ParseEndpoint validates the URL of a store and returns it. Its error does not repeat the text, which may contain a
+// password.
 func ParseEndpoint(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrStalled reports that an attempt was cancelled because it transferred nothing.
+// ErrStalled reports that an attempt was cancelled because it transferred no data for too long.
 var ErrStalled = errors.New("timeout: no data transferred")
 
 // Doer sends requests, as an http.Client does.
@@ -18,13 +18,15 @@ type Doer interface {
 	Do(req *http.Request) (*http.Response, error)
 }
 
-// Client cancels an attempt that transfers nothing in either direction for too long; the caller then tries again. It
-// also removes URLs, which contain upload ids or signatures, from errors. If a document is expected, it reports an
-// empty body as an error, because an SDK would read it as an empty list. It logs outages of the store.
+// Client cancels an attempt that transfers no data in either direction for too long, so that the caller can try again.
+// It also removes URLs from errors, because they may contain upload ids or signatures. If a document is expected,
+// Client reports an empty body as an error, because an SDK would decode it as an empty list. It also logs outages of
+// the store.
 type Client struct {
 	Next    Doer
 	Timeout time.Duration
-	// AnswersDocument reports whether the response to a request has a document as its body, which is never empty.
+	// AnswersDocument reports whether a successful response to a request has a document as its body. Such a body is never
+	// empty.
 	AnswersDocument func(req *http.Request) bool
 
 	outage outage
@@ -82,7 +84,8 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// watchedBody calls read after each Read, and closed after Close. read may replace the error.
+// watchedBody is a body that calls read after each Read, and closed after Close. Read returns the error that read
+// returns.
 type watchedBody struct {
 	io.ReadCloser
 

@@ -10,17 +10,17 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// CheckAttempts and CheckMaxBackoff limit the attempts and the waits of checks that a user waits for.
+// CheckAttempts and CheckMaxBackoff limit the attempts and the waits of checks whose result a user is waiting for.
 const (
 	CheckAttempts   = 10
 	CheckMaxBackoff = time.Second
 )
 
 const (
-	// CleanUpPatience bounds the time for removing the leftovers of a failed or cancelled upload.
+	// CleanUpPatience is the maximum time for removing the leftovers of a failed or cancelled upload.
 	CleanUpPatience = 15 * time.Second
-	// MaxIdleConnections is the maximum number of idle connections that are kept open to a host. It is enough for all
-	// concurrent requests, because a new connection costs more than a request.
+	// MaxIdleConnections is the maximum number of idle connections that are kept open to a host. It is large enough for
+	// all concurrent requests, because opening a connection takes longer than a request.
 	MaxIdleConnections = sink.MaxConcurrency + 16
 )
 
@@ -30,8 +30,9 @@ const (
 	maxDoublings       = 20
 )
 
-// Backoff returns the wait after an attempt; attempts are counted from 1. It starts with a short wait, or a longer one
-// if the store is throttling, doubles it with each attempt up to maxWait, and subtracts a random part of up to half.
+// Backoff returns the wait after an attempt. Attempts are counted from 1. The wait is short after the first attempt, or
+// longer if the store is throttling, and doubles with each attempt up to maxWait. A random part of up to half is then
+// subtracted.
 func Backoff(attempt int, throttled bool, maxWait time.Duration) time.Duration {
 	wait := firstWait
 	if throttled {
@@ -51,7 +52,7 @@ func Waits(first, maxWait, total time.Duration) []time.Duration {
 	return list
 }
 
-// Pause waits, or returns the cause if ctx is done first.
+// Pause waits for the given time. If ctx is done first, it returns the cause.
 func Pause(ctx context.Context, wait time.Duration) error {
 	if wait == 0 {
 		return ctx.Err()
@@ -66,13 +67,13 @@ func Pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// Answer caches one aspect of a server's behaviour, which has to be determined by trying.
+// Answer caches whether a server has a certain behaviour that can only be determined by trying.
 type Answer struct {
 	known  atomic.Pointer[bool]
 	trying sync.Mutex
 }
 
-// Known returns the behaviour and whether it is known.
+// Known returns whether the server has the behaviour, and whether that is known.
 func (a *Answer) Known() (does, known bool) {
 	if answer := a.known.Load(); answer != nil {
 		return *answer, true
@@ -80,11 +81,11 @@ func (a *Answer) Known() (does, known bool) {
 	return false, false
 }
 
-// Set records the behaviour, which is then known.
+// Set records whether the server has the behaviour.
 func (a *Answer) Set(does bool) { a.known.Store(&does) }
 
-// Ask returns the behaviour. If it is not known yet, Ask calls try; only one caller tries at a time. After an error,
-// the behaviour is still unknown.
+// Ask returns whether the server has the behaviour. If that is not known yet, Ask calls try, in one goroutine at a
+// time. If try fails, the behaviour remains unknown.
 func (a *Answer) Ask(try func() (bool, error)) (does bool, err error) {
 	if does, known := a.Known(); known {
 		return does, nil

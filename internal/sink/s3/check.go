@@ -15,13 +15,13 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// checkFolder is the folder in which checks start uploads. Only tryAbort completes such an upload, and removes the
+// checkFolder is the folder in which checks start uploads. Only tryAbort completes an upload there, and it removes the
 // object again.
 const checkFolder = "_check/"
 
 // Check verifies that the credentials are valid, that the bucket can be listed, and that uploads can be started and
-// aborted under the prefix. A started upload is not an object, so nothing is ever visible. Check also aborts the
-// uploads that a killed Check or ListsStaged has left.
+// aborted under the prefix. An upload is not visible until it is completed, so readers see nothing of the check. Check
+// also aborts the uploads that a killed process left behind in Check or ListsStaged.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if err == nil {
@@ -36,7 +36,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// CheckReading verifies, within seconds, that the credentials are valid and that the bucket exists. It also passes if
+// CheckReading verifies, within seconds, that the credentials are valid and that the bucket exists. It succeeds even if
 // the credentials do not allow listing the bucket, because they may still allow reading.
 func (s *Store) CheckReading(ctx context.Context) error {
 	if err := s.checkBucket(ctx); err != nil && codeOf(err) != "AccessDenied" {
@@ -72,8 +72,8 @@ func (s *Store) checkBucket(ctx context.Context) error {
 	return nil
 }
 
-// abortChecks aborts the uploads of killed checks. It may also abort the upload of a running check, which does not
-// matter.
+// abortChecks aborts the uploads of checks that were killed. It may also abort the upload of a running check, which
+// does no harm.
 func (s *Store) abortChecks(ctx context.Context) error {
 	for upload, err := range s.uploads(ctx, s.prefix+checkFolder, s.shortRetries) {
 		if err == nil {
@@ -86,7 +86,7 @@ func (s *Store) abortChecks(ctx context.Context) error {
 	return nil
 }
 
-// checkUpload starts an upload and aborts it.
+// checkUpload checks that an upload can be started and aborted.
 func (s *Store) checkUpload(ctx context.Context) error {
 	path := checkFolder + rand.Text()
 	created, failed := s.client.CreateMultipartUpload(ctx, s.newUpload(path), s.shortRetries)
@@ -99,8 +99,8 @@ func (s *Store) checkUpload(ctx context.Context) error {
 	return nil
 }
 
-// endCheck aborts the upload that a check has started at path. If attempts to start it failed, it also looks for other
-// uploads: the store may have carried out an attempt whose response was lost.
+// endCheck aborts the upload that a check started at path. If any attempt to start it failed, endCheck also aborts all
+// other uploads at path, because the store may have carried out an attempt whose response was lost.
 func (s *Store) endCheck(ctx context.Context, path string, created *s3.CreateMultipartUploadOutput, failed error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 	defer cancel()
@@ -123,9 +123,10 @@ func (s *Store) endCheck(ctx context.Context, path string, created *s3.CreateMul
 	return nil
 }
 
-// ListsStaged starts an upload and reports whether a listing shows it. MinIO and some other stores list uploads only by
-// exact key, not by prefix. If the process is killed, the next Check aborts the upload. If a concurrent Check aborts
-// it, ListsStaged starts another. If a listing has already shown an upload, ListsStaged does not start one.
+// ListsStaged starts an upload and reports whether a listing of the destination contains it, because MinIO and some
+// other stores list uploads only by exact key, not by prefix. If a listing has already contained an upload, ListsStaged
+// does not start one. If a concurrent Check aborts the upload, ListsStaged starts another. If the process is killed,
+// the next Check aborts the upload.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.Ask(func() (listed bool, err error) {
 		for range 3 {
@@ -139,7 +140,7 @@ func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 }
 
 // abortHarms reports whether aborting an upload would remove the object at its path, or the parts of another upload, as
-// on S3Mock. It tests this if there is an object at the path, or if beside reports another upload.
+// on S3Mock. It tests this only if there is an object at the path or beside reports that there is another upload.
 func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool, error)) (bool, error) {
 	if hurts, known := s.abortHurts.Known(); known && !hurts || s.endpoint == "" || strings.HasPrefix(path, checkFolder) {
 		return false, nil
@@ -160,8 +161,8 @@ func (s *Store) abortHarms(ctx context.Context, path string, beside func() (bool
 	return s.AbortRemoves(ctx)
 }
 
-// AbortRemoves tests whether aborting an upload removes an object at its path that another upload has created. On AWS,
-// it never does.
+// AbortRemoves tests whether aborting an upload removes an object at its path that another upload created. AWS is not
+// tested, because aborting an upload never removes an object there.
 func (s *Store) AbortRemoves(ctx context.Context) (bool, error) {
 	if s.endpoint == "" {
 		return false, nil
@@ -169,7 +170,8 @@ func (s *Store) AbortRemoves(ctx context.Context) (bool, error) {
 	return s.abortHurts.Ask(func() (bool, error) { return s.tryAbort(ctx, checkFolder+rand.Text()) })
 }
 
-// tryAbort completes one of two uploads of a path, aborts the other, and reports whether that has removed the object.
+// tryAbort starts two uploads of a path, completes the first, aborts the second, and reports whether the abort has
+// removed the object.
 func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
@@ -200,7 +202,8 @@ func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err er
 	return !there, nil
 }
 
-// listsUpload starts an upload at path and reports whether a listing shows it, and if not, whether it is gone.
+// listsUpload starts an upload at path and reports whether a listing contains it. If the listing does not, gone reports
+// whether another process has aborted the upload.
 func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool, err error) {
 	created, failed := s.client.CreateMultipartUpload(ctx, s.newUpload(path))
 	defer func() {
@@ -223,7 +226,7 @@ func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool
 	return false, gone, err
 }
 
-// Encryption returns how the store says it has encrypted an object; empty if it does not say.
+// Encryption returns the encryption that the store reports for an object, or "" if it does not report any.
 func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return "", err

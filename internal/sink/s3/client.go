@@ -25,7 +25,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// connect creates the SDK's client.
+// connect creates the client of the SDK from the options and the AWS configuration.
 func (s *Store) connect(ctx context.Context) error {
 	opts := &s.opts
 	load := []func(*config.LoadOptions) error{
@@ -99,7 +99,7 @@ func answersDocument(req *http.Request) bool {
 }
 
 // configuredAttempts returns the maximum number of attempts that the environment (AWS_MAX_ATTEMPTS) or the shared
-// configuration sets; 0 if neither does. The SDK applies this number only to its own retryers.
+// configuration sets, or 0 if neither sets it. The SDK applies this number only to its own retryers.
 func configuredAttempts(ctx context.Context, cfg aws.Config) (int, error) {
 	for _, source := range cfg.ConfigSources {
 		s, ok := source.(interface {
@@ -126,7 +126,7 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 		o.Retryables = append([]retry.IsErrorRetryable{
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
 				if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
-					return aws.FalseTernary // Trying again does not help.
+					return aws.FalseTernary // Trying again would not help.
 				}
 				if _, bad := errors.AsType[*smithy.DeserializationError](err); bad || errors.Is(err, io.ErrUnexpectedEOF) {
 					return aws.TrueTernary // The response was cut short.
@@ -137,22 +137,22 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 				// Another request for the same key is in progress.
 				"ConditionalRequestConflict": {}, "OperationAborted": {},
 				"TooManyRequests": {},
-				// versitygw: the folder was removed with its last object while this object was being written.
+				// versitygw returns this if the folder was removed with its last object while this object was being written.
 				"ExistingObjectIsDirectory": {},
 			}},
 		}, o.Retryables...)
 	})
 }
 
-// backoff replaces the SDK's own waits. These start so high that a run becomes very slow when many requests fail, and
-// that only a few attempts are possible.
+// backoff returns the waits between attempts, which replace the SDK's own. The SDK's first waits are so long that a run
+// becomes very slow when many requests fail, and that only a few attempts are possible.
 func backoff(maxWait time.Duration) retry.BackoffDelayer {
 	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
 		return remote.Backoff(attempt, throttled(err), maxWait), nil
 	})
 }
 
-// shortRetries limits attempts and waits, for checks that a user waits for.
+// shortRetries limits attempts and waits, for checks whose result a user is waiting for.
 func (s *Store) shortRetries(o *s3.Options) {
 	o.Retryer = newRetryer(min(o.Retryer.MaxAttempts(), remote.CheckAttempts),
 		min(cmp.Or(s.opts.MaxBackoff, remote.MaxBackoff), remote.CheckMaxBackoff))

@@ -15,22 +15,22 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// These are the waits before each check of an object. A store that has confirmed a completion may still be creating the
-// object. After NoSuchUpload, the object exists only if the upload has been completed before.
+// These are the waits before each check of whether an object exists. A store that has confirmed a completion may still
+// be creating the object. After NoSuchUpload, the object exists only if the upload was completed before.
 var (
 	afterCompletion = remote.Waits(100*time.Millisecond, 2*time.Second, 30*time.Second)
 	afterNoUpload   = remote.Waits(100*time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
 	atOnce          = remote.Waits(0, 0, 0)
 )
 
-// Commit completes the upload of a staged file. The result depends only on the object that is then at the path: the
-// upload may have been completed before by another process, or by this process if the response was lost. Some stores
-// confirm a completion that is still in progress, or the completion of a missing upload if there is any object at its
-// key.
+// Commit completes the upload of a staged file. Its result depends only on the object that is at the path afterwards,
+// because another process may already have completed the upload, or this process may have done so and lost the
+// response. In addition, some stores confirm a completion that is still in progress, or the completion of a missing
+// upload if there is any object at its key.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
 	defer func() {
 		if errors.Is(err, sink.ErrStagedLost) {
-			s.own.Clear() // The others may be lost too.
+			s.own.Clear() // Other staged files may be lost too.
 		}
 	}()
 	if err := remote.Ready(ctx, file.Path); err != nil {
@@ -80,14 +80,15 @@ func (s *Store) complete(ctx context.Context, path string, token stagedUpload) e
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	switch codeOf(err) {
-	case "InvalidPart", "InvalidPartOrder", "EntityTooSmall": // The parts are not those that were uploaded.
+	case "InvalidPart", "InvalidPartOrder", "EntityTooSmall": // The uploaded parts have been replaced or are missing.
 		return fmt.Errorf("%w: %w", sink.ErrStagedLost, s.describe(err))
 	}
 	return err
 }
 
-// isCommitted reports whether the object at the file's path is the file: it must have the same size, and the id of the
-// upload if the store keeps metadata and the id is known. It looks after each of the waits until that is so.
+// isCommitted reports whether the object at the file's path is the file. The object must have the same size and, if
+// both ids are known, the id of the upload in its metadata. isCommitted checks this after each of the waits, until it
+// finds the file.
 func (s *Store) isCommitted(ctx context.Context, file sink.File, id string, waits []time.Duration) (bool, error) {
 	for _, wait := range waits {
 		if err := remote.Pause(ctx, wait); err != nil {
@@ -108,7 +109,8 @@ func (s *Store) isCommitted(ctx context.Context, file sink.File, id string, wait
 	return false, nil
 }
 
-// Holds compares the sizes and ETags of the uploaded parts, or looks for the committed object.
+// Holds compares the total size and the ETags of the uploaded parts. If they differ or the upload is missing, it looks
+// for the committed object.
 func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, error) {
 	if err := remote.Ready(ctx, file.Path); err != nil {
 		return false, err
@@ -162,9 +164,9 @@ func (s *Store) isUploaded(ctx context.Context, path string, token stagedUpload)
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// Intact does the same as Holds for files of other processes, because the store has verified the checksums that were
-// sent with the parts, and Holds compares the ETags of the parts. Files that this Store has staged are assumed to be
-// intact, without a request, until Commit finds that an upload was lost.
+// Intact does the same as Holds for files that this Store did not stage, because the store has verified the checksums
+// that were sent with the parts, and Holds compares the ETags of the parts. It assumes without a request that the files
+// that this Store has staged are intact, until Commit finds that an upload was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
 	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
 		if _, own := s.own.Load(token.UploadID); own {

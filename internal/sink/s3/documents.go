@@ -21,11 +21,11 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// noETag is the version of a document whose response has no ETag, as behind some proxies. No object has this ETag, so
-// writes that expect it are refused. With an empty version, such writes would be unconditional.
+// noETag is the version of a document if the response has no ETag, as is the case behind some proxies. No object has
+// this ETag, so a write that requires it fails. With an empty version, the write would be unconditional.
 const noETag = `"none"`
 
-// Read returns a document; its version is the ETag.
+// Read returns a document and its version, which is the ETag.
 func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, "", err
@@ -40,7 +40,7 @@ func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
 	return data, etag, nil
 }
 
-// read reads a whole object. It retries bodies that are cut short, which the SDK does not.
+// read returns a whole object and its ETag. Unlike the SDK, it sends the request again if the body is cut short.
 func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: s.key(path)})
@@ -61,7 +61,8 @@ func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 	}
 }
 
-// pauseRead waits before a body that was cut short is requested again. After the last attempt it returns the cause.
+// pauseRead waits before a body that was cut short is requested again. After the last attempt, it returns an error that
+// wraps cause.
 func (s *Store) pauseRead(ctx context.Context, attempt int, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,8 +78,8 @@ func (s *Store) pauseRead(ctx context.Context, attempt int, cause error) error {
 	return remote.Pause(ctx, wait)
 }
 
-// Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
-// Write, whose response was lost, has written the object.
+// Write writes a document in one request. If the condition does not hold, it checks whether an earlier attempt of the
+// same Write, whose response was lost, has written the object.
 func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// put sends a document. If the server does not implement checksums, put sends the document without a checksum.
+// put sends a document. If the server does not implement checksums, put sends the document again without a checksum.
 func (s *Store) put(ctx context.Context, in *s3.PutObjectInput, data []byte) error {
 	in.Body = bytes.NewReader(data)
 	_, err := s.client.PutObject(ctx, in)
@@ -179,7 +180,7 @@ func encodeCRC(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// Remove removes an object; a missing object is not an error.
+// Remove removes an object. A missing object is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := remote.Ready(ctx, path); err != nil {
 		return err

@@ -19,13 +19,14 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// failed adds the operation and the object to an error, in one line.
+// failed adds the operation and the object to an error and describes it in one line.
 func (s *Store) failed(verb, path string, err error) error {
 	return fmt.Errorf("%s %s%s/%s%s: %w", verb, Scheme, s.bucket, s.prefix, path, s.describe(err))
 }
 
-// describe rewrites an error of the SDK as one line: what happened and, if there is advice, what to do. It leaves out
-// request ids and the URL of the request, but includes a custom endpoint. errors.Is and errors.As still find the cause. Other errors are returned as they are.
+// describe returns an error of the SDK as one line that says what happened and, if there is advice, what to do. It
+// omits request ids and the URL of the request, but includes a custom endpoint. errors.Is and errors.As still find the
+// cause. It returns other errors unchanged.
 func (s *Store) describe(err error) error {
 	_, sdk := errors.AsType[*smithy.OperationError](err)
 	_, described := errors.AsType[*remote.DescribedError](err)
@@ -50,7 +51,7 @@ func (s *Store) describe(err error) error {
 	return &remote.DescribedError{Text: text, Cause: err, Status: statusOf(err)}
 }
 
-// explain returns the cause of an error and the remedy; both are empty if there is no advice.
+// explain returns the cause of an error and the remedy. Both are "" if there is no advice.
 func (s *Store) explain(err error) (what, step string) {
 	code, status := codeOf(err), statusOf(err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -91,7 +92,7 @@ func throttled(err error) bool {
 	return retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary
 }
 
-// permission returns the action that a denied operation needs.
+// permission returns the actions that must be allowed for a denied operation.
 func permission(err error) string {
 	if strings.Contains(reason(err), "kms:") {
 		return "kms:GenerateDataKey and kms:Decrypt on the KMS key"
@@ -113,7 +114,8 @@ func permission(err error) string {
 	}
 }
 
-// reason returns the message of the store or of the operating system or, if there is none, says what went wrong.
+// reason returns the message of the store or of the operating system. If there is no such message, it describes the
+// error.
 func reason(err error) string {
 	status := statusOf(err)
 	api, isAPI := errors.AsType[smithy.APIError](err)
@@ -139,7 +141,7 @@ func reason(err error) string {
 	return e.Err.Error()
 }
 
-// statusOf returns the HTTP status of the response behind an error, or 0 if there was none.
+// statusOf returns the HTTP status of the response that caused an error, or 0 if there was no response.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return e.HTTPStatusCode()
@@ -147,7 +149,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// codeOf returns the store's code for an error; empty if there is none.
+// codeOf returns the store's code for an error, or "" if there is no code.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
 		return e.ErrorCode()
@@ -155,7 +157,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// noObject reports whether an error says that there is no object at the key. A missing bucket is a different error.
+// noObject reports whether an error says that there is no object at the key. It returns false if the bucket is missing.
 func noObject(err error) bool {
 	switch codeOf(err) {
 	case "NoSuchKey", "NotFound":
@@ -172,7 +174,7 @@ func notImplemented(err error) bool {
 }
 
 // noUpload reports whether an error from a request about an upload means that the upload is gone. Some stores use codes
-// other than NoSuchUpload, such as NoSuchKey. A missing bucket is a different error.
+// other than NoSuchUpload, such as NoSuchKey. It returns false if the bucket is missing.
 func noUpload(err error) bool {
 	code := codeOf(err)
 	return code == "NoSuchUpload" || statusOf(err) == http.StatusNotFound && code != "NoSuchBucket"

@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// List lists the objects under a prefix, except those whose keys are not valid paths, such as the empty objects that
-// some tools create for folders.
+// List lists the objects under a prefix. It skips objects whose keys are not valid paths, such as the empty objects
+// that some tools create for folders.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
 	return func(yield func(sink.Entry, error) bool) {
 		if err := ctx.Err(); err != nil {

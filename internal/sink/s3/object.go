@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Open opens an object by reading its last bytes, which are the whole object if it is small. Reads fail once the object
-// has been replaced.
+// Open opens an object by reading its last bytes, which reads a small object as a whole. Reads fail once the object has
+// been replaced.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err
@@ -29,8 +29,8 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	case err != nil:
 		return nil, s.failed("open", path, err)
 	}
-	// A weak ETag, as some proxies send, never satisfies If-Match. In that case, the ETags of the responses are
-	// compared instead.
+	// Some proxies return weak ETags, which never satisfy If-Match. In that case, the ETags of the responses are compared
+	// instead.
 	condition := found.etag
 	if strings.HasPrefix(aws.ToString(condition), "W/") {
 		condition = nil
@@ -42,7 +42,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 				Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
 			})
 			if err != nil {
-				if noObject(err) { // it was there when it was opened
+				if noObject(err) { // the object was removed after Open
 					err = sink.ErrNotFound
 				}
 				return nil, s.failed("read", path, err)
@@ -60,7 +60,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 		}), nil
 }
 
-// tail holds the last bytes and the size of an object that is being opened.
+// tail is the result of readTail: the last bytes, the size and the ETag of an object.
 type tail struct {
 	size int64
 	etag *string

@@ -8,20 +8,20 @@ import (
 	"example.org/growthexport/internal/sink/remote"
 )
 
-// Scheme starts the URL of a destination on S3.
+// Scheme is the start of the URL of a destination on S3.
 const Scheme = "s3://"
 
 // The values of Options.Checksums.
 const (
-	// ChecksumsWhenSupported means that a CRC-32 is sent with every part and document, until the server answers that it
-	// does not support checksums.
+	// ChecksumsWhenSupported sends a CRC-32 with every part and document, until the server answers that it does not
+	// support checksums.
 	ChecksumsWhenSupported = "when-supported"
-	// ChecksumsWhenRequired means that no checksums are sent, for stores that reject them.
+	// ChecksumsWhenRequired sends no checksums, for stores that reject them.
 	ChecksumsWhenRequired = "when-required"
 )
 
-// Options say where the destination is and how to access it. Only Bucket is required; other empty values come from
-// AWS's own chain of environment variables, shared configuration and roles.
+// Options say where the destination is and how to access it. Only Bucket is required. Region and credentials that are
+// not set come from AWS's own chain of environment variables, shared configuration and roles.
 type Options struct {
 	remote.Settings
 
@@ -30,13 +30,13 @@ type Options struct {
 	Prefix string
 	// Endpoint is the root of an S3-compatible store, such as https://host:9000.
 	Endpoint string
-	// Region is the region of the bucket; us-east-1 if there is an endpoint and no region is set.
+	// Region is the region of the bucket. If no region is configured but an endpoint is, the region is us-east-1.
 	Region string
-	// PathStyle means that requests go to https://host/bucket rather than https://bucket.host.
+	// PathStyle is true if requests go to https://host/bucket rather than https://bucket.host.
 	PathStyle bool
-	// SSE is the encryption at rest: AES256, aws:kms or aws:kms:dsse; the bucket's default if empty.
+	// SSE is the encryption at rest: AES256, aws:kms or aws:kms:dsse. If it is empty, the bucket's default applies.
 	SSE string
-	// KMSKeyID identifies the key for aws:kms or aws:kms:dsse. If it is set, aws:kms is the default encryption.
+	// KMSKeyID identifies the key for aws:kms or aws:kms:dsse. If it is set, the default of SSE is aws:kms.
 	KMSKeyID string
 	// Checksums is ChecksumsWhenSupported, the default, or ChecksumsWhenRequired.
 	Checksums string
@@ -45,10 +45,11 @@ type Options struct {
 	SecretAccessKey string
 }
 
-// defaultRegion is the region if an endpoint is set, but no region.
+// defaultRegion is the region if an endpoint is configured but no region.
 const defaultRegion = "us-east-1"
 
-// ParseURL splits a destination such as s3://bucket/some/prefix. Like AWS's own tools, it does not percent-decode.
+// ParseURL splits a destination such as s3://bucket/some/prefix. Like AWS's own tools, it does not decode
+// percent-encoded characters.
 func ParseURL(text string) (bucket, prefix string, err error) {
 	if bucket, prefix, err = remote.SplitURL(text, Scheme); err != nil {
 		return "", "", err
@@ -70,7 +71,7 @@ func checkPlace(bucket, prefix string) error {
 	return remote.CheckPrefix(prefix)
 }
 
-// check validates the options before any request.
+// check validates the options without sending requests.
 func (o *Options) check() error {
 	if err := checkPlace(o.Bucket, o.Prefix); err != nil {
 		return err

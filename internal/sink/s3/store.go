@@ -18,7 +18,7 @@ import (
 
 // Store is a destination on S3.
 type Store struct {
-	remote.NoLocks // Documents are written under conditions instead.
+	remote.NoLocks // Documents are written conditionally instead.
 
 	opts     Options
 	bucket   string
@@ -28,16 +28,17 @@ type Store struct {
 	creds    aws.CredentialsProvider
 	// uploading holds a token for each part that is being uploaded.
 	uploading chan struct{}
-	// own holds the ids of the uploads that this Store has staged and has not tried to complete or abort; see Intact.
+	// own contains the ids of the uploads that this Store has staged and has not yet tried to complete or abort; see
+	// Intact.
 	own sync.Map
-	// open maps the ids of the uploads that this Store has started, and has neither completed nor aborted, to their
-	// paths.
+	// open maps ids to paths, for the uploads that this Store has started and has neither completed nor aborted.
 	open sync.Map
-	// conditions is a sink.Conditions. It determines how conditional writes are made.
+	// conditions is the sink.Conditions with which conditional writes are made.
 	conditions atomic.Int32
-	// refusesChecksums is set once the server has refused a request because of its checksum.
+	// refusesChecksums is set once the server has rejected a request because it does not implement checksums.
 	refusesChecksums atomic.Bool
-	// listing and abortHurts record the behaviour of the server, as far as it is known.
+	// listing records whether the server lists all uploads; see ListsStaged. abortHurts records whether aborting an upload
+	// removes an object; see AbortRemoves.
 	listing, abortHurts remote.Answer
 }
 
@@ -72,7 +73,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 // String returns the destination's URL in the form that ParseURL parses.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
-// Info returns how readers reach the bucket, and the permissions that a run needs.
+// Info describes how readers access the bucket, and the permissions that a run needs.
 func (s *Store) Info() sink.Info {
 	place := strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
 	conditions := ""
@@ -88,7 +89,7 @@ func (s *Store) Info() sink.Info {
 	}
 }
 
-// googleHost is the host of Google Cloud Storage, whose S3-compatible interface lacks conditional writes.
+// googleHost is the host of Google Cloud Storage, whose S3-compatible interface does not support conditional writes.
 const googleHost = "storage.googleapis.com"
 
 // secret returns the options of a DuckDB secret for the bucket.
@@ -110,7 +111,7 @@ func (o *Options) secret() string {
 	return options
 }
 
-// Draft starts a file in the scratch folder, which Stage uploads as the parts of a multipart upload.
+// Draft starts a file in the scratch folder. Stage uploads the file as the parts of a multipart upload.
 func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
 	if err := remote.Ready(ctx, path); err != nil {
 		return nil, err

@@ -20,32 +20,34 @@ import (
 )
 
 const (
-	// minPart is the size of a file's parts, unless a file would then have more than maxParts.
+	// minPart is the size of a file's parts in bytes, unless the file would then have more than maxParts parts, the limit
+	// of S3. Sizes above minPart are multiples of partStep.
 	minPart  = 8 << 20
 	maxParts = 10_000
 	partStep = 1 << 20
-	// idName is the name of the metadata with the random id of an object.
+	// idName is the name under which an object's metadata contains the object's random id.
 	idName = "growth-export-id"
 )
 
-// stagedUpload is the File.Staged of a Store.
+// stagedUpload is the File.Staged of a Store: the upload of a staged file.
 type stagedUpload struct {
 	UploadID string `json:"upload_id"`
-	// ID is the random id in the metadata of the object that the upload becomes.
+	// ID is the random id that is in the metadata of the object once the upload is completed.
 	ID       string       `json:"id"`
 	Bytes    int64        `json:"bytes"`
 	PartSize int64        `json:"part_size"`
 	Parts    []stagedPart `json:"parts"`
 }
 
-// stagedPart is an uploaded part; the first is part number 1.
+// stagedPart is an uploaded part. Parts are numbered from 1.
 type stagedPart struct {
 	ETag string `json:"etag"`
-	// CRC32 is in base64, as in S3's own requests; empty if no checksum was sent.
+	// CRC32 is the checksum of the part in base64, as in S3's own requests. It is empty if no checksum was sent.
 	CRC32 string `json:"crc32,omitempty"`
 }
 
-// decodeStaged decodes File.Staged. If that is nil, the result is zero. If it is not valid, the error is ErrDamaged.
+// decodeStaged decodes file.Staged. It returns the zero value if file.Staged is nil, and sink.ErrDamaged if it is not
+// valid.
 func decodeStaged(file sink.File) (token stagedUpload, err error) {
 	if file.Staged == nil {
 		return token, nil
@@ -59,13 +61,13 @@ func decodeStaged(file sink.File) (token stagedUpload, err error) {
 	return token, nil
 }
 
-// partSizeOf returns the size of the parts of a file, the last of which may be smaller.
+// partSizeOf returns the size of the parts of a file. The last part may be smaller.
 func partSizeOf(size int64) int64 {
 	needed := (size + maxParts - 1) / maxParts
 	return max(minPart, (needed+partStep-1)/partStep*partStep)
 }
 
-// partsOf returns how many parts a file has. An empty file has one empty part.
+// partsOf returns the number of parts of a file. An empty file has one empty part.
 func partsOf(size, partSize int64) int { return int(max(1, (size+partSize-1)/partSize)) }
 
 // newUpload returns the request that starts an upload.
@@ -76,7 +78,7 @@ func (s *Store) newUpload(path string) *s3.CreateMultipartUploadInput {
 }
 
 // upload uploads the parts of a file and returns File.Staged. If it fails or is cancelled, it aborts the upload. If the
-// server refuses the checksums, it starts over without them.
+// server does not implement checksums, it starts over without them.
 func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (s *Store) uploadOnce(ctx context.Context, path string, file io.ReaderAt, s
 
 	if err := s.uploadParts(ctx, path, file, &token, sends); err != nil {
 		if noUpload(err) {
-			err = sink.ErrStagedLost // Another process has swept the owner's files, most likely after publishing them.
+			err = sink.ErrStagedLost // Another process swept the owner's files, most likely after publishing them.
 		}
 		return nil, s.failed("upload", path, err)
 	}
@@ -125,7 +127,8 @@ func (s *Store) uploadOnce(ctx context.Context, path string, file io.ReaderAt, s
 	return text, nil
 }
 
-// uploadParts uploads the parts concurrently, within the limit for all files together.
+// uploadParts uploads the parts concurrently and records them in token. The parts of all files together are subject to
+// the limit of s.uploading.
 func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, token *stagedUpload, checksums bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range token.Parts {
@@ -174,8 +177,8 @@ func (s *Store) uploadPart(
 	return sent, nil
 }
 
-// abortLate aborts an upload even if ctx is done: otherwise its parts would be kept, and paid for, until a sweep. An
-// upload whose abort would do harm is left alone; see abortHarms.
+// abortLate aborts an upload even if ctx is done, because its parts would otherwise be kept, and paid for, until the
+// next sweep. It leaves the upload alone if aborting it would do harm; see abortHarms.
 func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remote.CleanUpPatience)
 	defer cancel()
@@ -186,7 +189,7 @@ func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 	return s.abort(ctx, path, uploadID)
 }
 
-// abort aborts an upload; a missing upload is not an error.
+// abort aborts an upload. A missing upload is not an error.
 func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	s.own.Delete(uploadID)
 	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
@@ -199,8 +202,9 @@ func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	return nil
 }
 
-// abortAndVerify aborts an upload until it is gone: parts that are being uploaded may outlive the first attempt, and a
-// store may confirm an abort without carrying it out. An upload whose abort would do harm is left alone; see abortHarms.
+// abortAndVerify aborts an upload and checks that it is gone. It tries several times, because parts that are being
+// uploaded may survive the first abort, and a store may confirm an abort without carrying it out. It leaves the upload
+// alone if aborting it would do harm; see abortHarms.
 func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string, beside func() (bool, error)) error {
 	if leave, err := s.abortHarms(ctx, path, beside); leave || err != nil {
 		return err
@@ -219,8 +223,8 @@ func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string, besid
 	return s.failed("abort the upload of", path, errors.New("the store confirmed the abort, but the upload is still there"))
 }
 
-// uploadGone reports whether an upload is gone. SeaweedFS and S3Proxy return an empty list of parts for a missing
-// upload. If the list is empty, the list of uploads of that key therefore decides.
+// uploadGone reports whether an upload is gone. Because SeaweedFS and S3Proxy return an empty list of parts for a
+// missing upload, uploadGone looks for an upload without parts in the list of uploads of the key.
 func (s *Store) uploadGone(ctx context.Context, path, uploadID string) (bool, error) {
 	page, err := s.client.ListParts(ctx, &s3.ListPartsInput{
 		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID, MaxParts: aws.Int32(1),
@@ -237,7 +241,7 @@ func (s *Store) uploadGone(ctx context.Context, path, uploadID string) (bool, er
 	return len(found) == 0, err
 }
 
-// hasOther reports whether there is another upload at the path.
+// hasOther reports whether there is an upload at the path other than uploadID.
 func (s *Store) hasOther(ctx context.Context, path, uploadID string) (bool, error) {
 	found, err := s.listed(ctx, []string{path}, func(u openUpload) bool { return u.id != uploadID })
 	return len(found) > 0, err
@@ -248,8 +252,8 @@ func (s *Store) sendsChecksums() bool {
 	return s.opts.Checksums != ChecksumsWhenRequired && !s.refusesChecksums.Load()
 }
 
-// stopChecksums makes the store send no more checksums, because the server has answered that it does not implement
-// them.
+// stopChecksums makes the store send no more checksums, and logs a warning the first time. It is called when the server
+// has answered that it does not implement checksums.
 func (s *Store) stopChecksums(ctx context.Context) {
 	if !s.refusesChecksums.Swap(true) {
 		s.warn(ctx, "the store does not support checksums of uploads (501), so none are sent",
@@ -257,14 +261,14 @@ func (s *Store) stopChecksums(ctx context.Context) {
 	}
 }
 
-// warn logs a warning about the store.
+// warn logs a warning about the store, if there is a logger.
 func (s *Store) warn(ctx context.Context, text string, attrs ...any) {
 	if s.opts.Log != nil {
 		s.opts.Log.WarnContext(ctx, text, append(attrs, "destination", s.String())...) //nolint:sloglint // a complete sentence
 	}
 }
 
-// encryption returns the encryption to request.
+// encryption returns the encryption to request and the id of the KMS key, or nil if no key is set.
 func (s *Store) encryption() (types.ServerSideEncryption, *string) {
 	if s.opts.KMSKeyID == "" {
 		return types.ServerSideEncryption(s.opts.SSE), nil

@@ -17,7 +17,7 @@ import (
 // process.
 type openUpload struct {
 	owner   string // empty if the path has no owner
-	path    string // where the file would be visible
+	path    string // the path at which the file would be visible
 	id      string
 	started time.Time
 }
@@ -34,10 +34,9 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 			page, err := s.client.ListMultipartUploads(ctx, in, options...)
 			switch {
 			case codeOf(err) == "NoSuchUpload":
-				return // gofakes3: the bucket has never had an upload
+				return // gofakes3 answers this if the bucket has never had an upload
 			case codeOf(err) == "InvalidArgument" && in.UploadIdMarker != nil:
-				// versitygw accepts only keys as markers. The last key is listed again, because it may have more
-				// uploads.
+				// versitygw accepts only keys as markers. The last key is listed again, because it may have further uploads.
 				in.KeyMarker, in.UploadIdMarker = listed.marker(), nil
 				continue
 			case err != nil:
@@ -68,13 +67,13 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 	}
 }
 
-// position is the position at which the list of uploads continues, in the order of keys.
+// position is the position in a list of uploads, which is in the order of keys.
 type position struct {
 	before, last string          // the last two keys
-	ids          map[string]bool // of the last key
+	ids          map[string]bool // of the listed uploads of the last key
 }
 
-// again reports whether an upload was listed before.
+// again reports whether an upload was already listed, and records it as listed.
 func (p *position) again(key, id string) bool {
 	if key != p.last || p.ids == nil {
 		p.before, p.last, p.ids = p.last, key, make(map[string]bool)
@@ -84,8 +83,8 @@ func (p *position) again(key, id string) bool {
 	return again
 }
 
-// marker returns the key after which the list has to continue so that the last key is listed again. If no other key has
-// been listed, it returns the last key.
+// marker returns the key after which the list has to continue so that the last key is listed again. If only one key has
+// been listed, it returns that key.
 func (p *position) marker() *string {
 	if p.before == "" {
 		return &p.last
@@ -93,9 +92,10 @@ func (p *position) marker() *string {
 	return &p.before
 }
 
-// Sweep aborts the uploads of the owner that this Store has started, because a server may not list them, and then the
-// uploads of the owner that the server lists, except those of files to keep. It lists uploads until it finds no new
-// ones: a store may cut a listing short, and an upload whose response was lost may start while Sweep is running.
+// Sweep aborts the uploads of the owner, except the uploads of files to keep. It first aborts the uploads that this
+// Store has started, because a server may not list them, and then the uploads that the server lists. It repeats the
+// listing until it finds no new uploads, because a store may cut a listing short, and an upload whose response was lost
+// may start while Sweep is running.
 func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
 	done, kept := idsOf(keep), pathsOf(keep)
@@ -113,7 +113,7 @@ func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) erro
 	}
 }
 
-// SweepAt aborts the uploads at the paths, except those of files to keep.
+// SweepAt aborts the uploads at the paths, except the uploads of files to keep.
 func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) error {
 	found, err := s.listed(ctx, paths, func(openUpload) bool { return true })
 	if err != nil {
@@ -122,7 +122,8 @@ func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) 
 	return s.abortNew(ctx, found, idsOf(keep), pathsOf(keep))
 }
 
-// StagedAt returns the time at which the newest open upload at the paths was started; zero if there is none.
+// StagedAt returns the time at which the newest open upload at the paths was started, or the zero time if there is no
+// open upload.
 func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time, err error) {
 	found, err := s.listed(ctx, paths, func(openUpload) bool { return true })
 	for _, upload := range found {
@@ -133,7 +134,7 @@ func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time,
 	return newest, err
 }
 
-// idsOf returns the ids of the uploads of staged files. It skips damaged records, which Commit reports.
+// idsOf returns the ids of the uploads of staged files. It skips damaged records, for which Commit returns an error.
 func idsOf(files []sink.File) map[string]bool {
 	ids := make(map[string]bool)
 	for _, file := range files {
@@ -144,7 +145,7 @@ func idsOf(files []sink.File) map[string]bool {
 	return ids
 }
 
-// pathsOf returns the paths of files.
+// pathsOf returns the set of the paths of files.
 func pathsOf(files []sink.File) map[string]bool {
 	paths := make(map[string]bool)
 	for _, file := range files {
@@ -166,7 +167,7 @@ func (s *Store) started(owner string) []openUpload {
 	return found
 }
 
-// listed lists the open uploads at the paths for which match returns true. An empty path stands for all paths.
+// listed lists the open uploads at the paths for which match returns true. An empty path means all paths.
 func (s *Store) listed(ctx context.Context, paths []string, match func(openUpload) bool) ([]openUpload, error) {
 	found, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, path string) ([]openUpload, error) {
 		var found []openUpload
@@ -183,8 +184,8 @@ func (s *Store) listed(ctx context.Context, paths []string, match func(openUploa
 	return slices.Concat(found...), err
 }
 
-// abortNew aborts the uploads that are not in done yet, and adds them to it. It does not abort an upload at a kept path
-// if that would do harm; see abortHarms.
+// abortNew aborts the uploads that are not in done, and adds them to done. It leaves an upload alone if aborting it
+// would remove the object at its path or, at a kept path, an upload to keep; see abortHarms.
 func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done, kept map[string]bool) error {
 	uploads = slices.DeleteFunc(uploads, func(u openUpload) bool { return done[u.id] })
 	for _, upload := range uploads {
@@ -195,7 +196,7 @@ func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done, kept m
 	})
 }
 
-// Staged returns, by owner, the time at which the newest open upload was started.
+// Staged returns, for each owner, the time at which the newest open upload was started.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	staged := make(map[string]time.Time)
 	for upload, err := range s.uploads(ctx, s.prefix) {

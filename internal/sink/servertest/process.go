@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// patience is how long a server may take to start, on a busy machine.
+// patience is how long a server may take to start. It allows for a busy machine.
 const patience = time.Minute
 
 // Process is a running server.
@@ -26,9 +26,9 @@ type Process struct {
 	exited  chan struct{}
 }
 
-// Launch starts a program that serves a free local port, and waits until it accepts connections. configure returns the
-// program's arguments for that port, and its environment; if the environment is nil, the program gets the environment
-// of this process. Stop ends it.
+// Launch starts a program that listens on a free local port, and waits until the program accepts connections. The
+// function configure returns the program's arguments for that port, and its environment. If the environment is nil, the
+// program inherits the environment of this process. The caller must call Stop.
 func Launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
 	var err error
 	for range 10 { // Another process may have taken the port.
@@ -41,8 +41,8 @@ func Launch(ctx context.Context, program string, configure func(address string) 
 }
 
 func launch(ctx context.Context, program string, configure func(address string) (args, env []string)) (*Process, error) {
-	// A process that asks for any port gets a port above 32767. In that range, another test could get this port before
-	// the server does, and would be mistaken for the server.
+	// The port is below 32768, because a process that requests any free port gets a port above 32767. In that range,
+	// another test could get this port before the server does, and would be mistaken for the server.
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)))
 	if err != nil {
@@ -53,14 +53,14 @@ func launch(ctx context.Context, program string, configure func(address string) 
 		return nil, err
 	}
 	args, env := configure(p.Address)
-	// Stop ends the program, not the context.
-	p.command = exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // The Makefile installed it.
+	// The program ends when Stop is called, not when ctx is done.
+	p.command = exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // The Makefile installs the program.
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, &p.output, &p.output
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		_ = p.command.Wait() // Stop kills it.
+		_ = p.command.Wait() // Wait returns an error when Stop kills the program.
 		close(p.exited)
 	}()
 	if err := p.await(ctx); err != nil {
@@ -93,6 +93,6 @@ func (p *Process) await(ctx context.Context) error {
 
 // Stop ends the server.
 func (p *Process) Stop() {
-	_ = p.command.Process.Kill() // It may have ended.
+	_ = p.command.Process.Kill() // The process may already have ended.
 	<-p.exited
 }

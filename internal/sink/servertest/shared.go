@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Server runs until it is stopped.
+// Server is a server that runs until Stop is called.
 type Server interface{ Stop() }
 
-// Shared is a server for all tests of a package. It starts when the first test needs it.
+// Shared is a server for all tests of a package. It is started when the first test needs it.
 type Shared[S Server] struct {
 	variable string
 	launch   func(ctx context.Context, program string) (S, error)
@@ -21,12 +21,14 @@ type Shared[S Server] struct {
 	err     error
 }
 
-// NewShared returns a server that launch starts. The path of the program is in the given environment variable.
+// NewShared returns a Shared that is started with launch. The given environment variable contains the path of the
+// program.
 func NewShared[S Server](variable string, launch func(ctx context.Context, program string) (S, error)) *Shared[S] {
 	return &Shared[S]{variable: variable, launch: launch}
 }
 
-// Get returns the server. If it is not installed, the test is skipped or fails; see Program.
+// Get returns the server, and starts it if necessary. If it is not installed, the test is skipped or fails; see
+// Program.
 func (s *Shared[S]) Get(t testing.TB) S {
 	t.Helper()
 	program := Program(t, s.variable)
@@ -42,7 +44,7 @@ func (s *Shared[S]) Get(t testing.TB) S {
 	return s.server
 }
 
-// Stop ends the server if it runs.
+// Stop ends the server if it was started.
 func (s *Shared[S]) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +54,7 @@ func (s *Shared[S]) Stop() {
 }
 
 // Program returns the path of the program or folder in an environment variable. If the variable is not set, the test is
-// skipped or, if CI is set, fails.
+// skipped, or fails if CI is set.
 func Program(t testing.TB, variable string) string {
 	t.Helper()
 	program := os.Getenv(variable) //nolint:forbidigo // The Makefile passes programs to tests in the environment.
@@ -60,7 +62,7 @@ func Program(t testing.TB, variable string) string {
 		return program
 	}
 	message := variable + " is not set: make check installs the server and sets it"
-	if os.Getenv("CI") != "" { //nolint:forbidigo // as above
+	if os.Getenv("CI") != "" { //nolint:forbidigo // The CI system sets CI in the environment.
 		t.Fatal(message)
 	}
 	t.Skip(message)

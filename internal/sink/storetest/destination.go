@@ -16,20 +16,20 @@ import (
 
 // Destination is an empty destination under test.
 type Destination struct {
-	// Open returns another Store for the destination, as another process would use it.
+	// Open returns a new Store for the destination, as another process would open it.
 	Open func(t *testing.T) sink.Store
 	// Lose makes the store drop a staged file, as an expiry rule would.
 	Lose func(t *testing.T, owner string, file sink.File)
-	// Leftovers returns everything that List does not show: staged files, temporary files, empty folders.
+	// Leftovers returns everything that List does not yield, such as staged files, temporary files and empty folders.
 	Leftovers func(t *testing.T) []string
-	// LargeFile is the size of the largest file that is staged.
+	// LargeFile is the size in bytes of the largest file that the suite stages.
 	LargeFile int
 }
 
 // owner is the owner of most files of the suite.
 const owner = "run-1"
 
-// Stage stages data for a path.
+// Stage stages data for a path. It does not set File.SHA256.
 func Stage(ctx context.Context, store sink.Store, owner, path string, data []byte) (sink.File, error) {
 	draft, err := store.Draft(ctx, owner, path)
 	if err != nil {
@@ -100,7 +100,7 @@ func paths(t *testing.T, store sink.Store, prefix string) []string {
 func noise(n int) []byte {
 	source := rand.NewChaCha8([32]byte{1})
 	data := make([]byte, n)
-	_, _ = source.Read(data) // It never fails.
+	_, _ = source.Read(data) // Read never fails.
 	return data
 }
 

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// NewDir returns a Dir that calls sync for every file and folder that it would make durable. If sync is nil, nothing is
-// synced, which saves time.
+// NewDir returns a Dir that calls sync instead of syncing a file or folder. If sync is nil, nothing is synced, which
+// saves time.
 func NewDir(t *testing.T, root string, sync func(sink.FileHandle) error) *sink.Dir {
 	t.Helper()
 	if sync == nil {
@@ -33,7 +33,7 @@ type syncHook struct {
 	sync func(sink.FileHandle) error
 }
 
-// OpenFile opens a file whose Sync calls the hook.
+// OpenFile opens a file whose Sync method calls the hook.
 func (h syncHook) OpenFile(name string, flag int, perm fs.FileMode) (sink.FileHandle, error) {
 	f, err := h.FileSystem.OpenFile(name, flag, perm)
 	if err != nil {
@@ -51,7 +51,7 @@ type hookedFile struct {
 // Sync calls the hook.
 func (f hookedFile) Sync() error { return f.sync(f.FileHandle) }
 
-// Tree returns the content of every file below root by path, and the paths of empty folders with a trailing slash.
+// Tree maps the path of every file below root to the file's content. Empty folders are included, with a trailing slash.
 func Tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -77,7 +77,7 @@ func Tree(t *testing.T, root string) map[string]string {
 	return found
 }
 
-// Paths returns the paths of Tree in order.
+// Paths returns the paths in Tree, sorted.
 func Paths(t *testing.T, root string) []string {
 	t.Helper()
 	return slices.Sorted(maps.Keys(Tree(t, root)))

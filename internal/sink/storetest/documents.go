@@ -128,7 +128,7 @@ func listing(t *testing.T, d Destination) {
 		require.NoError(t, err)
 		require.EqualValues(t, len(entry.Path), entry.Bytes)
 		require.WithinDuration(t, time.Now(), entry.Modified, time.Hour)
-		break // A listing may be abandoned.
+		break // A caller may stop a listing early.
 	}
 }
 
@@ -260,8 +260,8 @@ func check(t *testing.T, d Destination) {
 	require.NotEmpty(t, store.String())
 }
 
-// described checks the information with which readers find the destination, and that the destination can be read after
-// the first write.
+// described checks the Info with which readers find the destination, and that CheckReading succeeds after the first
+// write.
 func described(t *testing.T, d Destination) {
 	t.Helper()
 	store, other := d.Open(t), d.Open(t)
@@ -284,7 +284,8 @@ func described(t *testing.T, d Destination) {
 	require.Empty(t, d.Leftovers(t))
 }
 
-// requireLocked requires that a lock cannot be acquired, unless the store has no locks.
+// requireLocked requires that a lock is held by a Store of this process. On a store without locks, it requires that
+// Lock succeeds.
 func requireLocked(t *testing.T, store sink.Store, name string, mode sink.LockMode) {
 	t.Helper()
 	unlock, err := store.Lock(t.Context(), name, mode, 0)
@@ -322,7 +323,7 @@ func locks(t *testing.T, d Destination) {
 	require.NoError(t, unlock())
 	require.Empty(t, d.Leftovers(t))
 
-	// All waiting goroutines get the lock, one after the other.
+	// All waiting goroutines get the lock, one after another.
 	var held atomic.Int64
 	var group errgroup.Group
 	for i := range 6 {

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Insist writes documents and files, in all their states, to stores whose requests often fail, and expects the same
-// result as without failures. It leaves the destination empty except for documents.
+// Insist writes documents, and takes files through all their states, on stores whose requests often fail. It expects
+// the same results as without failures, and leaves only documents at the destination.
 func Insist(t *testing.T, open func() sink.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -27,7 +27,7 @@ func Insist(t *testing.T, open func() sink.Store) {
 		group.Go(func() error {
 			path := fmt.Sprintf("_runs/%s/journal/%d.json", owner, worker)
 			for i := range rounds {
-				// A counter in a document, with one writer.
+				// Increment a counter in a document that has a single writer.
 				text := []byte(strconv.Itoa(i))
 				when := sink.Condition{Absent: true}
 				if i > 0 {
@@ -46,7 +46,7 @@ func Insist(t *testing.T, open func() sink.Store) {
 				if err := store.Write(ctx, path, text, when); !errors.Is(err, sink.ErrConflict) {
 					return fmt.Errorf("write %s under the same condition: %w", path, err)
 				}
-				// A file in all its states.
+				// Take a file through all its states.
 				data := noise(1000 * (i + worker))
 				if i == 1 {
 					data = noise(9 << 20)

@@ -174,7 +174,7 @@ func swept(t *testing.T, d Destination) {
 	require.NoError(t, err)
 	_, err = abandoned.Write(noise(10))
 	require.NoError(t, err)
-	others := map[string]sink.File{"run-10": {}, "1": {}} // These names contain run-1, or are contained in it.
+	others := map[string]sink.File{"run-10": {}, "1": {}} // These names contain "run-1" or are contained in it.
 	for other := range others {
 		others[other], err = Stage(t.Context(), store, other, dataPath(other, 2), noise(10))
 		require.NoError(t, err)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Run runs the suite. Each test gets a destination of its own.
+// Run runs the test suite. The function destination creates an empty destination for each test.
 func Run(t *testing.T, destination func(t *testing.T) Destination) {
 	t.Helper()
 	tests := []struct {
@@ -28,7 +28,7 @@ func Run(t *testing.T, destination func(t *testing.T) Destination) {
 		{"removing is idempotent", removing},
 		{"files and documents are written concurrently", concurrent},
 		{"checking leaves nothing behind", check},
-		{"others learn how to reach it", described},
+		{"readers learn how to reach the destination", described},
 		{"an exclusive lock excludes others", locks},
 		{"a shared lock admits shared locks only", sharedLocks},
 		{"a cancelled context stops every call", cancelled},

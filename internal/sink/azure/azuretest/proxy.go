@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Exchange is a request that a proxy has received, and its response.
+// Exchange is a request that a proxy received, with its response.
 type Exchange struct {
 	Request *http.Request
-	// Body is the body of the response; empty before Forward.
+	// Body is the body of the response. It is empty before Forward.
 	Body []byte
 
 	server *Server
@@ -21,8 +21,8 @@ type Exchange struct {
 	header http.Header
 }
 
-// Proxy starts a proxy that runs until the test ends, and returns the endpoint of the account behind it. It calls
-// handle concurrently.
+// Proxy starts a proxy that forwards requests to the server, and returns the endpoint of the account at the proxy. The
+// proxy runs until the test ends. It calls handle for each request, possibly concurrently.
 func (s *Server) Proxy(t testing.TB, handle func(e *Exchange)) string {
 	t.Helper()
 	listener := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,14 +47,14 @@ func (e *Exchange) Forward() {
 	}
 	e.status, e.header = response.StatusCode, response.Header
 	e.Body, err = io.ReadAll(response.Body)
-	_ = response.Body.Close() // It has been read.
+	_ = response.Body.Close() // The body has been read.
 	if err != nil {
 		e.Lose()
 	}
 }
 
-// Answer responds as the server did, but with only the first bytes of the body. If these are not all, it then closes
-// the connection.
+// Answer responds as the server did, but with only the given number of bytes of the body. If the body is longer, Answer
+// then closes the connection.
 func (e *Exchange) Answer(bytes int) {
 	maps.Copy(e.w.Header(), e.header)
 	e.w.WriteHeader(e.status)
@@ -70,10 +70,10 @@ func (e *Exchange) Pass() {
 	e.Answer(len(e.Body))
 }
 
-// Write responds with a body, without contacting the server.
+// Write responds with a body and does not contact the server.
 func (e *Exchange) Write(body string) { _, _ = io.WriteString(e.w, body) }
 
-// Refuse responds with an error, without contacting the server.
+// Refuse responds with an error and does not contact the server.
 func (e *Exchange) Refuse(status int, code string) {
 	e.w.Header().Set("X-Ms-Error-Code", code)
 	e.w.WriteHeader(status)

@@ -29,7 +29,7 @@ const Host = Account + ".dfs.core.windows.net"
 // Variable is the environment variable with the path of the emulator's folder.
 const Variable = "AZURITE"
 
-// Server is a running Azurite, with its data in memory.
+// Server is a running Azurite, which keeps its data in memory.
 type Server struct {
 	// Endpoint is the root of the account.
 	Endpoint string
@@ -42,7 +42,7 @@ type Server struct {
 	containers atomic.Int64
 }
 
-// Launch starts the server that is installed in a folder. Stop ends it.
+// Launch starts the server that is installed in a folder. The caller must call Stop.
 func Launch(ctx context.Context, folder string) (*Server, error) {
 	s := &Server{
 		Key:       base64.StdEncoding.EncodeToString([]byte("key-of-tests")),
@@ -82,7 +82,7 @@ func (s *Server) ConnectionString() string {
 	return "DefaultEndpointsProtocol=http;AccountName=" + Account + ";AccountKey=" + s.Key + ";BlobEndpoint=" + s.Endpoint + ";"
 }
 
-// Client returns a client for a container, for changes that a store does not know of.
+// Client returns a client for a container, with which tests make changes behind a store's back.
 func (s *Server) Client(t testing.TB, name string) *container.Client {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(Account, s.Key)
@@ -106,8 +106,8 @@ func (s *Server) Container(t testing.TB) string {
 	return name
 }
 
-// Staged returns the names of the blobs of a container that hold uncommitted blocks that were not dropped. The size of
-// a dropped block differs from the size in its id.
+// Staged returns the names of the blobs in a container that have uncommitted blocks, except for dropped blocks. The
+// size of a dropped block differs from the size in its id.
 func (s *Server) Staged(t testing.TB, name string) []string {
 	t.Helper()
 	client := s.Client(t, name)
@@ -138,8 +138,8 @@ func (s *Server) Staged(t testing.TB, name string) []string {
 	return names
 }
 
-// Expire removes the uncommitted blocks of a blob, as the service does after a week. Put Blob would remove them too,
-// but not in the emulator.
+// Expire removes the uncommitted blocks of a blob, as the service does after a week. Put Blob removes them too in the
+// service, but not in the emulator.
 func (s *Server) Expire(t testing.TB, name, path string) {
 	t.Helper()
 	client := s.Client(t, name).NewBlockBlobClient(path)

@@ -34,7 +34,7 @@ type Server struct {
 	front    *httptest.Server
 	process  *servertest.Process
 	buckets  atomic.Int64
-	// rewriting is held while a condition of a rewrite is compared and the object is rewritten.
+	// rewriting is held while the condition of a rewrite is checked and the object is rewritten.
 	rewriting sync.Mutex
 }
 
@@ -44,7 +44,7 @@ func Start(t testing.TB) *Server {
 	return servertest.Start(t, Variable, Launch)
 }
 
-// Launch starts a server. Stop ends it.
+// Launch starts a server. The caller must call Stop.
 func Launch(ctx context.Context, binary string) (*Server, error) {
 	process, err := servertest.Launch(ctx, binary, func(address string) (args, env []string) {
 		host, port, _ := strings.Cut(address, ":")
@@ -78,10 +78,10 @@ func (s *Server) Options(t testing.TB, bucket, prefix string) gcs.Options {
 	}
 }
 
-// rewritePath is the escaped path of a rewrite.
+// rewritePath matches the escaped path of a rewrite request. The submatch is the path of the new object.
 var rewritePath = regexp.MustCompile(`^/storage/v1/b/[^/]+/o/[^/]+/rewriteTo(/b/[^/]+/o/[^/]+)$`)
 
-// handler forwards requests to the emulator; it forwards a rewrite only if its condition holds.
+// handler forwards requests to the emulator. It forwards a conditional rewrite only if the condition holds.
 func (s *Server) handler() http.Handler {
 	forward := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(s.emulator) },
@@ -112,13 +112,13 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// generation returns the generation of an object; 0 if there is none.
+// generation returns the generation of an object, or "0" if the object does not exist.
 func (s *Server) generation(ctx context.Context, object string) (string, error) {
 	resp, err := s.send(ctx, http.MethodGet, "/storage/v1"+object, nil)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = resp.Body.Close() }() // It has been read.
+	defer func() { _ = resp.Body.Close() }() // The body has been read.
 	if resp.StatusCode == http.StatusNotFound {
 		return "0", nil
 	}
@@ -136,7 +136,7 @@ func (s *Server) send(ctx context.Context, method, path string, body io.Reader) 
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return s.front.Client().Do(req) //nolint:gosec // as above
+	return s.front.Client().Do(req) //nolint:gosec // to the emulator
 }
 
 // Bucket creates a bucket and returns its name.
@@ -147,7 +147,7 @@ func (s *Server) Bucket(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = resp.Body.Close() // The status says enough.
+	_ = resp.Body.Close() // The status is sufficient.
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("create a bucket: %s", resp.Status)
 	}
@@ -161,7 +161,7 @@ func (s *Server) Objects(t testing.TB, bucket, prefix string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // It has been read.
+	defer func() { _ = resp.Body.Close() }() // The body has been read.
 	var list struct {
 		Items []struct {
 			Name string `json:"name"`

@@ -14,30 +14,30 @@ import (
 	"testing"
 )
 
-// Fault is a failure of a request.
+// Fault is a way in which a Proxy makes a request fail.
 type Fault int
 
-// With LostAnswer and CutAnswer, the server carries out the request.
+// The server carries out the request only with LostAnswer and CutAnswer.
 const (
 	NoFault Fault = iota
 	// Reset closes the connection before the server sees the request.
 	Reset
-	// LostAnswer closes the connection after the server has answered.
+	// LostAnswer closes the connection after the server has answered, so that the client gets no response.
 	LostAnswer
-	// CutAnswer sends half of the answer's body and closes the connection.
+	// CutAnswer sends half of the body of the response and closes the connection.
 	CutAnswer
-	// InternalError responds with 500.
+	// InternalError responds with 500 Internal Server Error.
 	InternalError
 	// SlowDown responds with 503, as a store that throttles does.
 	SlowDown
 	faults
 )
 
-// Proxy forwards requests to the server, and makes some fail.
+// Proxy forwards requests to the server and makes some of them fail.
 type Proxy struct {
 	// Endpoint is the URL of the proxy, which uses the server's certificate.
 	Endpoint string
-	// Requests counts all requests, and Failed the requests that were made to fail.
+	// Requests counts all requests. Failed counts the requests that were made to fail.
 	Requests, Failed atomic.Int64
 
 	server    *Server
@@ -45,9 +45,8 @@ type Proxy struct {
 	choose    func(*http.Request) Fault
 }
 
-// Proxy starts a proxy that runs until the test ends. The function choose, which may be nil, returns the fault of a
-// request and is called concurrently. Modes make the server behave like another store; the last mode sees a request
-// first.
+// Proxy starts a proxy that runs until the test ends. The function choose returns the fault for a request. It is called
+// concurrently, and may be nil. Modes make the server behave like another store. The last mode sees a request first.
 func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...Mode) *Proxy {
 	t.Helper()
 	p := &Proxy{server: s, choose: choose, transport: &http.Transport{
@@ -65,8 +64,8 @@ func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...
 	return p
 }
 
-// Share returns a function that makes a share of the requests fail, with every fault equally likely. The seed
-// determines the sequence of faults, but not which request gets which fault.
+// Share returns a function for Proxy that makes the given share of requests fail, with every fault equally likely. The
+// seed determines the sequence of faults, but not which request gets which fault.
 func Share(seed uint64, share float64) func(*http.Request) Fault {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -126,7 +125,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, fault Fault) {
 		panic(http.ErrAbortHandler)
 	}
 	body, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close() // It has been read.
+	_ = resp.Body.Close() // The body has been read.
 	if err != nil || fault == LostAnswer {
 		panic(http.ErrAbortHandler)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // Mode makes the server behind a Proxy behave like another S3-compatible store. It wraps the transport of the Proxy, so
-// modes can be combined. A mode may change responses. If it changes the parts of a request that its signature covers,
-// it has to sign the request again.
+// modes can be combined. A mode may change responses. If it changes parts of a request that the signature covers, it
+// has to sign the request again.
 type Mode func(next http.RoundTripper) http.RoundTripper
 
 // RoundTrip is a function that implements http.RoundTripper.
@@ -25,7 +25,8 @@ var (
 	keyElement    = regexp.MustCompile(`(?s)<Key>(.*?)</Key>`)
 )
 
-// ExactListing behaves like MinIO: a list of multipart uploads by prefix contains only uploads whose key is the prefix.
+// ExactListing behaves like MinIO, whose list of multipart uploads by prefix contains only uploads whose key is the
+// whole prefix.
 func ExactListing(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -58,8 +59,8 @@ func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// OtherMissing behaves like stores that use other errors for missing uploads: NoSuchKey, as in Ceph and S3Proxy, and
-// 404 for a list without uploads, as in gofakes3.
+// OtherMissing behaves like stores that use different errors for missing uploads: NoSuchKey, as Ceph and S3Proxy do,
+// and 404 for a list without uploads, as gofakes3 does.
 func OtherMissing(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -84,7 +85,7 @@ func OtherMissing(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// EmptyParts behaves like SeaweedFS and S3Proxy: the list of the parts of a missing upload is empty.
+// EmptyParts behaves like SeaweedFS and S3Proxy, which return an empty list of parts for a missing upload.
 func EmptyParts(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -99,7 +100,7 @@ func EmptyParts(next http.RoundTripper) http.RoundTripper {
 // replaceBody edits the body of a response.
 func replaceBody(resp *http.Response, edit func([]byte) []byte) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close() // It has been read.
+	_ = resp.Body.Close() // The body has been read.
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// WeakETags behaves like compressing proxies that weaken the ETags of objects: a condition on such a version never
-// holds.
+// WeakETags behaves like compressing proxies that weaken the ETags of objects. A condition on a weak ETag never holds.
 func WeakETags(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -43,7 +42,7 @@ func (s *Server) IgnoredConditions(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// UnquotedETags behaves like Ceph: a condition on an ETag holds only if the ETag is sent without quotes.
+// UnquotedETags behaves like Ceph, where a condition on an ETag holds only if the ETag is sent without quotes.
 func (s *Server) UnquotedETags(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		tag := r.Header.Get("If-Match")
@@ -56,7 +55,8 @@ func (s *Server) UnquotedETags(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// AbortedObjects behaves like S3Mock: aborting an upload removes the object at its key, and the parts of its other uploads.
+// AbortedObjects behaves like S3Mock, where aborting an upload also removes the object at its key and the other uploads
+// of that key.
 func (s *Server) AbortedObjects(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -107,8 +107,8 @@ func RefusedChecksums(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// signAndSend signs a request again after a mode has changed it, because the signature depends on the headers, and
-// sends it.
+// signAndSend signs a request again and sends it. A mode that has changed the headers must call it, because the
+// signature covers them.
 func (s *Server) signAndSend(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}

@@ -41,7 +41,7 @@ type Server struct {
 	SecretAccessKey string
 	// CAFile is a file with the server's certificate, for AWS_CA_BUNDLE.
 	CAFile string
-	// Root contains a folder for each bucket, in which objects are plain files.
+	// Root contains a folder for each bucket. Objects are plain files in these folders.
 	Root string
 	// HTTPClient trusts the server's certificate.
 	HTTPClient *http.Client
@@ -59,7 +59,7 @@ func Start(t testing.TB) *Server {
 	return servertest.Start(t, Variable, Launch)
 }
 
-// Launch starts a server. Stop ends it and removes its data.
+// Launch starts a server. The caller must call Stop.
 func Launch(ctx context.Context, binary string) (*Server, error) {
 	folder, err := os.MkdirTemp("", "growth-export-s3-")
 	if err != nil {
@@ -89,7 +89,7 @@ func Launch(ctx context.Context, binary string) (*Server, error) {
 // Stop ends the server and removes its data.
 func (s *Server) Stop() {
 	s.process.Stop()
-	_ = os.RemoveAll(s.folder) // The system cleans up what is left.
+	_ = os.RemoveAll(s.folder) // The system removes leftovers in its temporary folder.
 }
 
 // Options returns the options of a store in a bucket.
@@ -112,7 +112,7 @@ func (s *Server) Open(t testing.TB, bucket, prefix string) *sinks3.Store {
 	return store
 }
 
-// Client returns a client with all permissions, for changes that a store does not know of.
+// Client returns a client with all permissions, with which tests make changes behind a store's back.
 func (s *Server) Client() *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &s.Endpoint, Region: Region, UsePathStyle: true, HTTPClient: s.HTTPClient,
@@ -147,7 +147,8 @@ func (s *Server) Uploads(t testing.TB, bucket string) []string {
 	return keys
 }
 
-// User creates a user who has only the permissions that bucket policies grant, and returns the secret.
+// User creates a user who has only the permissions that bucket policies grant, and returns the user's secret access
+// key.
 func (s *Server) User(t testing.TB, accessKeyID string) (secret string) {
 	t.Helper()
 	secret = rand.Text()
@@ -179,7 +180,8 @@ func (s *Server) Env() []string {
 	}
 }
 
-// makeCertificate writes the certificate of package httptest, which is valid for 127.0.0.1.
+// makeCertificate writes the certificate of package httptest, which is valid for 127.0.0.1, and its key to files, and
+// creates the HTTP client.
 func (s *Server) makeCertificate(keyFile string) error {
 	listener := httptest.NewTLSServer(nil)
 	s.cert = listener.TLS.Certificates[0]
@@ -199,7 +201,7 @@ func (s *Server) makeCertificate(keyFile string) error {
 		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 }
 
-// tlsConfig trusts only the server's certificate.
+// tlsConfig returns a configuration that trusts only the server's certificate.
 func (s *Server) tlsConfig() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(s.cert.Leaf)
