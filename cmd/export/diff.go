@@ -44,9 +44,9 @@ func (a *app) diffCommand() *cobra.Command {
 		Use:   "diff",
 		Short: "Compares two published snapshots",
 		Long: "Compares two published snapshots, table by table: how many rows are new, changed\n" +
-			"or gone, and why. \"List changed\" means that a row's record is still there, but its\n" +
-			"list has changed. Schools are compared if the dataset is complete in both; the others are\n" +
-			"listed. Without flags it compares the newest full snapshot with the one before.",
+			"or gone, and why. \"List changed\" means that the record is still there, but its list,\n" +
+			"from which the row came, has changed. A school is compared in a dataset that is complete\n" +
+			"in both snapshots; other schools are listed. Without flags it compares the newest full snapshot with the one before.",
 		Example: "  growth-export diff --dest /data/growth\n" +
 			"  growth-export diff --from 2026-09-01 --to 2026-11-20 --by district",
 	})

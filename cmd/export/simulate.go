@@ -55,13 +55,13 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.list(&o.sizes, simulatePrefix+"sizes", o.parseSizes, "results in each of the first schools; 2000x300 means 300 schools with 2000")
 	g.shownDefault(simulatePrefix+"sizes", "0,1,999,1000,1001")
 	define(g, &o.latency, simulatePrefix+"latency", "TIME", "0", parseWait, "delay of every answer")
-	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that hit a transient fault, of all kinds")
-	g.toggle(&o.quirks, simulatePrefix+"quirks", "send odd values, names and members, as the live service does, and more")
+	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that fail with a transient fault; all kinds of faults occur")
+	g.toggle(&o.quirks, simulatePrefix+"quirks", "send odd values, names and members: those of the live service, and others")
 	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results always return 500")
 	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results return 403")
 	define(g, &o.deniedAll, simulatePrefix+"denied-all", "N", "0", between(0, math.MaxInt), "further schools for which every request returns 403")
 	g.list(&o.breaks, simulatePrefix+"break", parseBreaks,
-		"break the service's own rules (names of checks, or all); list_moves: lists change during the first reading")
+		"rules of the service to break: names of checks, or all; list_moves changes lists during the first reading")
 	g.shownDefault(simulatePrefix+"break", "none")
 }
 
@@ -129,10 +129,10 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// day returns the date in the settings. If no date is set, it returns otherwise.
-func (o *simulation) day(otherwise time.Time) time.Time {
+// day returns the date in the settings, or the argument if no date is set.
+func (o *simulation) day(fallback time.Time) time.Time {
 	if o.date.IsZero() {
-		return otherwise
+		return fallback
 	}
 	return o.date
 }

@@ -41,7 +41,7 @@ func (e *endings) explain(ctx context.Context) error {
 	return today.explain(ctx, e.lost.drain(), func(_ *lostResult, reason string) { e.reasons = append(e.reasons, reason) })
 }
 
-// results passes all results of the day to use: the snapshot's results, and the open versions of schools that it does
+// results calls use with every result of the day: the snapshot's results, and the open versions of schools that it does
 // not cover.
 func (e *endings) results(ctx context.Context, use useResult) error {
 	f := e.fold
