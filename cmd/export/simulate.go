@@ -56,7 +56,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.shownDefault(simulatePrefix+"sizes", "0,1,999,1000,1001")
 	define(g, &o.latency, simulatePrefix+"latency", "TIME", "0", parseWait, "delay of every answer")
 	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that fail with a transient fault; all kinds of faults occur")
-	g.toggle(&o.quirks, simulatePrefix+"quirks", "send odd values, names and members: those of the live service, and others")
+	g.toggle(&o.quirks, simulatePrefix+"quirks", "send odd values, names and members, such as the live service sends, and others")
 	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results always return 500")
 	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results return 403")
 	define(g, &o.deniedAll, simulatePrefix+"denied-all", "N", "0", between(0, math.MaxInt), "further schools for which every request returns 403")
