@@ -64,7 +64,7 @@ func (b *Baseline) Comparer(dataset *schemas.Dataset, bucket int) (*Comparer, er
 	return c, err
 }
 
-// Rows calls use with batches of the rows of a school, or of a whole lookup dataset, in one table of the dataset.
+// Rows passes the rows of one table to use in batches: the rows of a school, or of a whole lookup dataset.
 type Rows func(table int, use func(*rows.Batch) error) error
 
 // School is a school whose dataset was read.

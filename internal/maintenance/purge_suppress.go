@@ -17,7 +17,7 @@ type PurgeSuppression struct {
 	Key string `json:"key_fingerprint"`
 	// Students is how many of the purge's students are on the list.
 	Students int `json:"students"`
-	// Added is how many of these students this command has added. It is not part of the proof, so that the proof is the
+	// Added is the number of these students that this command added. It is not part of the proof, so that the proof is the
 	// same if the purge was killed and resumed.
 	Added int `json:"-"`
 }
@@ -54,7 +54,7 @@ func (p *purger) suppress(ctx context.Context) error {
 	}
 	r.Suppressed = &PurgeSuppression{Key: key.Fingerprint(), Students: len(students)}
 	r.NotReached = p.notReached()
-	if !p.opts.DryRun && !r.Nothing() { // If the purge is killed from now on, the stored report shows that it has begun.
+	if !p.opts.DryRun && !r.Nothing() { // If the purge is killed after this, the stored report shows that it had begun.
 		if err := p.record(ctx); err != nil {
 			return err
 		}
@@ -103,10 +103,11 @@ type UnsuppressReport struct {
 	Unmatched []string `json:"-"`
 }
 
-// SharedNumberError means that several students on the suppression list have a given number. Nothing was changed.
+// SharedNumberError means that several students on the suppression list have one of the given numbers in common.
+// Nothing was changed.
 type SharedNumberError struct {
-	// Numbers are the given numbers, which must not be logged. Students contains, for each number, the count of students
-	// on the list who have it.
+	// Numbers are the given numbers that several students have. They must not be logged. Students contains, for each
+	// number, the count of students on the list who have it.
 	Numbers  []string
 	Students []int
 }

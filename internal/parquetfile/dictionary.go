@@ -18,10 +18,10 @@ type dictionary struct {
 
 	data []byte // the texts end to end
 	ends []uint32
-	ints []int64 // doubles by their bits
+	ints []int64 // doubles are stored as their bits
 
-	// slots is an open hash table of 2^n slots: the upper half of a slot is a tag from the value's hash, the lower half
-	// its code plus one. A free slot is 0.
+	// slots is a hash table with open addressing and 2^n slots. The upper half of a slot is a tag from the value's
+	// hash, the lower half its code plus one. A free slot is 0.
 	slots []uint64
 	tags  []uint64 // the hashes of the values by code, for rehashing
 
@@ -76,7 +76,7 @@ func (d *dictionary) shrink(n int) {
 	}
 }
 
-// rehash rebuilds the table with that many slots.
+// rehash rebuilds the table with the given number of slots.
 func (d *dictionary) rehash(slots int) {
 	d.slots = resize(d.slots, slots)
 	clear(d.slots)
@@ -146,7 +146,8 @@ func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int3
 	return codes
 }
 
-// recodeTexts appends the dictionary's codes of a page's texts. own holds the codes that these texts have in the page.
+// recodeTexts appends the dictionary's codes for the texts of a page. own holds the codes that these texts have in the
+// page.
 func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) []int32 {
 	d.startPage()
 	d.recoded = resize(d.recoded, len(page.End))

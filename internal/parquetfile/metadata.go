@@ -13,8 +13,8 @@ const magic = "PAR1"
 // CreatedBy is the created_by of every file. Its version is the only version number of growth-export in a data file.
 const CreatedBy = "growth-export version 1"
 
-// These structs replace structs of package format. They add members that the package lacks, such as whether bounds are
-// exact, or omit members that it always writes.
+// These structs replace structs of package format. They add fields that the package lacks, such as the flags for exact
+// bounds, or omit fields that it always writes.
 
 type pageHeader struct {
 	Type                 format.PageType                          `thrift:"1,required"`

@@ -71,8 +71,8 @@ func (w *World) addDistricts(ordinary int) {
 	}
 }
 
-// addSchools adds the schools that 4.1 lists on any day, and for each ordinary district a school without an agreement,
-// which only 4.3 lists.
+// addSchools adds the schools that 4.1 lists on at least one day. For each ordinary district, it also adds a school
+// without an agreement, which only 4.3 lists.
 func (w *World) addSchools(counts []int, ordinary int) {
 	for i := range w.total + ordinary {
 		home, results := i-w.total, 0
@@ -156,8 +156,8 @@ func (w *World) newSchool(i, home, results int) school {
 		educators: 1,
 	}
 	if s.steady {
-		// Every student of a steady school, even a new one, has a result in every subject. Students in the lowest
-		// grades would not have one.
+		// In a steady school, every student, including new students, has a result in every subject. Students in the
+		// lowest grades would lack some of these results.
 		s.lowest = max(s.lowest, 3)
 	}
 	if results > 0 {
@@ -180,7 +180,7 @@ func (s *school) studentAndSubject(i int) (student, subject int) {
 	return at % s.tested, at / s.tested
 }
 
-// placeName returns the i-th name of a kind of place. All names of a kind are different.
+// placeName returns the name of the i-th place of a kind. All names of a kind are different.
 func placeName(seed uint64, sort, i int) string {
 	n := len(places)
 	name := places[(i+int(Hash(seed, sort)%uint64(n)))%n]

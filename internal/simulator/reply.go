@@ -12,11 +12,11 @@ import (
 const (
 	jsonType = "application/json; charset=utf-8"
 	htmlType = "text/html; charset=utf-8"
-	// maxStall limits stalls whose fault does not set a limit. No client should wait longer.
+	// maxStall is the length of a stall if its fault does not set one. No client should wait longer.
 	maxStall = 2 * time.Minute
 )
 
-// reply describes an answer, as it is sent or cut short.
+// reply describes an answer that is sent in full or cut short.
 type reply struct {
 	status      int // 0 if no answer is sent
 	contentType string

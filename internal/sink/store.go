@@ -37,8 +37,8 @@ var (
 type Store interface {
 	Reader
 
-	// Draft starts a file that becomes visible at path once it is committed. The path must contain the owner so that Owner
-	// returns it.
+	// Draft starts a file that becomes visible at path once it is committed. The path must contain the owner where the
+	// function Owner looks for it.
 	Draft(ctx context.Context, owner, path string) (Draft, error)
 	// Holds reports whether a file is staged or already committed. It compares only what is cheap to compare, such as the
 	// size.
@@ -68,7 +68,7 @@ type Store interface {
 	// document in a subfolder of its owner's folder, is durable once the next document has been written or removed.
 	Remove(ctx context.Context, path string) error
 
-	// Lock takes the named lock until unlock is called or the process ends. The lock applies to other processes and to
+	// Lock acquires the named lock until unlock is called or the process ends. The lock applies to other processes and to
 	// other users of this Store. While another holder has a conflicting lock, Lock waits for up to patience or until ctx
 	// is done. It then fails with a *LockedError that contains the holders, unless ctx was done before the first attempt.
 	// Lock logs waits of more than ten seconds. Stores with conditional writes do not need locks, and may return a lock
@@ -87,7 +87,7 @@ type Reader interface {
 	// an error: it does not count as an empty destination.
 	CheckReading(ctx context.Context) error
 	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder. It also removes
-	// what killed processes left behind, except staged files.
+	// the leftovers of killed processes, except staged files.
 	Check(ctx context.Context) error
 	// CheckCommit verifies, as far as possible, that Commit can make files visible at these paths. It leaves nothing
 	// behind. The error says what prevents this and what to do.
@@ -152,14 +152,14 @@ type Info struct {
 	// Session contains the statements that a DuckDB session must run before it reads the destination, or "" if none are
 	// needed.
 	Session string
-	// Folder is the destination's folder. It is empty if the destination is not on a file system, so that every access
+	// Folder is the destination's folder. It is empty if the destination is not on a file system. Then every access
 	// requires requests to a server.
 	Folder string
 	// Locks reports whether Lock excludes other processes. If not, only conditional writes keep two publishers from
 	// overwriting each other, and it may be necessary to test whether such writes work.
 	Locks bool
-	// Conditions is advice for a server that ignores the conditions of writes. It is empty if the only remedy is to let
-	// one process publish at a time.
+	// Conditions is the advice to users whose server ignores the conditions of writes. It is empty if the only remedy
+	// is to let one process publish at a time.
 	Conditions string
 	// PlainEndpoint is the URL of the server if it is on another machine and data is sent to it unencrypted. Otherwise it
 	// is empty.
@@ -179,7 +179,7 @@ type StagedReader interface {
 
 // ConditionAdapter can make conditional writes in different ways, for servers that do not handle conditions as S3 does.
 type ConditionAdapter interface {
-	// Conditions returns how conditional writes are currently made. The response to a write may change this.
+	// Conditions returns the way in which conditional writes are currently made. The response to a write may change this.
 	Conditions() Conditions
 	// AdaptConditions sets how conditional writes are made from now on.
 	AdaptConditions(way Conditions)

@@ -21,8 +21,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plainEnd returns the position, from pos on, of the first byte that is not a plain ASCII character of a JSON text: a
-// quote, a backslash, a control character, a byte of 0x80 or more, or the end.
+// plainEnd returns the position of the first byte at or after pos that is not a plain ASCII character of a JSON text: a
+// quote, a backslash, a control character, or a byte of 0x80 or more. If there is none, it returns len(b).
 func plainEnd(b []byte, pos int) int {
 	for pos+8 <= len(b) {
 		if marks := specials(binary.LittleEndian.Uint64(b[pos:])); marks != 0 {
@@ -204,7 +204,7 @@ type skipper struct {
 	open []byte // closing brackets still to come
 }
 
-// skip skips one value of any kind. The value begins at pos, inside depth brackets.
+// skip skips one value of any kind. The value begins at pos and is nested in depth objects or arrays.
 func (s *skipper) skip(b []byte, pos, depth int) int {
 	s.open = s.open[:0]
 	for {

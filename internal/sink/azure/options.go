@@ -91,8 +91,8 @@ type access struct {
 	sas      string
 }
 
-// access returns the endpoint and the credentials. If it returns neither a key nor a signature, Azure's default chain
-// applies. Its errors do not contain any part of a credential.
+// access returns the endpoint and the credentials. If it returns neither a key nor a signature, Credential applies
+// or, if that is nil, Azure's default chain. Its errors do not contain any part of a credential.
 func (o *Options) access() (access, error) {
 	a := access{endpoint: "https://" + strings.Replace(o.Host, ".dfs.", ".blob.", 1)}
 	switch {
