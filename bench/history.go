@@ -43,8 +43,8 @@ type kept struct {
 	bytes  int64
 }
 
-// compareHistories folds the same nights with the historians of each scenario in turns, checks that they kept the same
-// versions of test results, and prints tables. The documented scenarios include those of besideExport.
+// compareHistories runs the historians of each scenario in turns on the same snapshots, checks that they kept the same
+// versions of test results, and prints tables. Unless -results is set, it also runs the scenarios of besideExport.
 func compareHistories(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	one := nights{}
@@ -85,7 +85,7 @@ func compareHistories(ctx context.Context, args, env []string, stdout, stderr io
 	})
 }
 
-// playNights runs the historians of a scenario in turns.
+// playNights runs the historians of a scenario in turns and writes a table of the results.
 func (s *settings) playNights(ctx context.Context, n *nights, b *strings.Builder, stderr io.Writer) error {
 	if n.count < 2 {
 		return fmt.Errorf("-nights %d: must be at least 2", n.count)

@@ -15,9 +15,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// restore recreates the files that held a table's open versions before the fold of a date. It takes the open versions
-// that did not begin on that date, and adds the versions that ended on it. Parts are split by school, so the recreated
-// files equal the earlier ones.
+// restore recreates the files that held a table's open versions before the fold of a date, and returns them. It takes
+// the open versions that did not begin on that date, and adds the versions that ended on it. Parts are split by school,
+// so the recreated files equal the earlier ones.
 //
 // If a purge has removed rows from these files, their hashes are unknown. In that case, id is the owner of the new
 // files. Otherwise, id is empty.

@@ -27,8 +27,8 @@ type class struct {
 	draw     Rand
 }
 
-// teaching lists the educators of a class: count of them, beginning at first. If there are no educators, the member
-// "educators" is an empty array or, if unknown is true, missing.
+// teaching identifies the educators of a class by their indexes: count educators, beginning at first. If there are no
+// educators, the member "educators" is an empty array or, if unknown is true, missing.
 type teaching struct {
 	first, count int
 	unknown      bool
@@ -115,7 +115,7 @@ func (k *class) className() string {
 	return subject + " / Period " + strconv.Itoa(k.period) + " – " + cohort
 }
 
-// schoolClasses returns the list of 4.9.
+// schoolClasses returns the list of school classes (specification 4.9).
 func schoolClasses(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
 	at := func(i int) int { return w.classAt(c.School, i/classSlots, i%classSlots) }
@@ -210,8 +210,8 @@ func (w *World) classStudent(a *Arena, c *Call, st *student) Value {
 	)
 }
 
-// classDetails returns the answer of 4.10: the same record as in the list. Here, the arrays of the record do not have
-// separate tables.
+// classDetails returns the answer for one class (specification 4.10): the same record as in the list. Here, the arrays
+// of the record do not have separate tables.
 func classDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		record := w.classRecord(a, c, c.Subject)

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Draft starts a file that becomes visible with a change, like the method of the same name in sink.Store.
+// Draft starts a file that becomes visible when a change is applied, like the method of the same name in sink.Store.
 func (c Catalog) Draft(ctx context.Context, owner, path string) (sink.Draft, error) {
 	return c.store.Draft(ctx, owner, path)
 }

@@ -28,7 +28,8 @@ func RebuildHistory(dest string) string {
 	return Command("history", parts...) + ` rebuilds the history, unless some of its snapshots were pruned: see "Damaged documents" in docs/operations.md`
 }
 
-// WriteAgain returns the advice for a pointer of a published run that is lost or damaged. The destination may be empty.
+// WriteAgain returns the advice for the case that the pointer of a published run is lost or damaged. The destination
+// may be empty.
 func WriteAgain(dest, run string) string {
 	parts := []any{Setting("run-id"), run}
 	if dest != "" {

@@ -29,7 +29,7 @@ const (
 	idName = "growth-export-id"
 )
 
-// stagedUpload is the File.Staged of a Store: the upload of a staged file.
+// stagedUpload identifies the multipart upload of a staged file. File.Staged holds it as JSON.
 type stagedUpload struct {
 	UploadID string `json:"upload_id"`
 	// ID is the random id that is in the metadata of the object once the upload is completed.
@@ -78,7 +78,7 @@ func (s *Store) newUpload(path string) *s3.CreateMultipartUploadInput {
 }
 
 // upload uploads the parts of a file and returns File.Staged. If it fails or is cancelled, it aborts the upload. If the
-// server does not implement checksums, it starts over without them.
+// server does not implement checksums, upload starts over without them.
 func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
