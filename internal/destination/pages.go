@@ -25,8 +25,8 @@ func (s *Session) WriteReport(ctx context.Context, run string) (string, error) {
 	return snapshot.ReportPath(run), nil
 }
 
-// RewriteReports writes the reports of runs, and the pages of any other runs that were changed. It returns an error if
-// one of the given reports cannot be written. Runs that were removed are ignored.
+// RewriteReports writes the reports of runs, the reports of any other runs that were changed, and the page of all runs.
+// It returns an error if one of the given reports cannot be written. Runs that were removed are ignored.
 func (s *Session) RewriteReports(ctx context.Context, runs []string) error {
 	_, err := sink.Map(ctx, reportConcurrency, runs, func(ctx context.Context, run string) (struct{}, error) {
 		_, err := pipeline.WriteReport(ctx, s.Catalog, run, pipeline.Ending{})
@@ -44,8 +44,10 @@ func (s *Session) RewriteReports(ctx context.Context, runs []string) error {
 			others[run] = pipeline.Ending{}
 		}
 	}
+	if len(others) == 0 { // writeReports would not write the page of all runs
+		s.warnOfPage(ctx, ctx, snapshot.IndexPath, pipeline.WriteIndex(ctx, s.Catalog))
+	}
 	s.writeReports(ctx, others)
-	s.warnOfPage(ctx, ctx, snapshot.IndexPath, pipeline.WriteIndex(ctx, s.Catalog))
 	return nil
 }
 

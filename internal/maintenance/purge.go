@@ -206,7 +206,7 @@ func (p *purger) findUnfinished(ctx context.Context, folders snapshot.Index) err
 			p.unfinished[f.Name] = f.Name
 		default:
 			b := p.targetOf(plan.RunID)
-			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the killed purge had not yet removed the plan, which is removed last
+			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the plan is removed last
 			if dropping || b.NamesPlan(plan) {
 				p.unfinished[f.Name] = f.Name
 			}
